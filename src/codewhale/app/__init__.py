@@ -1,0 +1,1 @@
+"""Where concrete things meet: explicit construction, the client, the doctor."""

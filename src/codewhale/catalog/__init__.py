@@ -1,0 +1,1 @@
+"""The tools array: lifecycle, head bytes, validation, repair."""

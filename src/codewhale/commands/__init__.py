@@ -1,0 +1,1 @@
+"""The person's faces: one file per slash command family."""

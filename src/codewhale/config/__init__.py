@@ -1,0 +1,1 @@
+"""Layers, precedence, provenance and paths of configuration; knows no other room's settings."""

@@ -1,0 +1,1 @@
+"""Session, loop, dispatch, projection, prompt, guards: the order of things."""

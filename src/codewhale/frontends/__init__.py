@@ -1,0 +1,1 @@
+"""Pictures and translations of the one event stream."""

@@ -1,0 +1,1 @@
+"""What would make sense in another project: text, beneath-root paths, ids, clock, numbers."""

@@ -1,0 +1,34 @@
+"""Time as a thing that is handed in: wall clock for display, monotonic for waiting."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        ...
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+
+def rfc3339(seconds: float) -> str:
+    """UTC with milliseconds: 2026-01-31T23:59:59.123Z."""
+    whole = int(seconds)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int((seconds - whole) * 1000):03d}Z"

@@ -1,0 +1,76 @@
+"""Text: cutting it, making it safe for a terminal, making it ASCII for a JSON line."""
+
+import re
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
+# C0 but tab and newline, DEL, C1, zero-width, bidi controls, line separators, BOM, tags, lone surrogates.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+def sanitise(text: str) -> str:
+    """Text that cannot move a cursor, set a title or reorder itself: every control, bidi, zero-width and tag
+    character but tab and newline is shown as an escape."""
+    return _UNSAFE.sub(lambda m: _escape(m.group()), text)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Sanitised text on one line of at most `limit` characters."""
+    flat = sanitise(" ".join(text.split()))
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def ascii_json(data: bytes) -> str:
+    """JSON bytes (UTF-8) as ASCII text: characters beyond ASCII, which can only stand inside strings, become
+    \\uXXXX escapes."""
+    text = data.decode()
+    return text if text.isascii() else _NON_ASCII.sub(_json_escape, text)
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def scrub_surrogates(text: str) -> str:
+    """Text that encodes as UTF-8: lone surrogates become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _LONE.sub("\ufffd", text)
+    return text
+
+
+def head_tail(text: str, limit: int) -> tuple[str, str, int]:
+    """Cut text to about `limit` bytes of UTF-8, two thirds from its head and one third from its tail, both at
+    line ends where one is near. Returns (head, tail, bytes left out); tail is "" and the count 0 when it fits."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= limit:
+        return text, "", 0
+    head = _decode(data[: limit * 2 // 3])
+    tail = _decode(data[-(limit // 3) :])
+    cut = head.rfind("\n")
+    if cut > len(head) // 2:
+        head = head[: cut + 1]
+    cut = tail.find("\n")
+    if 0 <= cut < len(tail) // 2:
+        tail = tail[cut + 1 :]
+    kept = len(head.encode("utf-8", "surrogatepass")) + len(tail.encode("utf-8", "surrogatepass"))
+    return head, tail, len(data) - kept
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "ignore")

@@ -1,0 +1,1 @@
+"""Pure decisions: what may run, and which rule says so."""

@@ -1,0 +1,1 @@
+"""The words everyone says: pure data, no behaviour beyond its own shape."""

@@ -1,0 +1,394 @@
+"""Events: all that happens in a session, as frozen data with a `type` tag.
+
+A durable event is in the session log before anyone is told of it; an ephemeral one (deltas, progress) is
+shown and forgotten. Types unknown to this version are kept as they are.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.protocol.blocks import Block
+from codewhale.protocol.files import FileChange
+from codewhale.protocol.messages import Image, Message
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.stream import Usage
+from codewhale.protocol.tools import Effect, Origin, Subject
+
+LOG_VERSION = 1
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+class _Event(Struct, frozen=True, omit_defaults=True, tag=_snake):
+    """Base of all events; the tag is the class name in snake case."""
+
+
+# ------------------------------------------------------------------ session
+
+
+class SessionOpened(_Event, frozen=True):
+    """First event of a log. A fork names its parent, the last inherited seq and the sha256 of that prefix."""
+
+    version: int
+    workspace: str
+    mode: Mode
+    provider: str
+    model: str
+    parent: str = ""
+    parent_seq: int = 0
+    parent_sha256: str = ""
+
+
+class SessionResumed(_Event, frozen=True):
+    """A later process took the log over. `cut` and `skipped` count damage mended at open."""
+
+    mode: Mode
+    authority: Authority
+    cut_bytes: int = 0
+    skipped_lines: int = 0
+
+
+class ModeChanged(_Event, frozen=True):
+    """The mode from here on; told to the model by a context_appended, never an edge."""
+
+    mode: Mode
+    previous: Mode
+
+
+class ModelChanged(_Event, frozen=True):
+    """The provider and model from here on: a named edge."""
+
+    provider: str
+    model: str
+
+
+class HeaderPinned(_Event, frozen=True):
+    """The exact head every later request carries: system text and the tools value as sent."""
+
+    dialect: str
+    provider: str
+    model: str
+    system: str
+    tools_json: str
+    sha256: str
+
+
+class Edge(_Event, frozen=True):
+    """A declared place where a request stops being a prefix of the next. `first_changed` is the index of
+    the first wire message that differs (0 is the system message)."""
+
+    reason: str
+    first_changed: int
+
+
+class ContextAppended(_Event, frozen=True):
+    """Text told to the model after the fact (mode, changed rules), appended once and never rewritten."""
+
+    kind: str
+    text: str
+
+
+class TitleSet(_Event, frozen=True):
+    """What listings call the session."""
+
+    title: str
+
+
+# ------------------------------------------------------------------ turn
+
+
+class TurnStarted(_Event, frozen=True):
+    """A person's message begins a turn; `turn` counts from 1."""
+
+    turn: int
+
+
+class MessageAdded(_Event, frozen=True):
+    """A whole message joined the conversation. `finish` is why an assistant message ended."""
+
+    message: Message
+    finish: str = ""
+
+
+class RequestSent(_Event, frozen=True):
+    """Model request `request` of this session (from 1) is about to be sent: what its bytes are."""
+
+    request: int
+    bytes: int
+    sha256: str
+    messages: int
+
+
+class UsageReported(_Event, frozen=True):
+    """The provider's count for request `request`."""
+
+    request: int
+    usage: Usage
+
+
+class BudgetReserved(_Event, frozen=True):
+    """Held before a model call; `tokens` is the estimate, `money` its price or None when unknown."""
+
+    request: int
+    tokens: int
+    money: float | None = None
+    parent_session: str = ""
+
+
+class BudgetSettled(_Event, frozen=True):
+    """What the model call really took; running totals of the session."""
+
+    request: int
+    steps: int
+    tokens: int
+    seconds: float
+    money: float | None = None
+    parent_session: str = ""
+
+
+class TurnFinished(_Event, frozen=True):
+    """The turn is over. `result` is the object that `exec --output-format json` prints."""
+
+    turn: int
+    status: str
+    reason: str = ""
+    result: dict[str, Any] = {}
+
+
+# ------------------------------------------------------------------ calls
+
+
+class RepairRecorded(_Event, frozen=True):
+    """What was changed in a call before it was judged, by repair codes."""
+
+    call_id: str
+    codes: tuple[str, ...]
+    lossy: bool
+    name: str
+    arguments: str
+
+
+class CallStarted(_Event, frozen=True):
+    """A call passed every gate and is about to run: the intent, durable before any side effect."""
+
+    call_id: str
+    name: str
+    arguments: str
+    effects: tuple[Effect, ...]
+    rule: str
+
+
+class CallFinished(_Event, frozen=True):
+    """The one result of a call. `content` is what the model reads, after truncation and redaction."""
+
+    call_id: str
+    name: str
+    ok: bool
+    content: str
+    ms: int = 0
+    error: str = ""
+    origin: Origin = Origin.WORKSPACE
+    display: tuple[Block, ...] = ()
+    metadata: dict[str, Any] = {}
+    images: tuple[Image, ...] = ()
+
+
+class FileChanged(_Event, frozen=True):
+    """A call changed a file."""
+
+    call_id: str
+    change: FileChange
+
+
+class ToolActivated(_Event, frozen=True):
+    """A deferred tool joined the array, after the head, in this order."""
+
+    name: str
+
+
+class ApprovalAsked(_Event, frozen=True):
+    """A person must say yes or no before call `call_id` runs."""
+
+    request_id: str
+    call_id: str
+    tool: str
+    subjects: tuple[Subject, ...]
+    reason: str
+
+
+class ApprovalAnswered(_Event, frozen=True):
+    """The answer to an approval; `by` is person, cancel or timeout."""
+
+    request_id: str
+    allowed: bool
+    by: str = "person"
+
+
+class QuestionAsked(_Event, frozen=True):
+    """Questions put to the person; each {id, header, question, options: [{label, description}]}."""
+
+    request_id: str
+    questions: tuple[dict[str, Any], ...]
+
+
+class QuestionAnswered(_Event, frozen=True):
+    """Answers by question id; empty when `by` is cancel or timeout."""
+
+    request_id: str
+    answers: tuple[dict[str, Any], ...]
+    by: str = "person"
+
+
+# ------------------------------------------------------------------ work beside the turn
+
+
+class JobStarted(_Event, frozen=True):
+    """A background command began; jobs outlive turns and die with the process."""
+
+    job_id: str
+    command: str
+    cwd: str
+    call_id: str = ""
+
+
+class JobEnded(_Event, frozen=True):
+    """A background command is over; `status` is Completed, Failed, Killed or TimedOut."""
+
+    job_id: str
+    status: str
+    exit_code: int | None
+    seconds: float
+
+
+class ChildOpened(_Event, frozen=True):
+    """A child session began."""
+
+    child: str
+    name: str
+    objective: str
+
+
+class ChildClosed(_Event, frozen=True):
+    """A child session is over."""
+
+    child: str
+    status: str
+    summary: str = ""
+
+
+class ListChanged(_Event, frozen=True):
+    """The checklist or the plan as it now stands; `kind` is checklist or plan."""
+
+    kind: str
+    items: tuple[dict[str, Any], ...]
+    explanation: str = ""
+
+
+class Notice(_Event, frozen=True):
+    """One line for the person; `level` is info, warning or error."""
+
+    level: str
+    text: str
+    code: str = ""
+
+
+# ------------------------------------------------------------------ ephemeral
+
+
+class TextStreamed(_Event, frozen=True):
+    """A piece of answer text."""
+
+    text: str
+
+
+class ReasoningStreamed(_Event, frozen=True):
+    """A piece of reasoning."""
+
+    text: str
+
+
+class CallStreamed(_Event, frozen=True):
+    """A call is being written by the model."""
+
+    index: int
+    name: str
+
+
+class CallProgress(_Event, frozen=True):
+    """One line from a running call."""
+
+    call_id: str
+    text: str
+
+
+class JobOutput(_Event, frozen=True):
+    """A background command printed something."""
+
+    job_id: str
+    text: str
+
+
+class ChildProgress(_Event, frozen=True):
+    """One line from a child session."""
+
+    child: str
+    text: str
+
+
+class RetryCountdown(_Event, frozen=True):
+    """The model call will be sent again in `delay` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+
+
+class Queued(_Event, frozen=True):
+    """A message waits for the turn to end; `waiting` counts the queue."""
+
+    text: str
+    waiting: int
+
+
+class UnknownEvent(Struct, frozen=True):
+    """An event of a later version, kept byte for byte."""
+
+    type: str
+    raw: msgspec.Raw
+
+
+Durable = (
+    SessionOpened | SessionResumed | ModeChanged | ModelChanged | HeaderPinned | Edge | ContextAppended
+    | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
+    | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
+    | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed
+    | ListChanged | Notice
+)  # fmt: skip
+Ephemeral = (
+    TextStreamed | ReasoningStreamed | CallStreamed | CallProgress | JobOutput | ChildProgress
+    | RetryCountdown | Queued
+)  # fmt: skip
+KnownEvent = Durable | Ephemeral
+Event = KnownEvent | UnknownEvent
+
+EPHEMERAL_TYPES: tuple[type, ...] = tuple(Ephemeral.__args__)
+
+
+def is_durable(event: Event) -> bool:
+    """Whether the event belongs in the log."""
+    return not isinstance(event, EPHEMERAL_TYPES)
+
+
+class Envelope(Struct, frozen=True):
+    """An event in its place: `seq` counts a session's durable events from 1 (an ephemeral one repeats the
+    last); `at` is UTC, RFC 3339 with milliseconds."""
+
+    seq: int
+    session: str
+    at: str
+    event: Event

@@ -1,0 +1,148 @@
+"""Operations go in, questions are answered: the whole surface of the engine beside its events."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from codewhale.protocol.modes import Authority, Mode
+
+
+class Limits(Struct, frozen=True, omit_defaults=True):
+    """Bounds of one turn and its children; None is unlimited. `cost` is in the model's currency."""
+
+    turns: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+
+
+class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
+    """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty
+    provider and model mean the configured ones. Answered by the session's id."""
+
+    workspace: str
+    mode: Mode = Mode.AGENT
+    authority: Authority = Authority.HEADLESS
+    provider: str = ""
+    model: str = ""
+    resume: str = ""
+    fork: str = ""
+    limits: Limits = Limits()
+
+
+class SendMessage(Struct, frozen=True, tag="send_message", omit_defaults=True):
+    """A person's words. While a turn runs, `steer` joins it at the next step, `queue` waits for its end;
+    `turn` begins a turn and is queued when one runs. `context` is fenced text sent beside them."""
+
+    session: str
+    text: str
+    context: str = ""
+    delivery: Literal["turn", "steer", "queue"] = "turn"
+
+
+class Interrupt(Struct, frozen=True, tag="interrupt"):
+    """Stop the running turn; every open call gets its one result."""
+
+    session: str
+
+
+class Answer(Struct, frozen=True, tag="answer", omit_defaults=True):
+    """The person's answer to an approval (`allowed`) or to questions (`answers`)."""
+
+    session: str
+    request_id: str
+    allowed: bool = False
+    answers: tuple[dict[str, Any], ...] = ()
+
+
+class SetMode(Struct, frozen=True, tag="set_mode"):
+    """Change the mode; refused while a turn runs."""
+
+    session: str
+    mode: Mode
+
+
+class SetModel(Struct, frozen=True, tag="set_model", omit_defaults=True):
+    """Change provider or model; refused while a turn runs."""
+
+    session: str
+    model: str
+    provider: str = ""
+
+
+class RunCommand(Struct, frozen=True, tag="run_command"):
+    """Run a slash command ("/name args") without a model call. Answered by its CommandOutput."""
+
+    session: str
+    line: str
+
+
+class CloseSession(Struct, frozen=True, tag="close_session"):
+    """Interrupt, end jobs, sync and release the session."""
+
+    session: str
+
+
+Op = OpenSession | SendMessage | Interrupt | Answer | SetMode | SetModel | RunCommand | CloseSession
+
+
+class SessionStatus(Struct, frozen=True, tag="session_status"):
+    """Ask how a session stands; answered by a StatusView."""
+
+    session: str
+
+
+class ListSessions(Struct, frozen=True, tag="list_sessions", omit_defaults=True):
+    """Ask for the sessions of a workspace ("" is every one); answered by SessionSummary rows."""
+
+    workspace: str = ""
+
+
+class GetMessages(Struct, frozen=True, tag="get_messages"):
+    """Ask for a session's messages."""
+
+    session: str
+
+
+Query = SessionStatus | ListSessions | GetMessages
+
+
+class CommandOutput(Struct, frozen=True, omit_defaults=True):
+    """What a slash command says: `text` for people, `ok` False when it could not do it."""
+
+    text: str
+    ok: bool = True
+
+
+class SessionSummary(Struct, frozen=True):
+    """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id."""
+
+    id: str
+    title: str
+    created: str
+    updated: str
+    workspace: str
+    turns: int
+    messages: int
+    model: str
+    state: str
+    parent: str
+
+
+class StatusView(Struct, frozen=True):
+    """How a session stands: what /status shows."""
+
+    session: str
+    workspace: str
+    mode: Mode
+    authority: Authority
+    provider: str
+    model: str
+    turns: int
+    messages: int
+    requests: int
+    busy: bool
+    waiting_for: str
+    instructions: tuple[tuple[str, int], ...]
+    tokens_in: int
+    tokens_out: int

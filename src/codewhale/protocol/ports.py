@@ -1,0 +1,64 @@
+"""The five needs that point upward: implemented above, handed down by `app`. A sixth needs a decision record."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.ops import StatusView
+from codewhale.protocol.tools import ToolSpec
+
+
+class Asker(Protocol):
+    """Puts something to a person and waits for the answer."""
+
+    async def question(
+        self, session: str, questions: Sequence[dict[str, Any]], seconds: float
+    ) -> tuple[dict[str, Any], ...]:
+        """Answers [{id, label, value}] in order. Raises ToolError not_available when nobody can be asked,
+        timeout after `seconds`."""
+        ...
+
+
+class Completer(Protocol):
+    """One-shot model calls outside the conversation."""
+
+    async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
+        """The model's answer text, charged to the session's budget."""
+        ...
+
+
+class AgentSpawner(Protocol):
+    """Opens child sessions."""
+
+    async def spawn(self, parent: str, name: str, objective: str) -> str:
+        """The child's session id."""
+        ...
+
+
+class CatalogView(Protocol):
+    """Looks into the catalog: for tool search, repair and listings."""
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The row of a canonical name, or None."""
+        ...
+
+    def names(self) -> tuple[str, ...]:
+        """Every registered canonical name, sorted."""
+        ...
+
+
+class SessionControl(Protocol):
+    """What slash commands may do to a session."""
+
+    def status(self, session: str) -> StatusView:
+        """How it stands."""
+        ...
+
+    def set_mode(self, session: str, mode: Mode) -> None:
+        """Change the mode. Raises SessionError while a turn runs."""
+        ...
+
+    def set_model(self, session: str, provider: str, model: str) -> None:
+        """Change the model; empty provider keeps it. Raises SessionError while a turn runs or for an
+        unknown provider."""
+        ...

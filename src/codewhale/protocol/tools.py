@@ -1,0 +1,107 @@
+"""Tools as data: what a tool declares, what a call may touch, and the two faces of a result."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.protocol.blocks import Block
+from codewhale.protocol.files import FileChange
+from codewhale.protocol.messages import Image
+from codewhale.protocol.modes import Mode
+
+
+class Effect(StrEnum):
+    """What running a tool may do. Policy and scheduling see nothing else of it."""
+
+    READS = "reads"
+    WRITES = "writes"
+    EXECUTES = "executes"
+    NETWORK = "network"
+
+
+class Origin(StrEnum):
+    """Where a result's text came from; anything but workspace, harness and person taints a session."""
+
+    WORKSPACE = "workspace"
+    HARNESS = "harness"
+    PERSON = "person"
+    WEB = "web"
+    MCP = "mcp"
+    ISSUE = "issue"
+
+
+class CommandSubject(Struct, frozen=True, tag="command"):
+    """A command line that would run; `cwd` is workspace-relative ("." is its root)."""
+
+    command: str
+    cwd: str = "."
+    background: bool = False
+
+
+class PathSubject(Struct, frozen=True, tag="path"):
+    """A path that would be read or written, as the model gave it."""
+
+    path: str
+    write: bool = False
+
+
+class UrlSubject(Struct, frozen=True, tag="url"):
+    """An address that would be dialled."""
+
+    url: str
+
+
+Subject = CommandSubject | PathSubject | UrlSubject
+
+
+class ToolSpec(Struct, frozen=True, omit_defaults=True):
+    """One row of the generated catalog: everything known of a tool without importing it.
+
+    `parameters` is the canonical JSON Schema of its arguments; `family` the key of the class that runs it;
+    `rescue` the arguments of the call to suggest when nothing better is known, under `rescue_tool`.
+    """
+
+    name: str
+    family: str
+    description: str
+    parameters: dict[str, Any]
+    effects: tuple[Effect, ...]
+    parallel: bool = False
+    polls: bool = False
+    noisy: bool = False
+    rescue_tool: str = "list_dir"
+    rescue: dict[str, Any] = {}
+
+
+class CallContext(Struct, frozen=True):
+    """All a running call knows of its surroundings. Closed: whatever else a tool needs, its constructor takes.
+
+    `workspace` is the absolute root; `progress` shows one line to people and is never logged; `cancelled`
+    tells whether the turn was interrupted (awaits are cancelled as well).
+    """
+
+    call_id: str
+    session: str
+    workspace: str
+    mode: Mode
+    progress: Callable[[str], None]
+    cancelled: Callable[[], bool]
+
+
+class ToolResult(Struct, frozen=True, omit_defaults=True):
+    """A call's outcome: `content` for the model, `display` for people, `metadata` for programs.
+
+    `ok` False is a soft failure: content is delivered like any other. `changes` lists the files the call
+    changed, `images` what it shows, `end_turn` hands control back to the person.
+    """
+
+    content: str
+    ok: bool = True
+    display: tuple[Block, ...] = ()
+    metadata: dict[str, Any] = {}
+    origin: Origin = Origin.WORKSPACE
+    changes: tuple[FileChange, ...] = ()
+    images: tuple[Image, ...] = ()
+    end_turn: bool = False

@@ -1,0 +1,1 @@
+"""Wire dialects and model providers; a new one is one file."""

@@ -1,0 +1,1 @@
+"""Live things: shell jobs, test running, the workspace writer. Siblings do not import one another."""

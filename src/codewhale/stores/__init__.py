@@ -1,0 +1,1 @@
+"""Data at rest: session log, artifacts, lists."""

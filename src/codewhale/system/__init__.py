@@ -1,0 +1,1 @@
+"""The one way to touch the machine: child processes, hardened git, the walker."""
