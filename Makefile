@@ -1,0 +1,63 @@
+# Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check house docs format bench real crash smoke shows clean
+
+# The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+  $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+PY := .venv/bin/python
+STAMP := .venv/.installed
+WORKERS ?= 2
+CRASHES ?= 1000
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "CodeWhale needs Python 3.11 or newer with venv (or: make PYTHON=/path/to/python)"; exit 2; }
+	@test -x $(PY) || $(PYTHON) -m venv .venv
+	@echo "Installing CodeWhale and its tools into .venv ..."
+	@$(PY) -m pip install -q -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## the main job once, on a scratch repository, with an embedded scripted model
+	@$(PY) scripts/demo.py
+
+test: $(STAMP) ## the whole test suite
+	@$(PY) -m pytest $$($(PY) -c 'import xdist; print("-n $(WORKERS) --dist loadfile")' 2>/dev/null)
+
+check: $(STAMP) ## format, lint, types, floor plan, papers up to date
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+	@$(PY) scripts/docs.py --check
+	@$(PY) -m pytest tests/house
+
+house: $(STAMP) ## the floor plan alone
+	@$(PY) -m pytest tests/house
+
+docs: $(STAMP) ## write the generated parts of the papers again
+	@$(PY) scripts/docs.py --write
+
+format: $(STAMP) ## format and mend what ruff can mend
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+bench: $(STAMP) ## speed and size against a floor agent, in figures and bounds
+	@$(PY) scripts/bench.py
+
+real: $(STAMP) ## repair broken open-source packages through the front door
+	@$(PY) scripts/real.py
+
+crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
+	@$(PY) scripts/crash.py --kills $(CRASHES)
+
+smoke: $(STAMP) ## every command-line door once, from an installed wheel
+	@$(PY) scripts/smoke.py
+
+shows: $(STAMP) ## the demonstration lines, each with its bound; writes shows.json
+	@$(PY) scripts/shows.py
+
+clean: ## remove what was built, installed and measured
+	@rm -rf .venv .scratch dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis shows.json
