@@ -1,0 +1,356 @@
+"""Every child process of the product starts here: its environment, its limits, its output, and its end.
+
+A supervised command runs under the launcher program, which owns its whole tree; a short harness-chosen program (git,
+rg) runs directly in a session of its own. Waiting is always on process exit and a short grace, never on a pipe's end.
+"""
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from codewhale.protocol.errors import ToolError
+from codewhale.system.environment import child_env
+from codewhale.system.output import HeadTail
+from codewhale.system.owners import Direct, Owner, Supervised
+from codewhale.system.pipes import Reader, Writer
+
+GRACE = 0.15
+KILL_SECONDS = 1.7
+
+OnOutput = Callable[[str, bytes], None]
+
+
+class Ceiling(Struct, frozen=True):
+    """What a command's whole tree may take; 0 is unlimited. `memory` is resident bytes, `file_size` the largest
+    file one process may write. Crossing the first two ends the tree."""
+
+    processes: int = 0
+    memory: int = 0
+    file_size: int = 0
+
+
+class Launch(Struct, frozen=True):
+    """A command to run.
+
+    `env` is added to the allow-listed environment. `stdin` is written and closed; empty, there is none at all, unless
+    `keep_stdin` holds the pipe open. `seconds` bounds the command itself, not what it leaves behind. `merge` sends
+    stderr into stdout; `tty` gives a pseudo-terminal, which merges them as well. `output_limit` bytes of each stream
+    are kept. Unsupervised is for programs of the harness's own choice that start nothing lasting.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str] = {}
+    stdin: bytes = b""
+    keep_stdin: bool = False
+    seconds: float | None = None
+    profile: str = "none"
+    tty: bool = False
+    merge: bool = False
+    output_limit: int = 1_000_000
+    supervised: bool = True
+    ceiling: Ceiling = Ceiling()
+
+
+class Completed(Struct, frozen=True):
+    """How a command ended.
+
+    `exit_code` is negative for a signal and None when it is not known. `stdout_gap` is the offset in the kept bytes at
+    which the middle was left out, -1 when all was kept. `leftovers` counts processes that outlived the command. `over`
+    names the ceiling it crossed: "processes", "memory" or "".
+    """
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    stdout_total: int
+    stderr_total: int
+    timed_out: bool
+    killed: bool
+    seconds: float
+    leftovers: int
+    stdout_gap: int = -1
+    stderr_gap: int = -1
+    over: str = ""
+
+
+class Child:
+    """A running command. Made by `start`."""
+
+    def __init__(self, launch: Launch, on_output: OnOutput) -> None:
+        self.pid = 0
+        self.leftovers = 0
+        self._launch = launch
+        self._on_output = on_output
+        self._loop = asyncio.get_running_loop()
+        self._begun = time.monotonic()
+        self._kept = {"stdout": HeadTail(launch.output_limit), "stderr": HeadTail(launch.output_limit)}
+        self._readers: list[Reader] = []
+        self._stdin: Writer | None = None
+        self._owner: Owner | None = None
+        self._started: asyncio.Future[None] = self._loop.create_future()
+        self._started.add_done_callback(lambda started: started.cancelled() or started.exception())
+        self._done: asyncio.Future[Completed] = self._loop.create_future()
+        self._gone: asyncio.Future[None] = self._loop.create_future()
+        self._code: int | None = None
+        self._exited_after: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._killing: asyncio.Task[None] | None = None
+        self._timed_out = self._killed = False
+        self._over = ""
+
+    async def _open(self) -> None:
+        ends = _Ends(self._launch)
+        try:
+            self._begin(ends)
+        except BaseException:
+            ends.close_ours()
+            raise
+        finally:
+            ends.close_theirs()
+        self._attach(ends)
+        await asyncio.shield(self._started)
+        if self._launch.stdin and self._stdin is not None:
+            self._stdin.feed(self._launch.stdin, then_close=not self._launch.keep_stdin)
+
+    def _begin(self, ends: "_Ends") -> None:
+        launch, env = self._launch, child_env(self._launch.env)
+        if launch.supervised:
+            ceiling = launch.ceiling
+            options = (int(launch.tty), ceiling.processes, ceiling.memory, ceiling.file_size)
+            supervised = Supervised(self._report)
+            supervised.start(launch.argv, launch.cwd, env, ends.theirs, options)
+            self._owner = supervised
+        else:
+            direct = Direct(self._report)
+            direct.start(launch.argv, launch.cwd, env, ends.theirs)
+            self._owner = direct
+
+    def _attach(self, ends: "_Ends") -> None:
+        for stream, fd in ends.outputs.items():
+            self._readers.append(Reader(fd, self._heard(stream), self._advance))
+        if ends.stdin is not None:
+            self._stdin = Writer(ends.stdin, end=b"\x04" if self._launch.tty else None)
+
+    def _heard(self, stream: str) -> Callable[[bytes], None]:
+        kept = self._kept[stream]
+
+        def take(data: bytes) -> None:
+            kept.feed(data)
+            self._on_output(stream, data)
+
+        return take
+
+    def _report(self, word: str, *rest: str) -> None:
+        if word == "started":
+            self.pid = int(rest[0])
+            if self._launch.seconds is not None:
+                self._timer = self._loop.call_later(self._launch.seconds, self._time_out)
+            if not self._started.done():
+                self._started.set_result(None)
+        elif word == "failed":
+            self._started.set_exception(OSError(int(rest[0]), os.strerror(int(rest[0])), self._launch.argv[0]))
+        elif word == "exit":
+            self._exited(int(rest[0]), int(rest[1]))
+        elif word == "left":
+            self.leftovers = int(rest[0])
+        elif word == "over":
+            self._over = rest[0]
+        elif word == "gone":
+            self._tree_gone()
+
+    def _exited(self, code: int | None, left: int) -> None:
+        self._code = code
+        self.leftovers = left
+        self._exited_after = time.monotonic() - self._begun
+        if self._timer is not None:
+            self._timer.cancel()
+        self._loop.call_later(GRACE, self._finish)
+
+    def _tree_gone(self) -> None:
+        if not self._started.done():
+            self._started.set_exception(OSError(errno.ECHILD, "the launcher died", self._launch.argv[0]))
+        if self._exited_after is None:
+            self._exited(None, 0)
+        self.leftovers = 0
+        self._gone.set_result(None)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Finished early when there is nothing left to wait for."""
+        if self._gone.done() and not any(reader.open for reader in self._readers):
+            self._finish()
+
+    def _finish(self) -> None:
+        for reader in self._readers:
+            reader.drain()
+        if self._gone.done():
+            self._close()
+        if not self._done.done():
+            self._done.set_result(self._completed())
+
+    def _completed(self) -> Completed:
+        stdout, stdout_gap = self._kept["stdout"].kept()
+        stderr, stderr_gap = self._kept["stderr"].kept()
+        return Completed(
+            exit_code=self._code,
+            stdout=stdout,
+            stderr=stderr,
+            stdout_total=self._kept["stdout"].total,
+            stderr_total=self._kept["stderr"].total,
+            timed_out=self._timed_out,
+            killed=self._killed,
+            seconds=self._exited_after or 0.0,
+            leftovers=self.leftovers,
+            stdout_gap=stdout_gap,
+            stderr_gap=stderr_gap,
+            over=self._over,
+        )
+
+    def _time_out(self) -> None:
+        if self._exited_after is None and not self._killed:
+            self._timed_out = True
+            self._killing = self._loop.create_task(self._end())
+
+    def _close(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        if self._stdin is not None:
+            self._stdin.close()
+
+    async def write(self, data: bytes) -> None:
+        """Write to its standard input as fast as it reads. Raises BrokenPipeError when that is closed."""
+        if self._stdin is None:
+            raise BrokenPipeError("standard input was never open")
+        await self._stdin.write(data)
+
+    async def close_stdin(self) -> None:
+        """End its input (^D on a pseudo-terminal)."""
+        if self._stdin is not None:
+            await self._stdin.finish()
+
+    async def wait(self) -> Completed:
+        """The end of the command itself; what it left behind may still run. Cancelling this stops the waiting alone."""
+        return await asyncio.shield(self._done)
+
+    async def ended(self) -> None:
+        """Nothing of the tree is left."""
+        await asyncio.shield(self._gone)
+
+    async def kill(self) -> None:
+        """End the whole tree: gone within two seconds. Does nothing to what is gone already."""
+        if self._exited_after is None and not self._timed_out:
+            self._killed = True
+        await self._end()
+
+    async def _end(self) -> None:
+        if self._owner is not None and not self._gone.done():
+            self._owner.kill()
+            await asyncio.wait((self._gone,), timeout=KILL_SECONDS)
+        if self._owner is not None and not self._gone.done():
+            self._owner.force()
+            await asyncio.wait((self._gone,), timeout=0.3)
+        if not self._gone.done():
+            self._close()
+
+
+class _Ends:
+    """Both ends of a child's three streams: `theirs` goes to the child, the rest stays here."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.outputs: dict[str, int] = {}
+        self.stdin: int | None = None
+        self._opened: list[int] = []
+        if launch.tty:
+            self.theirs = self._terminal()
+        else:
+            self.theirs = self._pipes(launch)
+
+    def _terminal(self) -> tuple[int, int, int]:
+        import termios
+
+        master, slave = os.openpty()
+        termios.tcsetwinsize(slave, (40, 120))
+        self.outputs["stdout"] = master
+        self.stdin = os.dup(master)
+        self._opened = [slave]
+        return slave, slave, slave
+
+    def _pipes(self, launch: Launch) -> tuple[int, int, int]:
+        if launch.stdin or launch.keep_stdin:
+            stdin, self.stdin = os.pipe()
+        else:
+            stdin = os.open(os.devnull, os.O_RDONLY)
+        self.outputs["stdout"], stdout = os.pipe()
+        self._opened = [stdin, stdout]
+        if launch.merge:
+            return stdin, stdout, stdout
+        self.outputs["stderr"], stderr = os.pipe()
+        self._opened.append(stderr)
+        return stdin, stdout, stderr
+
+    def close_theirs(self) -> None:
+        """The child has its own copies."""
+        for fd in self._opened:
+            os.close(fd)
+
+    def close_ours(self) -> None:
+        """There is no child."""
+        for fd in (*self.outputs.values(), *(() if self.stdin is None else (self.stdin,))):
+            os.close(fd)
+
+
+async def run(launch: Launch) -> Completed:
+    """Run to the end. What the command leaves running is counted and ended too: nobody could own it afterwards.
+
+    On cancellation the whole tree is gone before CancelledError leaves. Raises OSError as the system says it (ENOENT:
+    no such program or directory), ToolError not_available for a profile this machine cannot give.
+    """
+    child = await start(launch)
+    try:
+        return await child.wait()
+    finally:
+        await settle(child.kill())
+
+
+async def start(launch: Launch, on_output: OnOutput | None = None) -> Child:
+    """Start and return at once; `on_output(stream, data)` sees every byte, stream being "stdout" or "stderr".
+
+    Raises like `run`. The caller must `kill()` the child or await `ended()`.
+    """
+    if launch.profile != "none":
+        raise ToolError(
+            "not_available",
+            f"No sandbox on this machine can give the profile {launch.profile!r}; the command did not run.",
+            expected="none",
+            received=launch.profile,
+        )
+    child = Child(launch, on_output or _unheard)
+    try:
+        await child._open()
+    except BaseException:
+        await settle(child.kill())
+        raise
+    return child
+
+
+async def settle(work: Awaitable[None]) -> None:
+    """Await to the end whatever cancellations arrive meanwhile, then let the first of them out."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = cancelled or error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
+
+
+def _unheard(stream: str, data: bytes) -> None:
+    pass

@@ -1,0 +1,296 @@
+"""The launcher: a program of its own that stands between the harness and one command.
+
+It is run by path (`python -I -S launcher.py`), so it imports nothing of ours and little else. It adopts every orphan of
+the command (child subreaper), says on a status pipe when the command itself ends, and ends the whole tree when told to,
+or when the harness is gone: the control pipe closes with it.
+
+Arguments: control fd, status fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit), command.
+Status lines: `started PID TICKS`, `failed ERRNO`, `exit CODE LEFT`, `left LEFT`, `over processes|memory`.
+"""
+
+# ruff: noqa: SIM105  (start-up time is the command's latency: no contextlib, and not `signal`, which imports enum)
+import _signal as signal  # type: ignore[import-not-found]
+import os
+import select
+import sys
+import time
+
+GRACE = 0.5
+TICK = 0.2
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LINUX = sys.platform == "linux"
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def stat(pid: int) -> "tuple[int, int, int, bool] | None":
+    """(start time in ticks, session, resident bytes, running) of a process, or None when it is gone."""
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    fields = data[data.rindex(b")") + 2 :].split()
+    return int(fields[19]), int(fields[3]), int(fields[21]) * _PAGE, fields[0] not in b"ZX"
+
+
+def children(pid: int) -> "list[int]":
+    """The direct children of a process, zombies too."""
+    found = b""
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            fd = os.open(f"/proc/{pid}/task/{thread}/children", os.O_RDONLY)
+            try:
+                while block := os.read(fd, 65536):
+                    found += block
+            finally:
+                os.close(fd)
+    except OSError:
+        pass
+    return [int(child) for child in found.split()]
+
+
+def descendants(root: int) -> "dict[int, tuple[int, int]]":
+    """Every living descendant: pid -> (start time, resident bytes). Zombies are looked through, not counted."""
+    found: dict[int, tuple[int, int]] = {}
+    seen = {root}
+    todo = children(root)
+    while todo:
+        pid = todo.pop()
+        if pid in seen:
+            continue
+        seen.add(pid)
+        state = stat(pid)
+        if state is not None and state[3]:
+            found[pid] = (state[0], state[2])
+        todo += children(pid)
+    return found
+
+
+def send(pid: int, started: int, number: int) -> None:
+    """Signal a process if it is still the one that began at `started`: a reused pid is never touched."""
+    try:
+        fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+    except OSError:
+        return
+    try:
+        state = stat(pid)
+        if state is None or state[0] != started:
+            return
+        if fd >= 0:
+            signal.pidfd_send_signal(fd, number)
+        else:
+            os.kill(pid, number)
+    except OSError:
+        pass
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
+def prctl(option: int, value: int) -> None:
+    """Set a process attribute; nothing where the kernel has none."""
+    if _LINUX:
+        import ctypes
+
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+class Launcher:
+    """One command and everything it leaves behind."""
+
+    def __init__(self, control: int, status: int, most: "tuple[int, int, int]") -> None:
+        self.control = control
+        self.status = status
+        self.processes, self.memory, self.file_size = most
+        self.command = 0
+        self.running = False
+        self.left = 0
+
+    def say(self, line: str) -> None:
+        """One status line; the harness may be gone."""
+        try:
+            os.write(self.status, line.encode() + b"\n")
+        except OSError:
+            pass
+
+    def start(self, argv: "list[str]", tty: bool) -> bool:
+        """Fork and execute; False when the program could not be started."""
+        failed, fail = os.pipe()
+        launcher = os.getpid()
+        self.command = os.fork()
+        if self.command == 0:
+            try:
+                self._become(argv, tty, launcher)
+            except OSError as error:
+                os.write(fail, str(error.errno).encode())
+            finally:
+                os._exit(127)
+        os.close(fail)
+        problem = os.read(failed, 16)
+        os.close(failed)
+        if problem:
+            self.say("failed " + problem.decode())
+            return False
+        self.running = True
+        state = stat(self.command)
+        self.say(f"started {self.command} {state[0] if state else 0}")
+        return True
+
+    def _become(self, argv: "list[str]", tty: bool, launcher: int) -> None:
+        os.setsid()
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != launcher:
+            os._exit(127)
+        if tty:
+            import fcntl
+            import termios
+
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        if self.file_size:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_size, self.file_size))
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if _LINUX:
+            _prefer_for_oom()
+        os.execvp(argv[0], argv)
+
+    def reap(self) -> bool:
+        """Collect what has ended; True while anything of the tree is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return self._group_left()
+            if pid == 0:
+                return True
+            if pid == self.command:
+                self.running = False
+                self.left = self._count()
+                self.say(f"exit {os.waitstatus_to_exitcode(status)} {self.left}")
+
+    def _count(self) -> int:
+        return len(descendants(os.getpid())) if _LINUX else int(self._group_left())
+
+    def _group_left(self) -> bool:
+        if _LINUX:
+            return False
+        try:
+            os.killpg(self.command, 0)
+        except OSError:
+            return False
+        return True
+
+    def watch(self, wake: int) -> None:
+        """Until the tree is gone, or must go."""
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        poll.register(wake, select.POLLIN)
+        idle = None if _LINUX and not (self.processes or self.memory) else TICK * 1000
+        while self.reap():
+            if not self.running:
+                self._tell_left()
+            ready = dict(poll.poll(idle))
+            ordered = self.control in ready
+            if wake in ready:
+                ordered = ordered or bool({signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(os.read(wake, 512)))
+            if ordered or self._over():
+                return self.end()
+        return None
+
+    def _tell_left(self) -> None:
+        left = self._count()
+        if left != self.left:
+            self.left = left
+            self.say(f"left {left}")
+
+    def _over(self) -> bool:
+        if not (self.processes or self.memory):
+            return False
+        tree = descendants(os.getpid())
+        if self.processes and len(tree) > self.processes:
+            self.say("over processes")
+            return True
+        if self.memory and sum(resident for _, resident in tree.values()) > self.memory:
+            self.say("over memory")
+            return True
+        return False
+
+    def end(self) -> None:
+        """TERM to all, a grace, then freeze and KILL until nothing is left."""
+        self._signal_all(signal.SIGTERM)
+        self._signal_all(signal.SIGCONT)
+        deadline = time.monotonic() + GRACE
+        while self.reap() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        pause = 0.002
+        while self.reap():
+            self._freeze()
+            self._signal_all(signal.SIGKILL)
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.2)
+
+    def _freeze(self) -> None:
+        """Stop every process before any is killed, so that none can fork its way past the killing."""
+        seen: set[int] = set()
+        for _ in range(50 if _LINUX else 0):
+            fresh = {pid: state for pid, state in descendants(os.getpid()).items() if pid not in seen}
+            if not fresh:
+                break
+            for pid, (started, _) in fresh.items():
+                send(pid, started, signal.SIGSTOP)
+            seen |= set(fresh)
+
+    def _signal_all(self, number: int) -> None:
+        if not _LINUX:
+            try:
+                os.killpg(self.command, number)
+            except OSError:
+                pass
+            return
+        for pid, (started, _) in descendants(os.getpid()).items():
+            send(pid, started, number)
+
+
+def _prefer_for_oom() -> None:
+    """When memory runs out the kernel takes the command before the harness."""
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(fd, b"500")
+        os.close(fd)
+    except OSError:
+        pass
+
+
+def main(args: "list[str]") -> None:
+    """Run one command to the end of its tree."""
+    control, status, tty, *most = (int(arg) for arg in args[:6])
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    wake, waker = os.pipe()
+    for fd in (wake, waker):
+        os.set_blocking(fd, False)
+    signal.set_wakeup_fd(waker)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    launcher = Launcher(control, status, (most[0], most[1], most[2]))
+    if not launcher.start(args[6:], bool(tty)):
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    launcher.watch(wake)
+
+
+if __name__ == "__main__":
+    for passed in sys.argv[1:3]:
+        os.set_inheritable(int(passed), False)
+    main(sys.argv[1:])
+    os._exit(0)

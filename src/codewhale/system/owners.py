@@ -1,0 +1,201 @@
+"""Who owns a child process: the launcher program with its whole tree, or the harness itself for a short program.
+
+An owner says what happens through `report(word, *numbers)`: started PID, failed ERRNO, exit CODE LEFT, left LEFT,
+over WHAT, and at last gone.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from codewhale.system import launcher
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+Report = Callable[..., None]
+TERM_SECONDS = 0.3
+
+
+class Owner(Protocol):
+    """One started child."""
+
+    def kill(self) -> None:
+        """Begin to end the whole tree."""
+        ...
+
+    def force(self) -> None:
+        """End what an earlier kill could not."""
+        ...
+
+
+class Supervised:
+    """Owned by the launcher program: the tree ends with the order, or with the harness."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._loop = asyncio.get_running_loop()
+        self._process: Popen[bytes] | None = None
+        self._control = -1
+        self._status = -1
+        self._buffer = b""
+        self._command = (0, 0)
+        self._pause = 0.001
+
+    def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        stdio: tuple[int, int, int],
+        options: Sequence[int],
+    ) -> None:
+        """Start the launcher; `options` are its tty flag and three ceilings. Raises OSError for a bad cwd."""
+        import subprocess
+
+        control, self._control = os.pipe()
+        self._status, status = os.pipe()
+        head = (sys.executable, "-I", "-S", launcher.__file__, str(control), str(status))
+        try:
+            self._process = subprocess.Popen(
+                (*head, *map(str, options), *argv),
+                cwd=cwd,
+                env=env,
+                stdin=stdio[0],
+                stdout=stdio[1],
+                stderr=stdio[2],
+                pass_fds=(control, status),
+                start_new_session=True,
+            )
+        except BaseException:
+            self._close_control()
+            os.close(self._status)
+            raise
+        finally:
+            os.close(control)
+            os.close(status)
+        os.set_blocking(self._status, False)
+        self._loop.add_reader(self._status, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._status, 4096)
+        except BlockingIOError:
+            return
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            word, *rest = line.decode().split()
+            if word == "started":
+                self._command = (int(rest[0]), int(rest[1]))
+            self._report(word, *rest)
+        if not data:
+            self._loop.remove_reader(self._status)
+            os.close(self._status)
+            self._close_control()
+            self._reap()
+
+    def _reap(self) -> None:
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._pause = min(self._pause * 2, 0.1)
+            self._loop.call_later(self._pause, self._reap)
+            return
+        if self._process.returncode:
+            self._kill_session()
+        self._report("gone")
+
+    def _close_control(self) -> None:
+        if self._control >= 0:
+            os.close(self._control)
+            self._control = -1
+
+    def kill(self) -> None:
+        """Order the launcher to end the tree; woken first, should the command have stopped it."""
+        if self._control < 0 or self._process is None:
+            return
+        with contextlib.suppress(OSError):
+            os.write(self._control, b"K")
+        self._process.send_signal(signal.SIGCONT)
+
+    def force(self) -> None:
+        """The launcher did not answer: end it, and the command's session, directly."""
+        if self._process is not None:
+            self._process.kill()
+        self._kill_session()
+
+    def _kill_session(self) -> None:
+        """Without a launcher: the command's own session is what can still be told apart."""
+        command, started = self._command
+        state = launcher.stat(command) if command else None
+        if not command or (state is not None and state[0] != started):
+            return
+        for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+            state = launcher.stat(int(name)) if name.isdigit() else None
+            if state is not None and state[1] == command and state[0] >= started:
+                launcher.send(int(name), state[0], signal.SIGKILL)
+
+
+class Direct:
+    """Owned by the harness: one program in a session of its own, ended with its process group."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._loop = asyncio.get_running_loop()
+        self._process: Popen[bytes] | None = None
+        self._watch = -1
+        self._killed = False
+
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdio: tuple[int, int, int]) -> None:
+        """Start the program. Raises OSError as the system says it."""
+        import subprocess
+
+        self._process = subprocess.Popen(
+            argv, cwd=cwd, env=env, stdin=stdio[0], stdout=stdio[1], stderr=stdio[2], start_new_session=True
+        )
+        self._loop.call_soon(self._report, "started", str(self._process.pid))
+        try:
+            self._watch = os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):
+            self._poll(0.001)
+        else:
+            self._loop.add_reader(self._watch, self._exited)
+
+    def _poll(self, pause: float) -> None:
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._loop.call_later(pause, self._poll, min(pause * 1.5, 0.05))
+        else:
+            self._end()
+
+    def _exited(self) -> None:
+        self._loop.remove_reader(self._watch)
+        os.close(self._watch)
+        if self._killed:
+            self._signal(signal.SIGKILL)
+        self._end()
+
+    def _end(self) -> None:
+        assert self._process is not None
+        self._report("exit", str(self._process.wait()), "0")
+        self._report("gone")
+
+    def kill(self) -> None:
+        """TERM to its group now, KILL a moment later."""
+        if not self._killed:
+            self._killed = True
+            self._signal(signal.SIGTERM)
+            self._loop.call_later(TERM_SECONDS, self.force)
+
+    def force(self) -> None:
+        """KILL to its group."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        """Only while the program is not yet collected: until then its pid and group are its own."""
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, number)
