@@ -1,0 +1,146 @@
+"""The generated parts of the papers: the room table, the tools, the modes. `--write` renews them, `--check`
+tells whether they are what would be written.
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; docs/tools.md is generated whole.
+"""
+
+import argparse
+import difflib
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SPECS = ROOT / "src" / "codewhale" / "catalog" / "specs.json"
+FLOOR = ROOT / "tests" / "house" / "floor.toml"
+MARK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end: \2 -->)", re.S)
+
+
+def room_table() -> str:
+    """The rooms of the floor plan with what each may import and holds."""
+    floor = tomllib.loads(FLOOR.read_text())
+    rows = ["| room | ceiling (lines) | may import | holds |", "|---|---:|---|---|"]
+    for room in floor["room"]:
+        names = [name for name in room["imports"] if name not in floor["everywhere"]]
+        open_rooms = "anything" if room["name"] == "testing" else ", ".join(f"`{name}`" for name in names) or "–"
+        rows.append(f"| `{room['name']}` | {room['ceiling']:,} | {open_rooms} | {room['holds']} |")
+    every = " and ".join(f"`{name}`" for name in floor["everywhere"])
+    rows.append(f"\nEvery room may import {every}; all but those two may import `{floor['machine']}`.")
+    return "\n".join(rows) + "\n"
+
+
+def tool_rows() -> list[dict[str, Any]]:
+    """Rows of the generated catalog, by name; none before the catalog has been generated."""
+    if not SPECS.exists():
+        return []
+    loaded = json.loads(SPECS.read_text())
+    rows = loaded if isinstance(loaded, list) else loaded.get("tools", list(loaded.values()))
+    return sorted(rows, key=lambda row: str(row["name"]))
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, fit for a table cell."""
+    return re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0].replace("|", "\\|")
+
+
+def tool_table() -> str:
+    """One row a tool: name, what it may do, its first sentence."""
+    rows = ["| tool | may | what it does |", "|---|---|---|"]
+    for row in tool_rows():
+        effects = ", ".join(row.get("effects", ())) or "–"
+        rows.append(f"| `{row['name']}` | {effects} | {first_sentence(row['description'])} |")
+    return "\n".join(rows) + "\n"
+
+
+def mode_table() -> str:
+    """The modes and what each allows, from the words of the protocol."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from codewhale.protocol.modes import Mode
+
+    said = {
+        Mode.PLAN: ("read, search, think", "nothing is written or run; a refusal names the mode that allows the call"),
+        Mode.AGENT: ("reads and workspace writes", "commands wait for a person; headless they need `--auto`"),
+        Mode.YOLO: ("everything but the floor", "destructive commands and protected paths stay refused"),
+    }
+    rows = ["| mode | runs by itself | the rest |", "|---|---|---|"]
+    rows += [f"| `{mode}` | {said[mode][0]} | {said[mode][1]} |" for mode in Mode]
+    return "\n".join(rows) + "\n"
+
+
+def tools_page() -> str:
+    """docs/tools.md: each tool with its description and arguments."""
+    parts = [
+        "# Tools\n",
+        "Generated from the catalog by `make docs`; what a model reads is exactly this text and these schemas.\n",
+    ]
+    for row in tool_rows():
+        parts.append(f"## `{row['name']}`\n\n{row['description']}\n")
+        traits = [", ".join(row.get("effects", ())) or "no effects"]
+        traits += [word for word, key in (("runs beside others", "parallel"), ("polls", "polls")) if row.get(key)]
+        parts.append(f"May: {'; '.join(traits)}.\n")
+        parts.append(argument_table(row["parameters"]))
+    return "\n".join(parts)
+
+
+def argument_table(schema: dict[str, Any]) -> str:
+    """The arguments of a schema as a table."""
+    fields = schema.get("properties", {})
+    if not fields:
+        return "No arguments.\n"
+    rows = ["| argument | type | needed | meaning |", "|---|---|---|---|"]
+    for name, field in fields.items():
+        kind = str(field.get("type", "any"))
+        kind += "[]" if kind == "array" else ""
+        bounds = [
+            f"{key} {json.dumps(field[key])}" for key in ("default", "minimum", "maximum", "enum") if key in field
+        ]
+        meaning = " ".join(str(field.get("description", "")).split()).replace("|", "\\|")
+        extra = f" ({'; '.join(bounds)})" if bounds else ""
+        rows.append(f"| `{name}` | {kind} | {'yes' if name in schema.get('required', ()) else ''} | {meaning}{extra} |")
+    return "\n".join(rows) + "\n"
+
+
+PARTS: dict[str, Callable[[], str]] = {"rooms": room_table, "tools": tool_table, "modes": mode_table}
+
+
+def papers() -> dict[Path, str]:
+    """Every paper with a generated part, as it should read."""
+    wanted = {ROOT / "docs" / "tools.md": tools_page()}
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = path.read_text()
+        if path not in wanted and MARK.search(text):
+            wanted[path] = MARK.sub(lambda found: found[1] + PARTS[found[2]]() + found[3], text)
+    return wanted
+
+
+def main() -> int:
+    """0 when the papers are as they should be (or were made so), 1 with a diff when not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("--write", action="store_true")
+    choice.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    stale = 0
+    for path, wanted in papers().items():
+        found = path.read_text() if path.exists() else ""
+        if found == wanted:
+            continue
+        name = path.relative_to(ROOT).as_posix()
+        if asked.write:
+            path.write_text(wanted)
+            print(f"wrote {name}")
+            continue
+        stale += 1
+        diff = difflib.unified_diff(found.splitlines(), wanted.splitlines(), name, f"{name} as generated", lineterm="")
+        print("\n".join(list(diff)[:60]))
+    if stale:
+        print(f"{stale} papers are out of date: run `make docs`")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
