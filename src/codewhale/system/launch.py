@@ -8,14 +8,14 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
 from codewhale.protocol.errors import ToolError
 from codewhale.system.environment import child_env
 from codewhale.system.output import HeadTail
-from codewhale.system.owners import Direct, Owner, Supervised
+from codewhale.system.owners import Direct, Owner, Process, Supervised
 from codewhale.system.pipes import Reader, Writer
 
 GRACE = 0.15
@@ -78,6 +78,21 @@ class Completed(Struct, frozen=True):
     over: str = ""
 
 
+def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]) -> Process:
+    import subprocess
+
+    return subprocess.Popen(
+        argv,
+        cwd=launch.cwd,
+        env=child_env(launch.env),
+        stdin=stdio[0],
+        stdout=stdio[1],
+        stderr=stdio[2],
+        pass_fds=inherited,
+        start_new_session=True,
+    )
+
+
 class Child:
     """A running command. Made by `start`."""
 
@@ -88,7 +103,8 @@ class Child:
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._begun = time.monotonic()
-        self._kept = {"stdout": HeadTail(launch.output_limit), "stderr": HeadTail(launch.output_limit)}
+        tail = launch.output_limit // 3
+        self._kept = {stream: HeadTail(launch.output_limit - tail, tail) for stream in ("stdout", "stderr")}
         self._readers: list[Reader] = []
         self._stdin: Writer | None = None
         self._owner: Owner | None = None
@@ -118,16 +134,20 @@ class Child:
             self._stdin.feed(self._launch.stdin, then_close=not self._launch.keep_stdin)
 
     def _begin(self, ends: "_Ends") -> None:
-        launch, env = self._launch, child_env(self._launch.env)
+        launch = self._launch
+
+        def spawn(argv: Sequence[str], inherited: Sequence[int]) -> Process:
+            return _spawn(argv, launch, ends.theirs, inherited)
+
         if launch.supervised:
             ceiling = launch.ceiling
             options = (int(launch.tty), ceiling.processes, ceiling.memory, ceiling.file_size)
             supervised = Supervised(self._report)
-            supervised.start(launch.argv, launch.cwd, env, ends.theirs, options)
+            supervised.start(spawn, launch.argv, options)
             self._owner = supervised
         else:
             direct = Direct(self._report)
-            direct.start(launch.argv, launch.cwd, env, ends.theirs)
+            direct.start(spawn, launch.argv)
             self._owner = direct
 
     def _attach(self, ends: "_Ends") -> None:
@@ -169,7 +189,13 @@ class Child:
         self._exited_after = time.monotonic() - self._begun
         if self._timer is not None:
             self._timer.cancel()
-        self._loop.call_later(GRACE, self._finish)
+        if not self._ordered:
+            self._loop.call_later(GRACE, self._finish)
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the tree is being ended: then the result waits for that."""
+        return self._timed_out or self._killed
 
     def _tree_gone(self) -> None:
         if not self._started.done():
@@ -255,6 +281,7 @@ class Child:
             self._owner.force()
             await asyncio.wait((self._gone,), timeout=0.3)
         if not self._gone.done():
+            self._finish()
             self._close()
 
 

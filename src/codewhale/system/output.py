@@ -1,39 +1,113 @@
-"""Keeping a bounded part of an unbounded stream: its head, its tail, and the count of what came between."""
+"""Keeping a bounded part of an unbounded stream, and saying what was left out."""
+
+MARKERS = (
+    b"error", b"Error", b"ERROR", b"FAIL", b"failed", b"panicked", b"Traceback", b"Exception", b"fatal", b"assert",
+    b"test result:", b"exit code", b"exit status", b"Segmentation fault", b" passed",
+)  # fmt: skip
+LINE = 500
 
 
 class HeadTail:
-    """Two thirds of `limit` bytes from the head, one third from the tail. Memory stays below twice the limit."""
+    """`head` bytes from the start and `tail` bytes from the end. Memory stays below twice that."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, head: int, tail: int) -> None:
         self.total = 0
-        self._tail_limit = limit // 3
-        self._head_limit = limit - self._tail_limit
+        self._head_limit = head
+        self._tail_limit = tail
         self._head = bytearray()
         self._tail = bytearray()
 
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
+    def feed(self, data: bytes) -> bytes:
+        """Take the next bytes of the stream. Returns those that now are left out."""
         self.total += len(data)
         room = self._head_limit - len(self._head)
         if room > 0:
             self._head += data[:room]
             data = data[room:]
-        if not data:
-            return
-        self._tail += data[-self._tail_limit :] if self._tail_limit else b""
-        if len(self._tail) > 2 * self._tail_limit + 4096:
-            del self._tail[: -self._tail_limit or None]
+        self._tail += data
+        excess = len(self._tail) - self._tail_limit
+        if excess <= self._tail_limit:
+            return b""
+        left_out = bytes(self._tail[:excess])
+        del self._tail[:excess]
+        return left_out
 
     def kept(self) -> tuple[bytes, int]:
         """(kept bytes, offset in them at which the middle was left out, -1 when nothing was)."""
-        tail = bytes(self._tail[-self._tail_limit :]) if self._tail_limit else b""
+        tail = bytes(self._tail[max(0, len(self._tail) - self._tail_limit) :])
         gap = len(self._head) if len(self._head) + len(tail) < self.total else -1
         return bytes(self._head) + tail, gap
+
+    def pending(self) -> bytes:
+        """Bytes that `kept` would leave out and `feed` has not returned yet."""
+        return bytes(self._tail[: max(0, len(self._tail) - self._tail_limit)])
+
+
+class Telling:
+    """Head, tail, and from what lies between up to `lines` lines that tell how things went."""
+
+    def __init__(self, head: int, tail: int, lines: int) -> None:
+        self._bytes = HeadTail(head, tail)
+        self._lines = lines
+        self._found: list[str] = []
+        self._partial = b""
+
+    @property
+    def total(self) -> int:
+        """Bytes seen."""
+        return self._bytes.total
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the stream."""
+        left_out = self._bytes.feed(data)
+        if left_out and len(self._found) < self._lines:
+            whole, _, self._partial = (self._partial + left_out).rpartition(b"\n")
+            self._found += telling(whole, self._lines - len(self._found))
+            self._partial = self._partial[-LINE:]
+
+    def text(self) -> tuple[str, int]:
+        """(what was kept with a line that says what was not, bytes left out)."""
+        kept, gap = self._bytes.kept()
+        if gap < 0:
+            return kept.decode("utf-8", "replace"), 0
+        omitted = self.total - len(kept)
+        lines = self._found + telling(self._partial + self._bytes.pending(), self._lines - len(self._found))
+        chosen = "".join(f"{line}\n" for line in lines)
+        note = f"[... {omitted} bytes left out{'; telling lines from them:' if lines else ''} ...]\n{chosen}"
+        head, tail = _ends(kept, gap)
+        return f"{head}\n{note}{'[...]' if lines else ''}\n{tail}", omitted
+
+
+def telling(data: bytes, most: int) -> list[str]:
+    """The first `most` lines that hold a marker of success or failure, each cut to 500 bytes."""
+    if most <= 0 or not any(marker in data for marker in MARKERS):
+        return []
+    lines = (line for line in data.split(b"\n") if any(marker in line for marker in MARKERS))
+    return [line[:LINE].decode("utf-8", "replace") for line, _ in zip(lines, range(most), strict=False)]
 
 
 def shown(kept: bytes, gap: int, total: int) -> str:
     """Kept bytes as text, with a line that says how much was left out where."""
     if gap < 0:
         return kept.decode("utf-8", "replace")
-    head, tail = kept[:gap].decode("utf-8", "ignore"), kept[gap:].decode("utf-8", "ignore")
+    head, tail = _ends(kept, gap)
     return f"{head}\n[... {total - len(kept)} bytes left out ...]\n{tail}"
+
+
+def whole_characters(data: bytes) -> int:
+    """How many leading bytes end on a UTF-8 character boundary: a character begun but not finished is left."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            return len(data) - back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else len(data)
+        if byte < 0x80:
+            break
+    return len(data)
+
+
+def _ends(kept: bytes, gap: int) -> tuple[str, str]:
+    head, tail = kept[:gap], kept[gap:]
+    start = 0
+    while start < min(4, len(tail)) and 0x80 <= tail[start] < 0xC0:
+        start += 1
+    return head[: whole_characters(head)].decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace")

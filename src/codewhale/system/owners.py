@@ -9,16 +9,45 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from codewhale.system import launcher
 
-if TYPE_CHECKING:
-    from subprocess import Popen
-
 Report = Callable[..., None]
 TERM_SECONDS = 0.3
+
+
+class Process(Protocol):
+    """A started process, as `subprocess.Popen` shows it: `returncode` is None until it has been collected."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """Collect it if it has ended."""
+        ...
+
+    def wait(self) -> int:
+        """Collect it."""
+        ...
+
+    def kill(self) -> None:
+        """KILL, unless collected."""
+        ...
+
+    def send_signal(self, number: int, /) -> None:
+        """Signal, unless collected."""
+        ...
+
+
+Spawn = Callable[[Sequence[str], Sequence[int]], Process]
+
+
+def _program() -> str:
+    """The launcher's path, compiled where the interpreter has kept it so: a few milliseconds less for every command."""
+    compiled = launcher.__spec__.cached if launcher.__spec__ is not None else None
+    return compiled if compiled is not None and os.path.exists(compiled) else launcher.__file__
 
 
 class Owner(Protocol):
@@ -39,38 +68,21 @@ class Supervised:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._loop = asyncio.get_running_loop()
-        self._process: Popen[bytes] | None = None
+        self._process: Process | None = None
         self._control = -1
         self._status = -1
         self._buffer = b""
         self._command = (0, 0)
         self._pause = 0.001
 
-    def start(
-        self,
-        argv: Sequence[str],
-        cwd: str,
-        env: Mapping[str, str],
-        stdio: tuple[int, int, int],
-        options: Sequence[int],
-    ) -> None:
-        """Start the launcher; `options` are its tty flag and three ceilings. Raises OSError for a bad cwd."""
-        import subprocess
-
+    def start(self, spawn: Spawn, argv: Sequence[str], options: Sequence[int]) -> None:
+        """Start the launcher with `spawn(argv, inherited fds)`; `options` are its tty flag and three ceilings. Raises
+        OSError for a bad working directory."""
         control, self._control = os.pipe()
         self._status, status = os.pipe()
-        head = (sys.executable, "-I", "-S", launcher.__file__, str(control), str(status))
+        head = (sys.executable, "-I", "-S", _program(), str(control), str(status))
         try:
-            self._process = subprocess.Popen(
-                (*head, *map(str, options), *argv),
-                cwd=cwd,
-                env=env,
-                stdin=stdio[0],
-                stdout=stdio[1],
-                stderr=stdio[2],
-                pass_fds=(control, status),
-                start_new_session=True,
-            )
+            self._process = spawn((*head, *map(str, options), *argv), (control, status))
         except BaseException:
             self._close_control()
             os.close(self._status)
@@ -145,17 +157,13 @@ class Direct:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._loop = asyncio.get_running_loop()
-        self._process: Popen[bytes] | None = None
+        self._process: Process | None = None
         self._watch = -1
         self._killed = False
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdio: tuple[int, int, int]) -> None:
+    def start(self, spawn: Spawn, argv: Sequence[str]) -> None:
         """Start the program. Raises OSError as the system says it."""
-        import subprocess
-
-        self._process = subprocess.Popen(
-            argv, cwd=cwd, env=env, stdin=stdio[0], stdout=stdio[1], stderr=stdio[2], start_new_session=True
-        )
+        self._process = spawn(argv, ())
         self._loop.call_soon(self._report, "started", str(self._process.pid))
         try:
             self._watch = os.pidfd_open(self._process.pid)
