@@ -1,0 +1,31 @@
+"""Where the state directory is."""
+
+import os
+
+import pytest
+
+from codewhale.config import config_file, home_dir, project_file
+from codewhale.protocol.errors import ConfigError
+
+
+def test_the_default_is_below_home() -> None:
+    assert home_dir({"HOME": "/h"}) == "/h/.codewhale"
+    assert home_dir({"HOME": "/h", "CODEWHALE_HOME": ""}) == "/h/.codewhale"
+
+
+def test_codewhale_home_wins_and_becomes_absolute() -> None:
+    assert home_dir({"HOME": "/h", "CODEWHALE_HOME": "/x/../y/"}) == "/y"
+    assert home_dir({"HOME": "/h", "CODEWHALE_HOME": "~/cw"}) == "/h/cw"
+    assert home_dir({"HOME": "/h", "CODEWHALE_HOME": "rel"}) == os.path.join(os.getcwd(), "rel")
+
+
+def test_a_home_that_cannot_be_told_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="set HOME or CODEWHALE_HOME"):
+        home_dir({"HOME": "relative"})
+    with pytest.raises(ConfigError, match="NUL"):
+        home_dir({"CODEWHALE_HOME": "a\0b"})
+
+
+def test_file_names() -> None:
+    assert config_file("/h/.codewhale") == "/h/.codewhale/config.toml"
+    assert project_file("/w") == "/w/.codewhale/config.toml"
