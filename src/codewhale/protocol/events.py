@@ -121,6 +121,7 @@ class RequestSent(_Event, frozen=True):
     bytes: int
     sha256: str
     messages: int
+    max_tokens: int = 0
 
 
 class UsageReported(_Event, frozen=True):

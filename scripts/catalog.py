@@ -1,0 +1,43 @@
+"""Write the catalog's generated file from the tool families, or check that it is up to date.
+
+usage: catalog.py [--check]
+"""
+
+import sys
+
+import msgspec
+
+from codewhale.app.parts import target
+from codewhale.app.table import TOOLS
+from codewhale.catalog.lifecycle import state_of
+from codewhale.catalog.registry import SPECS_FILE
+from codewhale.protocol.tools import ToolSpec
+from codewhale.tools.base import specs
+
+
+def generate() -> bytes:
+    """The file's bytes: rows sorted by name, one key a line."""
+    rows: list[ToolSpec] = []
+    for key, row in TOOLS.items():
+        rows += specs(target(row), key)
+    unlisted = [row.name for row in rows if state_of(row.name) is None]
+    if unlisted:
+        raise SystemExit(f"not in catalog/lifecycle.py: {', '.join(unlisted)}")
+    rows.sort(key=lambda row: row.name)
+    return msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n"
+
+
+def main() -> int:
+    """0 when written or up to date, 1 when --check finds a difference."""
+    fresh = generate()
+    if "--check" not in sys.argv:
+        SPECS_FILE.write_bytes(fresh)
+        return 0
+    if SPECS_FILE.read_bytes() == fresh:
+        return 0
+    print(f"{SPECS_FILE} is out of date: run scripts/catalog.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Lazy construction by the table: each part is imported and built once, when first asked for, and closed in
+the reverse order."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row
+from codewhale.protocol.tools import ToolSpec
+from codewhale.tools.base import BoundTool, bound
+
+
+class Parts:
+    """The parts of one application. `given` are those built beforehand. Implements the Toolbox of dispatch."""
+
+    def __init__(self, given: Mapping[str, object]) -> None:
+        self._built: dict[str, object] = dict(given)
+        self._opened: list[object] = []
+        self._tools: dict[str, BoundTool] = {}
+
+    def part(self, key: str) -> object:
+        """The part of a key, built on first use."""
+        if key not in self._built:
+            self._built[key] = self._build(PARTS[key])
+        return self._built[key]
+
+    def give(self, key: str, part: object) -> None:
+        """Put a part in its place before anything needs it."""
+        self._built[key] = part
+
+    def built(self, key: str) -> Any:
+        """The part if it was ever needed, else None."""
+        return self._built.get(key)
+
+    def tool(self, spec: ToolSpec) -> BoundTool:
+        """The tool behind a catalog row; its family is built on first use."""
+        if spec.name not in self._tools:
+            self._tools.update(bound(self._build(TOOLS[spec.family])))
+        return self._tools[spec.name]
+
+    def commands(self, key: str) -> object:
+        """A command family, built on first use."""
+        place = f"commands.{key}"
+        if place not in self._built:
+            self._built[place] = self._build(COMMAND_FAMILIES[key])
+        return self._built[place]
+
+    def _build(self, row: Row) -> object:
+        needs = [self.part(need) for need in row.needs]
+        made: object = target(row)(*needs)
+        if hasattr(made, "aclose"):
+            self._opened.append(made)
+        return made
+
+    async def aclose(self) -> None:
+        """Close what was built, last first."""
+        while self._opened:
+            await self._opened.pop().aclose()  # type: ignore[attr-defined]
+
+
+def target(row: Row) -> Any:
+    """The class a row names."""
+    module, _, name = row.target.partition(":")
+    return getattr(importlib.import_module(module), name)

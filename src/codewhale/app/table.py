@@ -1,0 +1,47 @@
+"""What the application is made of, as rows: a key, where its class is, and the keys its constructor takes.
+
+Rows are read lazily: a class is imported when the first call needs it. The floor-plan test counts each row as
+an import of this room.
+"""
+
+from msgspec import Struct
+
+
+class Row(Struct, frozen=True):
+    """`target` is "module:Class", `needs` the keys of its constructor arguments in order."""
+
+    target: str
+    needs: tuple[str, ...] = ()
+
+
+PARTS: dict[str, Row] = {
+    "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
+    "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
+}
+
+TOOLS: dict[str, Row] = {
+    "files": Row("codewhale.tools.files:FileTools", ("workspaces",)),
+    "patch": Row("codewhale.tools.patch:PatchTools", ("workspaces",)),
+    "search": Row("codewhale.tools.search:SearchTools"),
+    "git": Row("codewhale.tools.git:GitTools"),
+    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs",)),
+    "verify": Row("codewhale.tools.verify:VerifyTools"),
+    "diagnostics": Row("codewhale.tools.diagnostics:DiagnosticsTools"),
+    "work": Row("codewhale.tools.work:WorkTools", ("lists",)),
+    "data": Row("codewhale.tools.data:DataTools", ("workspaces",)),
+    "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
+    "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
+}
+
+COMMAND_FAMILIES: dict[str, Row] = {
+    "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
+    "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
+}
+
+COMMANDS: dict[str, str] = {
+    "/help": "help",
+    "/mode": "session",
+    "/model": "session",
+    "/sessions": "session",
+    "/status": "session",
+}

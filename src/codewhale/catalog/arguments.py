@@ -1,0 +1,102 @@
+"""From the raw string a model sent to checked arguments, or to an error that says where and what.
+
+Strict: nothing is guessed and unreadable arguments never become an empty object.
+"""
+
+from typing import Any
+
+import msgspec
+
+from codewhale.catalog.schema import Problem, check
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.tools import ToolSpec
+
+MAX_ARGUMENT_BYTES = 1_048_576
+
+
+def parse(raw: str, spec: ToolSpec) -> dict[str, Any]:
+    """The object that `raw` says, nulls dropped. An empty string is the empty object when nothing is required.
+
+    Raises ToolError invalid_input naming the parse position with its surroundings, or what was there instead
+    of an object.
+    """
+    if len(raw) > MAX_ARGUMENT_BYTES:
+        raise _refusal(spec, f"arguments are {len(raw)} characters long", f"at most {MAX_ARGUMENT_BYTES}")
+    if not raw.strip():
+        if spec.parameters.get("required"):
+            raise _refusal(spec, "arguments are empty", f"a JSON object with {_required(spec)}")
+        return {}
+    try:
+        value = msgspec.json.decode(raw.encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _refusal(spec, _where(raw), "one JSON object") from None
+    if not isinstance(value, dict):
+        raise _refusal(spec, f"arguments are {_kind(value)}, not an object", f"a JSON object with {_required(spec)}")
+    return {key: item for key, item in value.items() if item is not None}
+
+
+def validate(arguments: dict[str, Any], spec: ToolSpec) -> None:
+    """Check arguments against the tool's schema. Raises ToolError for the first problem, naming all of them,
+    with the same call less its faulty parts as the fix where that still holds what is required."""
+    problems = check(arguments, spec.parameters)
+    if not problems:
+        return
+    first = problems[0]
+    missing = first.kind == "missing"
+    lines = [_sentence(problem) for problem in problems[:5]]
+    if missing and arguments:
+        lines.append(f"The call had: {', '.join(sorted(arguments))}.")
+    raise ToolError(
+        "missing_field" if missing else "invalid_input",
+        " ".join(lines),
+        field=first.field,
+        expected=first.expected,
+        received=first.received,
+        fix=_fix(arguments, problems, spec),
+    )
+
+
+def _fix(arguments: dict[str, Any], problems: list[Problem], spec: ToolSpec) -> NextCall:
+    faulty = {problem.field.split(".")[0].split("[")[0] for problem in problems}
+    rest = {key: value for key, value in arguments.items() if key not in faulty}
+    if all(name in rest for name in spec.parameters.get("required", ())) and set(spec.effects) <= {"reads"}:
+        return NextCall(spec.name, rest)
+    return NextCall(spec.rescue_tool, spec.rescue)
+
+
+def _sentence(problem: Problem) -> str:
+    if problem.kind == "missing":
+        return f"`{problem.field}` is missing: it must be {problem.expected}."
+    if problem.kind == "unknown":
+        return f"`{problem.field}` is not an argument of this tool; it takes {problem.expected}."
+    return f"`{problem.field}` must be {problem.expected}; got {problem.received}."
+
+
+def _refusal(spec: ToolSpec, received: str, expected: str) -> ToolError:
+    fix = NextCall(spec.rescue_tool, spec.rescue)
+    message = f"The arguments could not be read: {received}. Send {expected}."
+    return ToolError("invalid_input", message, field="arguments", expected=expected, received=received, fix=fix)
+
+
+def _required(spec: ToolSpec) -> str:
+    names = spec.parameters.get("required", ())
+    return ", ".join(f"`{name}`" for name in names) if names else "its arguments"
+
+
+def _where(raw: str) -> str:
+    import json
+
+    try:
+        json.loads(raw)
+    except json.JSONDecodeError as error:
+        start = max(0, error.pos - 20)
+        near = raw[start : error.pos + 20]
+        return f"not valid JSON at character {error.pos} ({error.msg}) near {near!r}"
+    except RecursionError:
+        return "nested too deeply"
+    return "not valid JSON (a lone surrogate or a number out of range)"
+
+
+def _kind(value: object) -> str:
+    names = {str: "a string", list: "an array", bool: "a boolean", int: "a number", float: "a number"}
+    return names.get(type(value), "null")

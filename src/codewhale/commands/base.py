@@ -1,0 +1,80 @@
+"""What every slash-command family shares: the `command` decorator and the registry that runs a line."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.protocol.ops import CommandOutput
+
+
+class CommandContext(Struct, frozen=True):
+    """Where a command runs."""
+
+    session: str
+    workspace: str
+
+
+class CommandSpec(Struct, frozen=True):
+    """A slash command as data: its name with the slash, its arguments as shown in help, one line of what it
+    does."""
+
+    name: str
+    usage: str
+    summary: str
+
+
+Run = Callable[[str, CommandContext], Awaitable[CommandOutput]]
+
+
+class BoundCommand(Struct, frozen=True):
+    """A command ready to run."""
+
+    spec: CommandSpec
+    run: Run
+
+
+def command(name: str, usage: str = "") -> Callable[[Callable[..., Awaitable[CommandOutput]]], Any]:
+    """Declare an async method `(self, args: str, context)` as the slash command `name`; the first line of its
+    docstring is its help."""
+
+    def mark(method: Callable[..., Awaitable[CommandOutput]]) -> Any:
+        summary = inspect.cleandoc(method.__doc__ or "").split("\n")[0]
+        method.__command__ = CommandSpec(name, usage, summary)  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def bound(family: object) -> dict[str, BoundCommand]:
+    """The commands of a family object, by name."""
+    found = {}
+    for attribute, method in vars(type(family)).items():
+        spec = getattr(method, "__command__", None)
+        if spec is not None:
+            found[spec.name] = BoundCommand(spec, getattr(family, attribute))
+    return found
+
+
+class CommandRegistry:
+    """All slash commands; `family(name)` builds the family of a name at its first use."""
+
+    def __init__(self, rows: Mapping[str, str], family: Callable[[str], object]) -> None:
+        self._rows = rows
+        self._family = family
+
+    def specs(self) -> list[CommandSpec]:
+        """Every command, by name."""
+        return [self._bound(name).spec for name in sorted(self._rows)]
+
+    async def run(self, line: str, context: CommandContext) -> CommandOutput:
+        """Run a line such as "/mode plan"."""
+        name, _, args = line.strip().partition(" ")
+        if name not in self._rows:
+            known = ", ".join(sorted(self._rows))
+            return CommandOutput(f"There is no command {name}. The commands are: {known}.", ok=False)
+        return await self._bound(name).run(args.strip(), context)
+
+    def _bound(self, name: str) -> BoundCommand:
+        return bound(self._family(self._rows[name]))[name]

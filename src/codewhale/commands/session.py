@@ -1,0 +1,73 @@
+"""Slash commands about the session: its mode, its model, how it stands, which others there are."""
+
+from collections.abc import Callable
+
+from codewhale.commands.base import CommandContext, command
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.ops import CommandOutput
+from codewhale.protocol.ports import SessionControl
+from codewhale.stores.sessions import SessionStore
+
+
+class SessionCommands:
+    """/mode, /model, /status, /sessions."""
+
+    def __init__(self, control: SessionControl, sessions: SessionStore) -> None:
+        self._control = control
+        self._sessions = sessions
+
+    @command("/mode", "[plan|agent|yolo]")
+    async def mode(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show the mode, or change it."""
+        modes = "|".join(Mode)
+        if not args:
+            return CommandOutput(f"mode: {self._control.status(context.session).mode} (one of {modes})")
+        if args not in list(Mode):
+            return CommandOutput(f"There is no mode {args!r}; choose one of {modes}.", ok=False)
+        return self._try(lambda: self._control.set_mode(context.session, Mode(args)), f"mode: {args}")
+
+    @command("/model", "[[PROVIDER/]MODEL]")
+    async def model(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show the model, or change it (PROVIDER is a configured provider's name)."""
+        status = self._control.status(context.session)
+        if not args:
+            return CommandOutput(f"model: {status.model} at {status.provider}")
+        provider, slash, model = args.partition("/")
+        route = (provider, model) if slash and model else ("", args)
+        shown = f"model: {route[1]} at {route[0] or status.provider}"
+        return self._try(lambda: self._control.set_model(context.session, *route), shown)
+
+    @command("/status")
+    async def status(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show how the session stands."""
+        view = self._control.status(context.session)
+        rows = [
+            ("session", view.session),
+            ("workspace", view.workspace),
+            ("mode", f"{view.mode} ({view.authority})"),
+            ("model", f"{view.model} at {view.provider}"),
+            ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),
+            ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
+            ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),
+            ("sandbox", "none: programs run with your rights"),
+            ("state", f"waiting for {view.waiting_for}" if view.waiting_for else "busy" if view.busy else "idle"),
+        ]
+        return CommandOutput("\n".join(f"{name:<13} {value}" for name, value in rows))
+
+    @command("/sessions", "[all]")
+    async def sessions(self, args: str, context: CommandContext) -> CommandOutput:
+        """List the sessions of this workspace, or of all."""
+        rows = self._sessions.summaries("" if args == "all" else context.workspace)
+        if not rows:
+            return CommandOutput("No sessions yet.")
+        lines = [f"{row.id}  {row.updated[:16].replace('T', ' ')}  {row.turns:>3} turns  {row.title}" for row in rows]
+        return CommandOutput("\n".join(lines))
+
+    @staticmethod
+    def _try(change: Callable[[], None], done: str) -> CommandOutput:
+        try:
+            change()
+        except CodeWhaleError as error:
+            return CommandOutput(str(error), ok=False)
+        return CommandOutput(done)

@@ -1,0 +1,76 @@
+"""What is put to a person: approvals and questions, as events with an id; answers come back as operations."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from codewhale.engine.session import Session
+from codewhale.lib.ids import short_id
+from codewhale.protocol.decisions import Decision
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import Answer
+from codewhale.protocol.tools import Subject
+
+APPROVAL_SECONDS = 300.0
+
+
+class Asking:
+    """Asks the person behind a session. Implements the Asker port."""
+
+    def __init__(self, find: Callable[[str], Session]) -> None:
+        self._find = find
+
+    async def approval(
+        self, session: Session, call_id: str, tool: str, subjects: tuple[Subject, ...], decision: Decision
+    ) -> bool:
+        """Whether the person allows the call; no answer within 300 s is no."""
+        request = short_id("ask")
+        session.emit(ApprovalAsked(request, call_id, tool, subjects, decision.reason))
+        answer, by = await self._wait(session, request, APPROVAL_SECONDS, f"approval of {tool}")
+        allowed = answer is not None and answer.allowed
+        session.emit(ApprovalAnswered(request, allowed, by))
+        return allowed
+
+    async def question(
+        self, session: str, questions: Sequence[dict[str, Any]], seconds: float
+    ) -> tuple[dict[str, Any], ...]:
+        """Answers in order. Raises ToolError not_available when nobody is there, timeout after `seconds`."""
+        here = self._find(session)
+        if here.authority is not Authority.PERSON:
+            raise ToolError(
+                "not_available",
+                "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",
+                fix=NextCall("list_dir", {"path": "."}),
+            )
+        request = short_id("ask")
+        here.emit(QuestionAsked(request, tuple(questions)))
+        answer, by = await self._wait(here, request, seconds, "an answer to a question")
+        answers = answer.answers if answer is not None else ()
+        here.emit(QuestionAnswered(request, answers, by))
+        if answer is None:
+            raise ToolError("timeout", f"No answer came within {seconds:g} seconds; go on with the safest assumption.")
+        return answers
+
+    def answer(self, session: Session, op: Answer) -> bool:
+        """Hand an answer to whoever waits for it; False when nobody does any more."""
+        future = session.answers.get(op.request_id)
+        if future is None or future.done():
+            return False
+        future.set_result(op)
+        return True
+
+    async def _wait(self, session: Session, request: str, seconds: float, what: str) -> tuple[Answer | None, str]:
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        session.answers[request] = future
+        session.waiting_for = what
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await future
+            return (answer, "person") if isinstance(answer, Answer) else (None, "cancel")
+        except TimeoutError:
+            return None, "timeout"
+        finally:
+            session.waiting_for = ""
+            session.answers.pop(request, None)

@@ -1,0 +1,243 @@
+"""One call from its gate to its one result. The stages before (resolve, repair, validate) are in `prepare`;
+here come guard, hooks, decide, run, cut and record. Nothing raises out of here but a cancellation."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.catalog.lifecycle import ALIASES
+from codewhale.engine.asking import Asking
+from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, block, note
+from codewhale.engine.outputs import Outputs, error_metadata, inline_limit, render_error
+from codewhale.engine.prepare import Prepared
+from codewhale.engine.session import Session
+from codewhale.protocol.decisions import Decision, DecisionRequest
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
+from codewhale.protocol.tools import CallContext, Effect, Subject, ToolResult, ToolSpec
+from codewhale.tools.base import Args, BoundTool
+
+CALL_SECONDS = 3600.0
+
+
+class Toolbox(Protocol):
+    """Where running tools come from: the family is imported and built at its first call."""
+
+    def tool(self, spec: ToolSpec) -> BoundTool:
+        """The tool behind a catalog row."""
+        ...
+
+
+class Outcome(Struct, frozen=True):
+    """What came of a call: the events that record it, and what the turn must know."""
+
+    events: tuple[Event, ...]
+    name: str
+    call_id: str
+    ok: bool
+    ms: int
+    denied: bool = False
+    end_turn: bool = False
+    repeats: int = 0
+
+
+class Hooks(Protocol):
+    """The hook stage: may refuse a call before policy sees it."""
+
+    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
+        """None to go on."""
+        ...
+
+
+class NoHooks:
+    """The pass-through default."""
+
+    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
+        """Always go on."""
+        return None
+
+
+class Dispatcher:
+    """Runs prepared calls."""
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        decide: Callable[[DecisionRequest], Decision],
+        asking: Asking,
+        outputs: Outputs,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self._toolbox = toolbox
+        self._decide = decide
+        self._asking = asking
+        self._outputs = outputs
+        self._hooks = hooks or NoHooks()
+
+    async def run(self, session: Session, prepared: Prepared, guard: LoopGuard) -> Outcome:
+        """The outcome of one call; its events are not yet emitted, but its start is."""
+        began = time.monotonic()
+        tool, said = prepared.name, _canonical(prepared)
+        guarded = prepared.spec is None or not prepared.spec.polls
+        count = guard.before(tool, said) if guarded else 0
+        if count >= BLOCK_AT:
+            count = guard.blocked(tool, said)
+            return self._record(session, prepared, ToolResult(block(tool, count), ok=False), began, repeats=count)
+        denied = False
+        try:
+            result = await self._result(session, prepared)
+        except _Denied as refusal:
+            denied, result = True, _failure(tool, refusal.error)
+        except ToolError as error:
+            if error.fix is None and prepared.spec is not None:
+                error.fix = NextCall(prepared.spec.rescue_tool, prepared.spec.rescue)
+            result = _failure(tool, error)
+        if guarded:
+            count = guard.after(tool, said, result.content)
+            if count >= NOTE_AT:
+                result = msgspec.structs.replace(result, content=f"{result.content}\n\n{note(tool, count)}")
+        return self._record(session, prepared, result, began, denied=denied, repeats=count)
+
+    async def _result(self, session: Session, prepared: Prepared) -> ToolResult:
+        if prepared.error is not None or prepared.spec is None:
+            raise prepared.error or ToolError("not_available", "There is no such tool.")
+        spec = prepared.spec
+        tool, args, subjects = self._bind(spec, prepared.arguments)
+        refusal = await self._hooks.before(session, prepared)
+        if refusal is not None:
+            raise _Denied(refusal)
+        decision = await self._gate(session, prepared, spec, subjects)
+        arguments = msgspec.json.encode(prepared.arguments).decode()
+        session.emit(CallStarted(prepared.call.id, spec.name, arguments, spec.effects, decision.rule))
+        if _touches(spec):
+            await session.barrier()
+        return await self._execute(session, prepared, tool, args)
+
+    def _bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> tuple[BoundTool, Args, tuple[Subject, ...]]:
+        tool = self._toolbox.tool(spec)
+        try:
+            args = msgspec.convert(arguments, tool.args, strict=True)
+        except msgspec.ValidationError as error:
+            raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
+        return tool, args, tool.decl.subjects(args)
+
+    async def _gate(
+        self, session: Session, prepared: Prepared, spec: ToolSpec, subjects: tuple[Subject, ...]
+    ) -> Decision:
+        state = session.state
+        request = DecisionRequest(
+            spec.name, spec.effects, subjects, state.mode, session.authority, session.id, state.tainted
+        )
+        decision = self._decide(request)
+        if decision.verdict == "ask":
+            allowed = await self._asking.approval(session, prepared.call.id, spec.name, subjects, decision)
+            if not allowed:
+                raise _Denied(ToolError("permission_denied", f"The person did not allow this call ({decision.rule})."))
+        elif decision.verdict == "deny":
+            raise _Denied(ToolError("permission_denied", f"{decision.reason} (rule {decision.rule})"))
+        return decision
+
+    async def _execute(self, session: Session, prepared: Prepared, tool: BoundTool, args: Args) -> ToolResult:
+        call_id = prepared.call.id
+        context = CallContext(
+            call_id=call_id,
+            session=session.id,
+            workspace=session.state.workspace,
+            mode=session.state.mode,
+            progress=lambda text: session.emit(CallProgress(call_id, text)),
+            cancelled=lambda: bool(session.stop_reason),
+        )
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await tool.run(args, context)
+        except TimeoutError:
+            raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
+        except (ToolError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            # A fault of ours must not end the turn: the model is told, the person can report it.
+            text = f"The tool itself failed ({type(error).__name__}: {error}). Try another tool."
+            raise ToolError("execution_failed", text) from error
+
+    def _record(
+        self,
+        session: Session,
+        prepared: Prepared,
+        result: ToolResult,
+        began: float,
+        *,
+        denied: bool = False,
+        repeats: int = 0,
+    ) -> Outcome:
+        window = session.provider.settings.context_window if session.provider is not None else 0
+        limit = inline_limit(window)
+        content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)
+        metadata = {**result.metadata, **cut, **_deprecation(prepared)}
+        ms = int((time.monotonic() - began) * 1000)
+        error = metadata["error"]["code"] if "error" in metadata else ""
+        finished = CallFinished(
+            call_id=prepared.call.id,
+            name=prepared.name,
+            ok=result.ok,
+            content=content,
+            ms=ms,
+            error=error,
+            origin=result.origin,
+            display=result.display,
+            metadata=metadata,
+            images=result.images,
+        )
+        follow: list[Event] = [FileChanged(prepared.call.id, change) for change in result.changes]
+        for kind, update in metadata.get("task_updates", {}).items():
+            items = update.get("items", update.get("plan", ()))
+            follow.append(ListChanged(kind, tuple(items), update.get("explanation") or ""))
+        name, call_id = prepared.name, prepared.call.id
+        ends = result.end_turn
+        return Outcome((finished, *follow), name, call_id, result.ok, ms, denied, ends, repeats)
+
+
+class _Denied(Exception):
+    """A call that policy, a hook or the person refused."""
+
+    def __init__(self, error: ToolError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def _failure(tool: str, error: ToolError) -> ToolResult:
+    return ToolResult(render_error(tool, error), ok=False, metadata=error_metadata(error))
+
+
+def _touches(spec: ToolSpec) -> bool:
+    return any(effect is not Effect.READS for effect in spec.effects)
+
+
+def _canonical(prepared: Prepared) -> str:
+    if prepared.error is not None or prepared.spec is None:
+        return prepared.call.arguments
+    return msgspec.json.encode(prepared.arguments, order="sorted").decode()
+
+
+def _deprecation(prepared: Prepared) -> dict[str, Any]:
+    alias = ALIASES.get(prepared.alias)
+    if alias is None or alias.state != "deprecated":
+        return {}
+    message = f"Tool '{prepared.alias}' is deprecated; use '{alias.canonical}' instead."
+    return {
+        "_deprecation": {
+            "this_tool": prepared.alias,
+            "use_instead": alias.canonical,
+            "first_deprecated": alias.since,
+            "removed_in": alias.removal,
+            "message": message,
+        }
+    }
+
+
+def _announced(prepared: Prepared, result: ToolResult) -> str:
+    notice = _deprecation(prepared).get("_deprecation")
+    return f"{result.content}\n\n{notice['message']}" if notice else result.content

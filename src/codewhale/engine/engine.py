@@ -1,0 +1,243 @@
+"""The engine: operations in, sessions and their turns, events out. Frontends reach it through the client."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from codewhale.catalog.registry import Catalog
+from codewhale.engine.dispatch import Dispatcher
+from codewhale.engine.loop import Ending, Turn
+from codewhale.engine.opening import Opener
+from codewhale.engine.prompt import context_text, mode_text
+from codewhale.engine.session import STOPPED, Session
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import (
+    ContextAppended,
+    Event,
+    MessageAdded,
+    ModeChanged,
+    ModelChanged,
+    Queued,
+    TurnFinished,
+    TurnStarted,
+)
+from codewhale.protocol.messages import Message, Part, Text
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.ops import OpenSession, SendMessage, StatusView
+
+_STOP_SECONDS = 5.0
+
+
+class Engine:
+    """All open sessions of this process."""
+
+    def __init__(self, opener: Opener, catalog: Catalog, dispatcher: Dispatcher, facts: Callable[[str], str]) -> None:
+        self._opener = opener
+        self._catalog = catalog
+        self._dispatcher = dispatcher
+        self._facts = facts
+        self._sessions: dict[str, Session] = {}
+        self._closers: list[Callable[[str], Awaitable[None]]] = []
+
+    def session(self, session_id: str) -> Session:
+        """An open session. Raises SessionError for any other id."""
+        found = self._sessions.get(session_id)
+        if found is None:
+            raise SessionError(f"session {session_id} is not open here")
+        return found
+
+    def on_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
+        """Call `closer(session id)` whenever a session closes, before its log does."""
+        self._closers.append(closer)
+
+    def open(self, op: OpenSession) -> Session:
+        """Open a session and keep it."""
+        session = self._opener.open(op)
+        self._sessions[session.id] = session
+        return session
+
+    async def send(self, op: SendMessage) -> None:
+        """Take a person's message; returns once it is safe on disk (or queued in memory behind a running turn)."""
+        session = self.session(op.session)
+        if not session.busy:
+            self._begin(session, op)
+            await session.barrier()
+        elif op.delivery == "steer":
+            session.steers.append(op)
+        else:
+            session.queue.append(op)
+            session.emit(Queued(op.text, len(session.queue)))
+
+    def interrupt(self, session_id: str) -> None:
+        """Stop the running turn, if any."""
+        self.session(session_id).stop("interrupted")
+
+    async def close(self, session_id: str) -> None:
+        """Interrupt, end what belongs to the session, sync and release it."""
+        session = self.session(session_id)
+        session.stop("interrupted")
+        if session.task is not None:
+            await asyncio.wait([session.task], timeout=_STOP_SECONDS)
+        for closer in self._closers:
+            await closer(session_id)
+        try:
+            await session.barrier()
+        finally:
+            session.fanout.close()
+            session.log.close()
+            del self._sessions[session_id]
+            if session.provider is not None:
+                await session.provider.aclose()
+
+    async def aclose(self) -> None:
+        """Close every session."""
+        for session_id in list(self._sessions):
+            await self.close(session_id)
+
+    # ------------------------------------------------------------------ SessionControl
+
+    def set_mode(self, session: str, mode: Mode) -> None:
+        """Change the mode. Raises SessionError while a turn runs."""
+        here = self._idle(session)
+        if here.state.mode is not mode:
+            here.emit(ModeChanged(mode, here.state.mode))
+
+    def set_model(self, session: str, provider: str, model: str) -> None:
+        """Change the model. Raises SessionError while a turn runs, ConfigError for an unknown provider."""
+        here = self._idle(session)
+        before = (here.state.provider, here.state.model)
+        wanted = (provider or here.state.provider, model)
+        if wanted == before:
+            return
+        here.emit(ModelChanged(*wanted))
+        try:
+            self._opener.attach(here)
+        except BaseException:
+            here.emit(ModelChanged(*before))
+            self._opener.attach(here)
+            raise
+
+    def status(self, session: str) -> StatusView:
+        """How a session stands."""
+        here = self.session(session)
+        state = here.state
+        chain = self._opener.instructions(state.workspace)
+        return StatusView(
+            session=here.id,
+            workspace=state.workspace,
+            mode=state.mode,
+            authority=here.authority,
+            provider=state.provider,
+            model=state.model,
+            turns=state.turns,
+            messages=state.messages,
+            requests=state.requests,
+            busy=here.busy,
+            waiting_for=here.waiting_for,
+            instructions=tuple((item.name, item.bytes) for item in chain),
+            tokens_in=state.usage.input,
+            tokens_out=state.usage.output,
+        )
+
+    def _idle(self, session: str) -> Session:
+        here = self.session(session)
+        if here.busy:
+            raise SessionError("a turn is running; interrupt it or wait for its end")
+        return here
+
+    # ------------------------------------------------------------------ turns
+
+    def _begin(self, session: Session, op: SendMessage) -> None:
+        state = session.state
+        session.emit(TurnStarted(state.turns + 1), _message(op))
+        told: list[Event] = []
+        if state.told.get("mode") != mode_text(state.mode):
+            told.append(ContextAppended("mode", mode_text(state.mode)))
+        changed = self._opener.changed_instructions(session)
+        if changed is not None:
+            told.append(changed)
+        facts = self._facts(state.workspace)
+        if state.told.get("facts") != facts:
+            told.append(ContextAppended("facts", facts))
+        session.emit(*told)
+        session.stop_reason, session.ending = "", False
+        session.task = asyncio.create_task(self._run(session), name=f"turn {session.id}")
+
+    async def _run(self, session: Session) -> None:
+        assert session.budget is not None
+        session.budget.begin()
+        turn = Turn(session, session.budget, self._catalog, self._dispatcher)
+        left = session.budget.seconds_left
+        timer = None if left is None else asyncio.get_running_loop().call_later(left, session.stop, "budget")
+        try:
+            ending = await turn.run(lambda: _take_steers(session))
+        except asyncio.CancelledError:
+            if not session.stop_reason:
+                raise
+            _swallow_cancellation()
+            turn.salvage()
+            ending = _stopped(session.stop_reason)
+        except SessionError as error:
+            ending = Ending("infra", str(error))
+        except Exception as error:
+            ending = Ending("failed", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
+            session.fault = error
+        finally:
+            session.ending = True
+            if timer is not None:
+                timer.cancel()
+        await self._finish(session, turn, ending)
+
+    async def _finish(self, session: Session, turn: Turn, ending: Ending) -> None:
+        result = turn.report.result(ending.status, "" if ending.status == "done" else ending.reason)
+        try:
+            session.close_calls(STOPPED)
+            session.emit(TurnFinished(session.state.turns, ending.status, ending.reason, result))
+            await session.barrier()
+        except SessionError as error:
+            # Nothing more can be recorded: listeners are told by the end of their stream.
+            session.fault = error
+            session.fanout.close()
+            return
+        finally:
+            session.waiting_for = ""
+        self._next(session)
+
+    def _next(self, session: Session) -> None:
+        """Begin the next queued message's turn; steers that came too late are turns of their own."""
+        while session.steers:
+            session.queue.appendleft(session.steers.pop())
+        if session.queue and not session.stop_reason:
+            self._begin(session, session.queue.popleft())
+
+
+def _swallow_cancellation() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+
+
+def _take_steers(session: Session) -> None:
+    while session.steers:
+        session.emit(_message(session.steers.popleft()))
+
+
+def _message(op: SendMessage) -> MessageAdded:
+    parts: list[Part] = [Text(op.text)]
+    if op.context:
+        parts.append(Text(op.context))
+    return MessageAdded(Message("user", tuple(parts)))
+
+
+def _stopped(reason: str) -> Ending:
+    if reason == "budget":
+        return Ending("budget", "Stopped: the time bound is reached. The session can be resumed.")
+    return Ending("interrupted", "Interrupted by the person. The session can be resumed.")
+
+
+def workspace_facts(branch: str | None) -> str:
+    """The date and branch as the model is told them; changes at most daily and per branch."""
+    facts = [("date", time.strftime("%Y-%m-%d"))]
+    if branch:
+        facts.append(("git branch", branch))
+    return context_text(facts)

@@ -1,0 +1,93 @@
+"""From one session to its listeners: every subscriber gets every event, in order, at its own pace.
+
+A slow listener never holds the session up. While it lags, neighbouring text and reasoning deltas in its queue
+are merged; nothing else is, and no end is lost. With `durable` a listener is told of an event only after the
+log holds it on disk.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from codewhale.protocol.events import Envelope, ReasoningStreamed, TextStreamed
+
+_MERGE_ABOVE = 64
+_MERGE_LIMIT = 65_536
+
+
+class Subscription:
+    """One listener's queue."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Envelope] = deque()
+        self._ready = asyncio.Event()
+        self._closed = False
+
+    def push(self, envelope: Envelope) -> None:
+        """Queue an event; merges it into the last one when this listener lags behind on deltas."""
+        last = self._queue[-1] if len(self._queue) > _MERGE_ABOVE else None
+        merged = _merge(last, envelope) if last is not None else None
+        if merged is not None:
+            self._queue[-1] = merged
+        else:
+            self._queue.append(envelope)
+        self._ready.set()
+
+    def close(self) -> None:
+        """No more events; what is queued is still delivered."""
+        self._closed = True
+        self._ready.set()
+
+    async def drain(self) -> list[Envelope]:
+        """All that is queued, waiting for the first; empty once closed."""
+        while not self._queue and not self._closed:
+            self._ready.clear()
+            await self._ready.wait()
+        batch = list(self._queue)
+        self._queue.clear()
+        return batch
+
+
+class Fanout:
+    """The listeners of one session."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Subscription] = set()
+
+    def push(self, envelope: Envelope) -> None:
+        """Tell every listener."""
+        for listener in self._listeners:
+            listener.push(envelope)
+
+    def subscribe(self) -> Subscription:
+        """A new listener, from now on."""
+        listener = Subscription()
+        self._listeners.add(listener)
+        return listener
+
+    def unsubscribe(self, listener: Subscription) -> None:
+        """Forget a listener."""
+        self._listeners.discard(listener)
+
+    def close(self) -> None:
+        """End every listener's stream after what it has queued."""
+        for listener in self._listeners:
+            listener.close()
+
+
+async def deliver(listener: Subscription, barrier: Callable[[], Awaitable[None]] | None) -> AsyncIterator[Envelope]:
+    """A listener's events until it is closed; `barrier` is awaited before each batch is told."""
+    while batch := await listener.drain():
+        if barrier is not None:
+            await barrier()
+        for envelope in batch:
+            yield envelope
+
+
+def _merge(last: Envelope, new: Envelope) -> Envelope | None:
+    match last.event, new.event:
+        case (TextStreamed(text=a), TextStreamed(text=b)) if len(a) < _MERGE_LIMIT:
+            return Envelope(new.seq, new.session, new.at, TextStreamed(a + b))
+        case (ReasoningStreamed(text=a), ReasoningStreamed(text=b)) if len(a) < _MERGE_LIMIT:
+            return Envelope(new.seq, new.session, new.at, ReasoningStreamed(a + b))
+    return None

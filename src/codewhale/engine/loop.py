@@ -1,0 +1,254 @@
+"""The turn: ask the model, run what it calls, repeat until it answers. The only such loop there is."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from codewhale.catalog.registry import Catalog
+from codewhale.engine.budget import Budget, BudgetExceeded
+from codewhale.engine.collect import Answer, Collector
+from codewhale.engine.dispatch import Dispatcher, Outcome
+from codewhale.engine.guard import STOP_AT, LoopGuard
+from codewhale.engine.prepare import Prepared, prepare
+from codewhale.engine.report import Report, Status
+from codewhale.engine.session import Session
+from codewhale.protocol.events import (
+    BudgetReserved,
+    ContextAppended,
+    MessageAdded,
+    RequestSent,
+    UsageReported,
+)
+from codewhale.protocol.messages import Message, Opaque, Part, Reasoning, Text, ToolCall
+from codewhale.protocol.stream import Failed
+from codewhale.protocol.tools import Effect
+
+_OUTPUT_ESTIMATE = 1024
+_NUDGE = (
+    "Your last message held neither an answer nor a tool call. If the task is done, say what you did; if not, make "
+    "the next tool call now."
+)
+_TEXT_CALL = (
+    "Your last message wrote a tool call as text. Text is not run. Make the call through the tool interface, or "
+    "answer in plain words."
+)
+_CALL_MARKS = ("[TOOL_CALL]", "<tool_call", "<invoke ", "<function_calls>", "<｜tool▁calls▁begin｜>", "<|tool_call")
+
+
+class Ending(Struct, frozen=True):
+    """Why a turn is over; `reason` is told to the person when the status is not done."""
+
+    status: Status
+    reason: str = ""
+
+
+class Turn:
+    """One turn of one session."""
+
+    def __init__(self, session: Session, budget: Budget, catalog: Catalog, dispatcher: Dispatcher) -> None:
+        self.report = Report(session)
+        self._session = session
+        self._budget = budget
+        self._catalog = catalog
+        self._dispatcher = dispatcher
+        self._guard = LoopGuard()
+        self._collector: Collector | None = None
+        self._reserved: BudgetReserved | None = None
+        self._nudged = False
+        self._said = ""
+
+    async def run(self, take_steers: Callable[[], None]) -> Ending:
+        """Run to the end. Cancellation leaves through here; see `salvage`."""
+        while True:
+            take_steers()
+            answer = await self._ask()
+            if isinstance(answer, Ending):
+                return answer
+            prepared = self._accept(answer)
+            ending = await self._run_calls(prepared) if prepared else self._judge(answer)
+            if ending is not None:
+                return ending
+
+    # ------------------------------------------------------------------ the model
+
+    async def _ask(self) -> Answer | Ending:
+        session, state = self._session, self._session.state
+        provider, projection, header = session.provider, session.projection, state.header
+        assert provider is not None and projection is not None and header is not None
+        body, sha = projection.request(header, provider.settings.max_output)
+        number = state.requests + 1
+        estimate = int(len(body) * state.tokens_per_byte) + _OUTPUT_ESTIMATE
+        try:
+            self._reserved = self._budget.reserve(number, estimate, None)
+        except BudgetExceeded as over:
+            return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
+        max_tokens = provider.settings.max_output
+        session.emit(self._reserved, RequestSent(number, len(body), sha, projection.count, max_tokens))
+        self._collector = Collector(session.emit)
+        session.waiting_for = "the model"
+        answer = await self._collector.read(provider.stream(body))
+        session.waiting_for = ""
+        self._collector = None
+        self._settle(answer)
+        return self._failed(answer) if answer.failure is not None else answer
+
+    def _settle(self, answer: Answer) -> None:
+        if self._reserved is None:
+            return
+        reserved, self._reserved = self._reserved, None
+        if answer.usage is not None:
+            self._session.emit(UsageReported(reserved.request, answer.usage))
+        self._session.emit(self._budget.settle(reserved, answer.usage))
+
+    def _failed(self, answer: Answer) -> Ending:
+        failure = answer.failure
+        assert failure is not None
+        self._keep_partial(answer, failure.kind)
+        return Ending("infra" if failure.retryable else "failed", _explain(failure))
+
+    def _keep_partial(self, answer: Answer, finish: str) -> None:
+        """What was streamed before a break stays in the conversation; its unfinished calls do not."""
+        if answer.text.strip():
+            self._session.emit(MessageAdded(Message("assistant", tuple(_parts(answer, ()))), finish))
+            self.report.answer = answer.text
+
+    def salvage(self) -> None:
+        """After a cancellation: keep what was streamed and settle what was held."""
+        if self._collector is not None:
+            answer = self._collector.answer()
+            self._settle(answer)
+            self._keep_partial(answer, "interrupted")
+
+    def _accept(self, answer: Answer) -> list[Prepared]:
+        """Record the answer with its calls as later requests will say them."""
+        self._said = answer.text
+        cut = answer.finish == "length"
+        used = self._session.state.call_ids
+        prepared: list[Prepared] = []
+        fresh: set[str] = set()
+        for raw in answer.calls:
+            call_id = raw.id
+            if not call_id or call_id in used or call_id in fresh:
+                call_id = f"call_{self._session.state.last_call + len(fresh) + 1}"
+                while call_id in used or call_id in fresh:
+                    call_id += "x"
+            fresh.add(call_id)
+            prepared.append(prepare(raw, call_id, self._catalog, cut))
+        parts = tuple(_parts(answer, tuple(item.call for item in prepared)))
+        if parts:
+            self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
+        return prepared
+
+    def _judge(self, answer: Answer) -> Ending | None:
+        """What an answer without calls means for the turn; None to go on."""
+        if self._session.steers:
+            return None
+        text = answer.text.strip()
+        imitation = any(mark in text for mark in _CALL_MARKS)
+        if text and not imitation:
+            self.report.answer = answer.text
+            cut = answer.finish == "length"
+            if self.report.denied:
+                return Ending("denied", "A call was refused; see the answer and the notices above.")
+            return Ending("failed", "The answer hit its length limit.") if cut else Ending("done")
+        if self._nudged:
+            self.report.answer = answer.text
+            what = "wrote tool calls as text" if imitation else "gave neither an answer nor a tool call"
+            return Ending("failed", f"The model {what}, also after being told.")
+        self._nudged = True
+        self._session.emit(ContextAppended("nudge", _TEXT_CALL if imitation else _NUDGE))
+        return None
+
+    # ------------------------------------------------------------------ the calls
+
+    async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
+        self._nudged = False
+        end_turn = False
+        for batch in _batches(prepared):
+            outcomes = await self._run_batch(batch)
+            end_turn = end_turn or any(outcome.end_turn for outcome in outcomes)
+            worst = max(outcomes, key=lambda outcome: outcome.repeats)
+            if worst.repeats >= STOP_AT:
+                self._session.close_calls("")
+                return Ending(
+                    "failed", f"Stopped: {worst.name} was called {worst.repeats} times with the same outcome."
+                )
+        if end_turn:
+            self.report.answer = self._said
+            return Ending("done")
+        return None
+
+    async def _run_batch(self, batch: list[Prepared]) -> list[Outcome]:
+        """Run calls side by side (a batch of one runs alone) and record them in their order."""
+        session = self._session
+        if len(batch) == 1:
+            session.waiting_for = batch[0].name
+            outcome = await self._dispatcher.run(session, batch[0], self._guard)
+            await self._record(batch[0], outcome)
+            return [outcome]
+        session.waiting_for = f"{len(batch)} tools"
+        tasks = [asyncio.create_task(self._dispatcher.run(session, item, self._guard)) for item in batch]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=2.0)
+            for item, task in zip(batch, tasks, strict=True):
+                if task.done() and not task.cancelled() and task.exception() is None:
+                    self._emit_outcome(item, task.result())
+            raise
+        outcomes = [task.result() for task in tasks]
+        for item, outcome in zip(batch, outcomes, strict=True):
+            await self._record(item, outcome)
+        return outcomes
+
+    async def _record(self, item: Prepared, outcome: Outcome) -> None:
+        self._emit_outcome(item, outcome)
+        if item.spec is not None and any(effect is not Effect.READS for effect in item.spec.effects):
+            await self._session.barrier()
+        else:
+            self._session.log.sync_soon()
+
+    def _emit_outcome(self, item: Prepared, outcome: Outcome) -> None:
+        self._session.emit(*outcome.events)
+        self._session.waiting_for = ""
+        self.report.add(outcome)
+
+
+def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
+    """Neighbouring calls that may run side by side together, every other one alone, in order."""
+    batch: list[Prepared] = []
+    for item in prepared:
+        parallel = item.error is None and item.spec is not None and item.spec.parallel
+        if batch and not parallel:
+            yield batch
+            batch = []
+        batch.append(item)
+        if not parallel:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _parts(answer: Answer, calls: tuple[ToolCall, ...]) -> Iterator[Part]:
+    if answer.reasoning:
+        yield Reasoning(answer.reasoning)
+    opaque: tuple[Opaque, ...] = answer.opaque
+    yield from opaque
+    if answer.text:
+        yield Text(answer.text, source="model")
+    yield from calls
+
+
+def _explain(failure: Failed) -> str:
+    remedy = {
+        "auth": " Check the key (codewhale doctor).",
+        "context_length": " The conversation is longer than the model's window: start a new session.",
+        "rate_limit": " Try again later.",
+        "quota": " Check the account with the provider.",
+        "interrupted": " What had come is kept; resume the session to go on.",
+    }.get(failure.kind, "")
+    return f"The model call failed: {failure.message}{remedy}"

@@ -1,0 +1,164 @@
+"""How a session begins: new, resumed or forked, with its provider, its pinned head and nothing left open."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from codewhale.catalog.registry import Catalog
+from codewhale.engine.budget import Budget
+from codewhale.engine.projection import Projection, header_sha256
+from codewhale.engine.prompt import Instruction, instruction_text, load_instructions, system_text
+from codewhale.engine.redaction import Redactor
+from codewhale.engine.session import LOST, Session
+from codewhale.lib.clock import Clock
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import (
+    LOG_VERSION,
+    ContextAppended,
+    Edge,
+    HeaderPinned,
+    ModelChanged,
+    SessionOpened,
+    SessionResumed,
+)
+from codewhale.protocol.messages import Image
+from codewhale.protocol.ops import OpenSession
+from codewhale.providers.base import Provider
+from codewhale.stores.artifacts import ArtifactStore
+from codewhale.stores.lists import Lists
+from codewhale.stores.log import SessionLog
+from codewhale.stores.sessions import SessionStore
+
+
+class Surroundings(Struct, frozen=True):
+    """What sessions are opened from: the stores, and how the machine and its configuration are asked."""
+
+    home: str
+    sessions: SessionStore
+    artifacts: ArtifactStore
+    lists: Lists
+    clock: Clock
+    redactor: Redactor
+    build_provider: Callable[[str], Provider]
+    default_route: Callable[[], tuple[str, str]]
+    find_root: Callable[[str], str | None]
+
+
+class Opener:
+    """Opens sessions."""
+
+    def __init__(self, around: Surroundings, catalog: Catalog) -> None:
+        self._around = around
+        self._catalog = catalog
+
+    def open(self, op: OpenSession) -> Session:
+        """A session ready for its first or next turn. Raises SessionError, SessionBusyError, ConfigError."""
+        default_provider, default_model = self._around.default_route()
+        if op.resume or op.fork:
+            session = self._reopen(op)
+        else:
+            session = self._create(op, op.provider or default_provider, op.model or default_model)
+        try:
+            self._settle(session, op)
+        except BaseException:
+            session.log.close()
+            raise
+        return session
+
+    def _create(self, op: OpenSession, provider: str, model: str) -> Session:
+        opened = SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model)
+        return self._session(self._around.sessions.create(opened))
+
+    def _reopen(self, op: OpenSession) -> Session:
+        sessions = self._around.sessions
+        found = sessions.resolve(op.resume or op.fork, op.workspace)
+        if op.fork:
+            return self._session(sessions.fork(found, op.workspace, op.mode))
+        return self._session(sessions.open(found))
+
+    def _session(self, log: SessionLog) -> Session:
+        around = self._around
+        session = Session(log.session, log, around.redactor, around.clock)
+        for envelope in log.read():
+            session.state.apply(envelope.event)
+        if not session.state.workspace:
+            log.close()
+            raise SessionError(f"session {log.session} has lost its beginning and cannot be continued; start a new one")
+        return session
+
+    def _settle(self, session: Session, op: OpenSession) -> None:
+        state, around = session.state, self._around
+        session.authority = op.authority
+        session.budget = Budget(op.limits, around.clock)
+        for call_id, sha in state.artifacts.items():
+            around.artifacts.remember(session.id, call_id, sha)
+        for kind, items in state.lists.items():
+            around.lists.set(session.id, kind, items)
+        if op.resume or op.fork:
+            damage = session.log.damage
+            session.emit(SessionResumed(op.mode, op.authority, damage.cut_bytes, damage.skipped_lines))
+            self._tell_damage(session)
+            session.close_calls(LOST)
+            wanted = (op.provider or state.provider, op.model or state.model)
+            if wanted != (state.provider, state.model):
+                session.emit(ModelChanged(*wanted))
+        self.attach(session)
+
+    def attach(self, session: Session) -> None:
+        """Give the session its provider and its projection; pin a head if it has none for this model."""
+        state = session.state
+        provider = self._around.build_provider(state.provider)
+        session.provider = provider
+        header = state.header
+        fresh = header is None or header.provider != state.provider or header.model != state.model
+        projection = Projection(provider.dialect, self._load_image)
+        for envelope in session.log.read():
+            projection.apply(envelope.event)
+        session.projection = projection
+        if fresh:
+            if projection.count:
+                session.emit(Edge("model", 0))
+            session.emit(self._header(session, provider))
+
+    def _header(self, session: Session, provider: Provider) -> HeaderPinned:
+        state = session.state
+        system = system_text(self.instructions(state.workspace))
+        tools_json = provider.dialect.tools_json(self._catalog.head)
+        sha = header_sha256(system, tools_json)
+        return HeaderPinned(provider.dialect.name, state.provider, state.model, system, tools_json, sha)
+
+    def instructions(self, workspace: str) -> tuple[Instruction, ...]:
+        """The instruction chain as it stands on disk now."""
+        return load_instructions(workspace, self._around.home, self._around.find_root(workspace))
+
+    def changed_instructions(self, session: Session) -> ContextAppended | None:
+        """What to tell the model when the chain differs from what it was last told; None when it does not."""
+        text = instruction_text(self.instructions(session.state.workspace))
+        header, told = session.state.header, session.state.told.get("instructions")
+        if told is None:
+            known = header is not None and (
+                header.system.endswith(text) if text else "<instructions" not in header.system
+            )
+            return None if known else ContextAppended("instructions", _update(text))
+        return None if told == _update(text) else ContextAppended("instructions", _update(text))
+
+    def _tell_damage(self, session: Session) -> None:
+        damage = session.log.damage
+        if damage.cut_bytes or damage.skipped_lines:
+            session.notice(
+                "warning",
+                f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record were set aside and "
+                f"{damage.skipped_lines} unreadable records skipped; everything else is kept.",
+                "log_damaged",
+            )
+
+    def _load_image(self, image: Image) -> bytes:
+        return self._around.artifacts.get(image.artifact)
+
+
+def _update(text: str) -> str:
+    if not text:
+        return (
+            "<context_update>\nThe project's instruction files were removed; they no longer apply.\n</context_update>"
+        )
+    return f"<context_update>\nThe instructions changed and now read in full:\n{text}\n</context_update>"

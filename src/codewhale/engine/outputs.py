@@ -1,0 +1,84 @@
+"""The one output pipeline: redact, then cut to the inline limit with the whole kept as an artifact.
+
+Tools return everything within their own caps; what the model reads of it is decided here and nowhere else.
+"""
+
+from typing import Any, Protocol
+
+import msgspec
+
+from codewhale.engine.redaction import Redactor
+from codewhale.lib.text import head_tail, scrub_surrogates
+from codewhale.protocol.errors import ToolError
+
+INLINE_LIMIT = 16_384
+INLINE_LIMIT_LARGE = 49_152
+LARGE_WINDOW = 500_000
+
+
+class Keeper(Protocol):
+    """Where whole outputs are kept."""
+
+    def put(self, data: bytes) -> str:
+        """Keep bytes; their sha256 in hex."""
+        ...
+
+    def remember(self, session: str, call_id: str, sha: str) -> None:
+        """Let a call's id stand for its kept output."""
+        ...
+
+
+def inline_limit(context_window: int) -> int:
+    """Bytes of one result that a model with this window reads."""
+    return INLINE_LIMIT_LARGE if context_window >= LARGE_WINDOW else INLINE_LIMIT
+
+
+class Outputs:
+    """Turns what a tool returned into what the model reads."""
+
+    def __init__(self, keeper: Keeper, redactor: Redactor) -> None:
+        self._keeper = keeper
+        self._redactor = redactor
+
+    def fit(self, session: str, call_id: str, text: str, limit: int) -> tuple[str, dict[str, Any]]:
+        """`text` within `limit` bytes and the metadata that says what was cut: artifact_id, artifact_sha256,
+        artifact_bytes; empty when nothing was."""
+        clean = self._redactor.text(scrub_surrogates(text))
+        head, tail, omitted = head_tail(clean, limit)
+        if not omitted:
+            return clean, {}
+        data = clean.encode()
+        sha = self._keeper.put(data)
+        self._keeper.remember(session, call_id, sha)
+        ref = f"art_{sha[:16]}"
+        fetch = f'retrieve_tool_result {{"ref": "{ref}", "mode": "lines", "lines": "1-200"}}'
+        middle = f"[... {omitted} of {len(data)} bytes left out here; to read them call {fetch} ...]"
+        joint = "" if head.endswith("\n") else "\n"
+        metadata = {"artifact_id": ref, "artifact_sha256": sha, "artifact_bytes": len(data), "omitted_bytes": omitted}
+        return f"{head}{joint}{middle}\n{tail}", metadata
+
+
+def render_error(tool: str, error: ToolError) -> str:
+    """A failed call as the model reads it: kind, tool, what is wrong, the next call."""
+    advice = {
+        "timeout": " Narrow the scope or raise the timeout.",
+        "permission_denied": "",
+        "not_available": "",
+    }.get(error.kind, "")
+    text = f"Error ({error.kind}) in {tool}: {error.message}{advice}"
+    if error.fix is not None:
+        text += f"\nNext call: {error.fix.name} {msgspec.json.encode(error.fix.arguments).decode()}"
+    return text
+
+
+def error_metadata(error: ToolError) -> dict[str, Any]:
+    """The same for programs."""
+    fix = None if error.fix is None else {"name": error.fix.name, "arguments": error.fix.arguments}
+    code = {
+        "code": error.kind,
+        "field": error.field,
+        "expected": error.expected,
+        "received": error.received,
+        "fix": fix,
+    }
+    return {**error.metadata, "error": code}

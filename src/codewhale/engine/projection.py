@@ -1,0 +1,99 @@
+"""What is sent to the model, as a pure fold of the log.
+
+Wire bytes of past messages are appended once and never rewritten, so request n is a prefix of request n+1
+except at a named edge. Adjacent words of the person and the harness travel as one user message; a request or
+an answer ends that run.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+from codewhale.protocol.events import (
+    CallFinished,
+    ContextAppended,
+    Event,
+    HeaderPinned,
+    MessageAdded,
+    ModelChanged,
+    RequestSent,
+)
+from codewhale.protocol.messages import Message, Part, ResultPart, Text
+from codewhale.providers.base import Dialect, LoadImage
+
+
+class Projection:
+    """The wire messages of one session in one dialect."""
+
+    def __init__(self, dialect: Dialect, load_image: LoadImage) -> None:
+        self._dialect = dialect
+        self._load_image = load_image
+        self._wire = bytearray()
+        self._hash = hashlib.sha256()
+        self._pending: list[Part] = []
+        self.count = 0
+
+    def apply(self, event: Event) -> None:
+        """Add one event."""
+        match event:
+            case MessageAdded(message=message):
+                self._add(message)
+            case CallFinished():
+                # Results stand together right behind their calls: whatever is pending waits.
+                self._append(Message("tool", (ResultPart(event.call_id, event.content, event.ok),)))
+                if event.images:
+                    self._pending += [Text(f"Shown by {event.name}:", source="harness"), *event.images]
+            case ContextAppended(text=text):
+                self._pending.append(Text(text, source="harness"))
+            case RequestSent():
+                self._flush()
+            case HeaderPinned() | ModelChanged():
+                self._flush()
+
+    def _add(self, message: Message) -> None:
+        if message.role == "user":
+            self._pending.extend(message.parts)
+        else:
+            self._flush()
+            self._append(message)
+
+    def _flush(self) -> None:
+        if self._pending:
+            parts, self._pending = tuple(self._pending), []
+            self._append(Message("user", parts))
+
+    def _append(self, message: Message) -> None:
+        data = self._dialect.message(message, self._load_image)
+        if not data:
+            return
+        if self._wire:
+            data = b"," + data
+        self._wire += data
+        self._hash.update(data)
+        self.count += 1
+
+    def request(self, header: HeaderPinned, max_tokens: int) -> tuple[bytes, str]:
+        """The next request's body and its sha256 (of header and messages). Pending words are included, and
+        stay apart from later ones once the request_sent event is applied."""
+        self._flush()
+        body = self._dialect.body(header.model, header.system, header.tools_json, bytes(self._wire), max_tokens)
+        digest = self._hash.copy()
+        digest.update(header.sha256.encode())
+        return body, digest.hexdigest()
+
+
+def header_sha256(system: str, tools_json: str) -> str:
+    """The name of a head: sha256 over its system text and tools value."""
+    return hashlib.sha256(system.encode() + b"\0" + tools_json.encode()).hexdigest()
+
+
+def request_body(events: Iterable[Event], number: int, dialect: Dialect, load_image: LoadImage) -> bytes | None:
+    """The exact body of model request `number` (from 1) of a log, or None when it was never sent."""
+    projection = Projection(dialect, load_image)
+    header: HeaderPinned | None = None
+    for event in events:
+        if isinstance(event, HeaderPinned):
+            header = event
+        if isinstance(event, RequestSent) and event.request == number and header is not None:
+            return projection.request(header, event.max_tokens)[0]
+        projection.apply(event)
+    return None

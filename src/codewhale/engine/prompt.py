@@ -1,0 +1,108 @@
+"""What the model is told: the pinned system text, the instruction chain and the facts appended to a message.
+
+The system text holds nothing that changes within a day or between two sessions in one repository; whatever
+does change (date, branch, mode, edited instructions) is appended once with the person's words.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from codewhale.protocol.modes import Mode
+
+INSTRUCTION_LIMIT = 32_768
+INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
+_PROMPTS = Path(__file__).with_name("prompts")
+
+
+class Instruction(Struct, frozen=True):
+    """One instruction file: the name shown for it, its text (cut to what the budget left) and its full size."""
+
+    name: str
+    text: str
+    bytes: int
+
+
+def mode_text(mode: Mode) -> str:
+    """What the model is told of a mode."""
+    return (_PROMPTS / f"{mode}.md").read_text(encoding="utf-8").strip()
+
+
+def system_text(instructions: Iterable[Instruction]) -> str:
+    """The system text with the instruction chain behind it."""
+    base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
+    chain = instruction_text(instructions)
+    return f"{base}\n\n{chain}" if chain else base
+
+
+def instruction_text(instructions: Iterable[Instruction]) -> str:
+    """The chain as one text, outermost first; "" when there is none."""
+    blocks = [f'<instructions file="{item.name}">\n{_contain(item.text)}\n</instructions>' for item in instructions]
+    if not blocks:
+        return ""
+    head = "# Instructions of this project\nLater files are closer to the work and win where two disagree."
+    return "\n".join([head, *blocks])
+
+
+def load_instructions(workspace: str, home: str, root: str | None) -> tuple[Instruction, ...]:
+    """The user's AGENTS.md in `home`, then AGENTS.md (else CLAUDE.md) of every folder from the repository root
+    `root` (None: the workspace alone) down to the workspace; at most 32 KiB in all, nearest files kept first."""
+    top = root if root is not None and _is_beneath(workspace, root) else workspace
+    places: list[tuple[str, str, str, tuple[str, ...]]] = [(home, "~/", home, INSTRUCTION_NAMES[:1])]
+    for folder in _folders(top, workspace):
+        shown = os.path.relpath(folder, top)
+        places.append((folder, "" if shown == "." else shown + "/", top, INSTRUCTION_NAMES))
+    found: list[Instruction] = []
+    left = INSTRUCTION_LIMIT
+    for folder, shown, within, names in reversed(places):
+        for name in names:
+            data = _read(os.path.join(folder, name), within, left)
+            if data is not None:
+                left -= len(data[0].encode())
+                found.append(Instruction(shown + name, *data))
+                break
+    return tuple(reversed(found))
+
+
+def context_text(kind_values: Iterable[tuple[str, str]]) -> str:
+    """Facts of the moment as one block: `<context>` with a `name: value` line each."""
+    lines = [f"{name}: {_contain(value)}" for name, value in kind_values]
+    return "<context>\n" + "\n".join(lines) + "\n</context>"
+
+
+def _contain(text: str) -> str:
+    """Text that cannot close the block it stands in."""
+    return text.strip().replace("</instructions", "<\\/instructions").replace("</context", "<\\/context")
+
+
+def _folders(top: str, workspace: str) -> list[str]:
+    folders = [workspace]
+    while folders[-1] != top and len(folders) < 64:
+        folders.append(os.path.dirname(folders[-1]))
+    return list(reversed(folders))
+
+
+def _is_beneath(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def _read(path: str, within: str, limit: int) -> tuple[str, int] | None:
+    """At most `limit` bytes of a regular file as text, with its size; None when it is not one, is empty, or is
+    a link that leads out of `within`."""
+    try:
+        if os.path.islink(path) and not _is_beneath(os.path.realpath(path), os.path.realpath(within)):
+            return None
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode) or not info.st_size:
+            return None
+        data = os.read(fd, max(0, min(limit, info.st_size)))
+    finally:
+        os.close(fd)
+    return data.decode("utf-8", "replace"), info.st_size

@@ -1,0 +1,97 @@
+"""A session: sole owner of its log and of what the log adds up to.
+
+`emit` is the one way anything happens: redact, append, fold, tell listeners. What waits for a person or for
+the turn's end waits here, as data.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+
+from codewhale.engine.budget import Budget
+from codewhale.engine.fanout import Fanout
+from codewhale.engine.projection import Projection
+from codewhale.engine.redaction import Redactor
+from codewhale.engine.state import SessionState
+from codewhale.lib.clock import Clock, rfc3339
+from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import SendMessage
+from codewhale.providers.base import Provider
+from codewhale.stores.log import SessionLog
+
+LOST = "Interrupted, outcome unknown: the process ended while this call ran. It was not repeated. Check its effects."
+STOPPED = "Interrupted by the person before a result came. It was not repeated; part of its work may be done."
+NEVER_RUN = "Interrupted before it started: this call did not run and changed nothing."
+
+
+class Session:
+    """One conversation with its log, state, wire projection and listeners."""
+
+    def __init__(self, session_id: str, log: SessionLog, redactor: Redactor, clock: Clock) -> None:
+        self.id = session_id
+        self.log = log
+        self.state = SessionState()
+        self.fanout = Fanout()
+        self.authority = Authority.HEADLESS
+        self.provider: Provider | None = None
+        self.projection: Projection | None = None
+        self.budget: Budget | None = None
+        self.steers: deque[SendMessage] = deque()
+        self.queue: deque[SendMessage] = deque()
+        self.answers: dict[str, asyncio.Future[object]] = {}
+        self.task: asyncio.Task[None] | None = None
+        self.stop_reason = ""
+        self.ending = False
+        self.fault: Exception | None = None
+        self.waiting_for = ""
+        self._redactor = redactor
+        self._clock = clock
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs."""
+        return self.task is not None and not self.task.done()
+
+    def emit(self, *events: Event) -> None:
+        """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; nothing
+        has happened then."""
+        for event in events:
+            if not is_durable(event):
+                at = rfc3339(self._clock.now())
+                self.fanout.push(Envelope(self.log.seq, self.id, at, self._redactor.event(event)))
+                continue
+            for envelope in self.log.append([self._redactor.event(event)]):
+                self._fold(envelope.event)
+                self.fanout.push(envelope)
+
+    def replay(self, events: Iterable[Event]) -> None:
+        """Fold events that the log already holds."""
+        for event in events:
+            self._fold(event)
+
+    def _fold(self, event: Event) -> None:
+        self.state.apply(event)
+        if self.projection is not None:
+            self.projection.apply(event)
+
+    def notice(self, level: str, text: str, code: str = "") -> None:
+        """Tell the person one line."""
+        self.emit(Notice(level, text, code))
+
+    def close_calls(self, started: str) -> None:
+        """Give every call without a result its one result: `started` for those that had begun."""
+        for call in list(self.state.open_calls.values()):
+            begun = call.id in self.state.started_calls
+            text = started if begun else NEVER_RUN
+            self.emit(CallFinished(call.id, call.sent_name, False, text, error="interrupted"))
+
+    def stop(self, reason: str) -> None:
+        """End the running turn; `reason` is interrupted or budget."""
+        if self.busy and self.task is not None and not self.ending:
+            self.stop_reason = self.stop_reason or reason
+            self.task.cancel()
+
+    async def barrier(self) -> None:
+        """Return once everything emitted so far is on disk."""
+        await self.log.barrier()

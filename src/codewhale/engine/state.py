@@ -1,0 +1,152 @@
+"""What a session's log adds up to: an incremental fold whose result equals a fold from scratch.
+
+Holds what the engine needs to go on; message bytes live in the projection.
+"""
+
+from typing import Any
+
+from codewhale.protocol.events import (
+    CallFinished,
+    CallStarted,
+    ContextAppended,
+    Event,
+    FileChanged,
+    HeaderPinned,
+    ListChanged,
+    MessageAdded,
+    ModeChanged,
+    ModelChanged,
+    RequestSent,
+    SessionOpened,
+    SessionResumed,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from codewhale.protocol.messages import ToolCall
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.stream import Usage
+from codewhale.protocol.tools import Origin
+
+_TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
+
+
+class SessionState:
+    """The running sum of a session's events. `apply` is the only way it changes."""
+
+    def __init__(self) -> None:
+        self.workspace = ""
+        self.mode = Mode.AGENT
+        self.provider = ""
+        self.model = ""
+        self.header: HeaderPinned | None = None
+        self.turns = 0
+        self.turn_open = False
+        self.messages = 0
+        self.requests = 0
+        self.last_call = 0
+        self.call_ids: set[str] = set()
+        self.usage = Usage()
+        self.tokens_per_byte = 0.3
+        self.request_bytes = 0
+        self.open_calls: dict[str, ToolCall] = {}
+        self.started_calls: set[str] = set()
+        self.told: dict[str, str] = {}
+        self.lists: dict[str, tuple[dict[str, Any], ...]] = {}
+        self.artifacts: dict[str, str] = {}
+        self.tainted = False
+        self.changed_files = 0
+
+    def apply(self, event: Event) -> None:
+        """Add one event."""
+        step = _STEPS.get(type(event))
+        if step is not None:
+            step(self, event)
+
+    def _opened(self, event: SessionOpened) -> None:
+        self.workspace, self.mode = event.workspace, event.mode
+        self.provider, self.model = event.provider, event.model
+
+    def _resumed(self, event: SessionResumed) -> None:
+        self.mode = event.mode
+        self.turn_open = False
+
+    def _mode(self, event: ModeChanged) -> None:
+        self.mode = event.mode
+
+    def _model(self, event: ModelChanged) -> None:
+        self.provider, self.model = event.provider, event.model
+        self.header = None
+
+    def _header(self, event: HeaderPinned) -> None:
+        self.header = event
+
+    def _context(self, event: ContextAppended) -> None:
+        self.told[event.kind] = event.text
+
+    def _turn_started(self, event: TurnStarted) -> None:
+        self.turns, self.turn_open = event.turn, True
+
+    def _turn_finished(self, event: TurnFinished) -> None:
+        self.turn_open = False
+
+    def _message(self, event: MessageAdded) -> None:
+        self.messages += 1
+        for call in event.message.calls:
+            self.open_calls[call.id] = call
+            self.call_ids.add(call.id)
+            self.last_call += 1
+
+    def _request(self, event: RequestSent) -> None:
+        self.requests, self.request_bytes = event.request, event.bytes
+
+    def _usage(self, event: UsageReported) -> None:
+        new, old = event.usage, self.usage
+        if new.input and self.request_bytes > 1000:
+            self.tokens_per_byte = new.input / self.request_bytes
+        cost = None if new.cost is None else (old.cost or 0.0) + new.cost
+        self.usage = Usage(
+            input=old.input + new.input,
+            output=old.output + new.output,
+            cache_hit=old.cache_hit + new.cache_hit,
+            cache_miss=old.cache_miss + new.cache_miss,
+            reasoning=old.reasoning + new.reasoning,
+            cost=cost,
+            currency=new.currency,
+        )
+
+    def _call_started(self, event: CallStarted) -> None:
+        self.started_calls.add(event.call_id)
+
+    def _call_finished(self, event: CallFinished) -> None:
+        self.open_calls.pop(event.call_id, None)
+        self.started_calls.discard(event.call_id)
+        self.tainted = self.tainted or event.origin not in _TRUSTED
+        artifact = event.metadata.get("artifact_sha256")
+        if artifact:
+            self.artifacts[event.call_id] = artifact
+
+    def _file_changed(self, event: FileChanged) -> None:
+        self.changed_files += 1
+
+    def _list(self, event: ListChanged) -> None:
+        self.lists[event.kind] = event.items
+
+
+_STEPS: dict[type, Any] = {
+    SessionOpened: SessionState._opened,
+    SessionResumed: SessionState._resumed,
+    ModeChanged: SessionState._mode,
+    ModelChanged: SessionState._model,
+    HeaderPinned: SessionState._header,
+    ContextAppended: SessionState._context,
+    TurnStarted: SessionState._turn_started,
+    TurnFinished: SessionState._turn_finished,
+    MessageAdded: SessionState._message,
+    RequestSent: SessionState._request,
+    UsageReported: SessionState._usage,
+    CallStarted: SessionState._call_started,
+    CallFinished: SessionState._call_finished,
+    FileChanged: SessionState._file_changed,
+    ListChanged: SessionState._list,
+}
