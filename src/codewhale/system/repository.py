@@ -1,0 +1,104 @@
+"""Finding a git repository and reading what stands in its plain files, without starting git.
+
+Separate from `git`, which runs the program: both must mean the same repository, so git is told the one found here.
+"""
+
+import os
+import re
+import stat
+
+from msgspec import Struct
+
+_SMALL = 1 << 20
+_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+class Repository(Struct, frozen=True):
+    """`root` is the top of the work tree, `gitdir` its own git directory, `common` the one that holds config and
+    objects (they differ in a linked worktree). All absolute."""
+
+    root: str
+    gitdir: str
+    common: str
+
+
+def find_repository(path: str) -> Repository | None:
+    """The repository whose work tree holds directory `path`, or None. One found above `path` counts only when it
+    belongs to this user or to the owner of `path`, so that nobody can plant one over a shared folder."""
+    folder = start = os.path.realpath(path)
+    while True:
+        found = _repository_at(folder)
+        if found is not None:
+            return found if folder == start or _trusted_owner(found.gitdir, start) else None
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def find_root(path: str) -> str | None:
+    """The top of the work tree that holds directory `path`, or None outside a repository."""
+    found = find_repository(path)
+    return None if found is None else found.root
+
+
+def read_head(repository: Repository) -> str | None:
+    """The branch that is checked out, or the full commit id when none is; None when plain files do not tell."""
+    data = read_small(os.path.join(repository.gitdir, "HEAD"))
+    text = (data or b"").decode("utf-8", "replace").strip()
+    if text.startswith("ref: refs/heads/") and text != "ref: refs/heads/.invalid":
+        return text[len("ref: refs/heads/") :]
+    return text if _SHA.fullmatch(text) else None
+
+
+def config_files(repository: Repository) -> list[str]:
+    """The files git takes its configuration from here, the system's own left out; some may be absent."""
+    home = os.environ.get("HOME", "")
+    xdg = os.environ.get("XDG_CONFIG_HOME") or (os.path.join(home, ".config") if home else "")
+    files = [os.path.join(repository.common, "config"), os.path.join(repository.gitdir, "config.worktree")]
+    if xdg:
+        files.append(os.path.join(xdg, "git", "config"))
+    if home:
+        files.append(os.path.join(home, ".gitconfig"))
+    return files
+
+
+def read_small(path: str) -> bytes | None:
+    """The bytes of a regular file of at most 1 MiB, else None; never waits on a FIFO or a device."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        data = file.read(_SMALL + 1)
+    return data if len(data) <= _SMALL else None
+
+
+def _repository_at(folder: str) -> Repository | None:
+    gitdir: str | None = os.path.join(folder, ".git")
+    assert gitdir is not None
+    if os.path.isfile(gitdir):
+        gitdir = _pointed(gitdir, b"gitdir:")
+    if gitdir is None or not os.path.lexists(os.path.join(gitdir, "HEAD")):
+        return None
+    common = _pointed(os.path.join(gitdir, "commondir"), b"") or gitdir
+    if not os.path.isdir(os.path.join(common, "objects")):
+        return None
+    return Repository(folder, gitdir, common)
+
+
+def _pointed(file: str, prefix: bytes) -> str | None:
+    data = read_small(file)
+    if data is None or not data.startswith(prefix):
+        return None
+    target = os.fsdecode(data[len(prefix) :].strip())
+    return os.path.normpath(os.path.join(os.path.dirname(file), target)) if target and "\0" not in target else None
+
+
+def _trusted_owner(gitdir: str, start: str) -> bool:
+    try:
+        return os.stat(gitdir).st_uid in (os.geteuid(), os.stat(start).st_uid)
+    except OSError:
+        return False
