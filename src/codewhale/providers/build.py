@@ -1,0 +1,85 @@
+"""From a configured name to a provider: the table of dialects and what is known of providers without being told.
+
+The one place that knows which class speaks a dialect; each is imported when it is first built.
+"""
+
+import importlib
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from codewhale.protocol.errors import ConfigError
+from codewhale.providers.base import Dialect, Provider, ProviderSettings
+
+# Dialect -> the class of its bytes.
+DIALECTS: Mapping[str, str] = MappingProxyType(
+    {
+        "openai-chat": "codewhale.providers.openai_chat:OpenAIChat",
+        "scripted": "codewhale.providers.scripted:ScriptedDialect",
+    }
+)
+# Dialect -> the class that carries it.
+CARRIERS: Mapping[str, str] = MappingProxyType(
+    {
+        "openai-chat": "codewhale.providers.http:HttpProvider",
+        "scripted": "codewhale.providers.scripted:ScriptedProvider",
+    }
+)
+BUILT_IN: Mapping[str, ProviderSettings] = MappingProxyType(
+    {
+        "deepseek": ProviderSettings(
+            base_url="https://api.deepseek.com",
+            api_key_env="DEEPSEEK_API_KEY",
+            context_window=1_000_000,
+            max_output=65_536,
+            facts={"replays_reasoning": True, "images": False},
+        ),
+        "scripted": ProviderSettings(dialect="scripted", context_window=1_000_000),
+    }
+)
+
+
+def provider_settings(name: str, table: Mapping[str, Any] | None = None) -> ProviderSettings:
+    """The settings of provider `name`: what is built in, overridden by its `[providers.<name>]` table (facts and
+    headers key by key). Raises ConfigError for an unknown name without a table, and for a value that does not fit."""
+    known = BUILT_IN.get(name)
+    if known is None and table is None:
+        named = ", ".join(sorted(BUILT_IN))
+        raise ConfigError(f"provider {name!r} is not configured: add a [providers.{name}] table, or use one of {named}")
+    values: dict[str, Any] = msgspec.to_builtins(known) if known is not None else {}
+    for key, value in (table or {}).items():
+        merged = isinstance(value, dict) and isinstance(values.get(key), dict)
+        values[key] = {**values[key], **value} if merged else value
+    try:
+        return msgspec.convert(values, ProviderSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"[providers.{name}]: {error}")
+
+
+def build_dialect(name: str, settings: ProviderSettings) -> Dialect:
+    """The dialect of provider `name`, without a provider. Raises ConfigError for one that is not known."""
+    row = DIALECTS.get(settings.dialect)
+    if row is None:
+        known = ", ".join(sorted(DIALECTS))
+        raise ConfigError(f"providers.{name}.dialect = {settings.dialect!r} is not known; it is one of {known}")
+    dialect: Dialect = _load(row)(settings)
+    return dialect
+
+
+def build_provider(
+    name: str, settings: ProviderSettings, api_key: str, *, environ: Mapping[str, str] = os.environ
+) -> Provider:
+    """The provider `name`, ready for requests; nothing is dialled yet. `environ` may set stream limits. Raises
+    ConfigError, naming the key at fault, for settings that cannot be used."""
+    dialect = build_dialect(name, settings)
+    carrier = _load(CARRIERS[settings.dialect])
+    provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
+    return provider
+
+
+def _load(row: str) -> Any:
+    module, _, attribute = row.partition(":")
+    return getattr(importlib.import_module(module), attribute)

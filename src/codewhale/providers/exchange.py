@@ -1,0 +1,289 @@
+"""One request and its answer: bytes sent once, stream events out, every fault turned into a typed failure."""
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+from codewhale.protocol.stream import StreamEvent
+from codewhale.providers.endpoint import Endpoint
+from codewhale.providers.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
+from codewhale.providers.http1 import Connection, Head, WireCut, WireError
+from codewhale.providers.sse import SseError, SseReader
+
+if TYPE_CHECKING:
+    import zlib
+
+_REFUSAL_BYTES = 64 * 1024
+_REFUSAL_SECONDS = 5.0
+_WIRE_FACTOR = 64  # An event's wrapping is that much larger than the word it brings, and then some.
+_LINGER = 2.0  # Seconds given to what follows the end of an answer.
+
+
+class AnswerParser(Protocol):
+    """A dialect's reader of one answer. `ended`: the provider said why it ended, or that nothing follows; `done`:
+    nothing does follow; `size`: characters of content so far."""
+
+    ended: bool
+    done: bool
+    size: int
+
+    def feed(self, name: str, data: str, out: list[StreamEvent]) -> None:
+        """Read one server-sent event. Raises ProviderFailure."""
+        ...
+
+    def whole(self, data: bytes, out: list[StreamEvent]) -> None:
+        """Read an answer that is one JSON object. Raises ProviderFailure."""
+        ...
+
+    def report(self, out: list[StreamEvent]) -> None:
+        """Append the usage where known."""
+        ...
+
+    def finish(self, out: list[StreamEvent]) -> None:
+        """Append usage and Finished."""
+        ...
+
+
+class Limits(Struct, frozen=True):
+    """Seconds and bytes that bound one request: `open` until its answer begins, `idle` between two pieces of it,
+    `wall` for all of it with its retries; `content` bounds text, reasoning and arguments together."""
+
+    open: float = 45.0
+    idle: float = 300.0
+    wall: float = 1800.0
+    content: int = 10_000_000
+
+
+class Exchange:
+    """One request on one connection. Call `read` until `over`, then `close` in any case."""
+
+    def __init__(self, endpoint: Endpoint, body: bytes, parser: AnswerParser, limits: Limits, deadline: float) -> None:
+        """`deadline` is in the running loop's time."""
+        self.over = False
+        self.started = False
+        self._endpoint = endpoint
+        self._body = body
+        self._parser = parser
+        self._limits = limits
+        self._deadline = deadline
+        self._connection: Connection | None = None
+        self._inflate: zlib._Decompress | None = None
+        self._sse = SseReader(limits.content)
+        self._shape = ""
+        self._held = bytearray()
+        self._received = 0
+        self._pending: ProviderFailure | None = None
+
+    async def read(self) -> list[StreamEvent]:
+        """The next events, as many as came together; the last of all is Finished. Raises ProviderFailure, after every
+        event before the fault has been returned."""
+        if self._pending is not None:
+            raise self._pending
+        out: list[StreamEvent] = []
+        try:
+            await self._step(out)
+        except ProviderFailure as error:
+            if not out and not self.started:
+                raise
+            self._parser.report(out)
+            self._pending = error
+        self.started = self.started or bool(out)
+        return out
+
+    def close(self) -> None:
+        """Give the connection back if its answer is complete, else drop it."""
+        if self._connection is not None:
+            self._endpoint.give_back(self._connection)
+            self._connection = None
+
+    async def _step(self, out: list[StreamEvent]) -> None:
+        try:
+            if self._connection is None:
+                await self._open()
+            data = await self._receive()
+            self._take(data, out)
+            if not data or self._parser.done:
+                await self._end(out)
+        except WireCut:
+            if not self._parser.ended:
+                raise failure("interrupted", "the connection was closed in the middle of the answer")
+            self._end_now(out)
+        except (WireError, SseError) as error:
+            raise failure("protocol", str(error))
+        except OSError as error:
+            raise failure("interrupted", f"the connection failed: {_reason(error)}")
+
+    # ------------------------------------------------------------------ opening
+
+    async def _open(self) -> None:
+        """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
+        head = await self._bounded(self._send(), self._limits.open, "did not begin to answer")
+        if head.status != 200:
+            raise ProviderFailure(await self._refusal(head))
+        coding = head.headers.get("content-encoding", "identity").lower()
+        if coding in ("gzip", "x-gzip", "deflate"):
+            import zlib
+
+            self._inflate = zlib.decompressobj(47)
+        elif coding != "identity":
+            raise failure("protocol", f"the server used a content encoding that was not asked for: {coding}")
+
+    async def _send(self) -> Head:
+        head = self._endpoint.head(len(self._body))
+        self._connection = self._endpoint.take()
+        if self._connection is None:
+            where = f"{self._endpoint.host}:{self._endpoint.port}"
+            try:
+                self._connection = await self._endpoint.connect()
+            except OSError as error:
+                raise _unreachable(where, error)
+        try:
+            return await self._connection.request(head, self._body)
+        except WireCut as cut:
+            if cut.received:
+                raise failure("server", "the connection was closed inside the headers of the answer")
+            if self._connection.requests > 1:
+                fresh = Failure("connect", "the idle connection had been closed", True, 0.0)
+                raise ProviderFailure(fresh)
+            raise failure("connect", "the server closed the connection without an answer")
+
+    async def _refusal(self, head: Head) -> Failure:
+        """The failure that an answer other than 200 means; its body is read as far as that is quick."""
+        body = bytearray()
+        with contextlib.suppress(ProviderFailure, WireError, WireCut, OSError):  # What has come says enough.
+            await self._bounded(self._read_refusal(body), _REFUSAL_SECONDS, "")
+        if head.headers.get("content-encoding", "identity").lower() != "identity":
+            body.clear()
+        return from_status(head.status, head.headers, bytes(body), retry_after(head.headers, time.time()))
+
+    async def _read_refusal(self, body: bytearray) -> None:
+        assert self._connection is not None
+        while len(body) < _REFUSAL_BYTES and (data := await self._connection.read()):
+            body += data
+
+    # ------------------------------------------------------------------ reading
+
+    async def _receive(self) -> bytes:
+        """The next bytes of the answer, b"" at its end. Once the model is done, only a short while is given to what
+        may follow (usage, [DONE])."""
+        assert self._connection is not None
+        idle = self._limits.idle
+        try:
+            data = await self._bounded(
+                self._connection.read(), min(idle, _LINGER) if self._parser.ended else idle, "sent nothing"
+            )
+        except ProviderFailure:
+            if not self._parser.ended:
+                raise
+            raise WireCut(True)
+        self._count(len(data))
+        return bytes(data)
+
+    def _count(self, size: int) -> None:
+        self._received += size
+        limit = self._limits.content * _WIRE_FACTOR
+        if self._received > limit:
+            raise failure("protocol", f"the answer is larger than {limit} bytes")
+
+    def _take(self, data: bytes, out: list[StreamEvent]) -> None:
+        if self._inflate is None:
+            self._content(data, out)
+            return
+        import zlib
+
+        while data:
+            try:
+                plain = self._inflate.decompress(data, 256 * 1024)
+            except zlib.error:
+                raise failure("protocol", "the server's compressed answer is damaged")
+            data = self._inflate.unconsumed_tail
+            self._count(len(plain))
+            self._content(plain, out)
+
+    def _content(self, data: bytes, out: list[StreamEvent]) -> None:
+        if not self._shape:
+            self._shape, data = _shape(bytes(self._held) + data)
+            self._held = bytearray(data)
+        elif self._shape == "json":
+            self._held += data
+        if self._shape == "json":
+            if len(self._held) > 2 * self._limits.content:
+                raise failure("protocol", f"the answer is larger than {2 * self._limits.content} bytes")
+        elif self._shape == "page":
+            raise failure("protocol", f"the server answered with {page_line(data)}; check base_url")
+        elif self._shape:
+            feed = self._parser.feed
+            for name, text in self._sse.feed(data):
+                feed(name, text, out)
+            self._check_size()
+
+    def _check_size(self) -> None:
+        if self._parser.size > self._limits.content:
+            raise failure("protocol", f"the answer holds more than {self._limits.content} characters")
+
+    async def _end(self, out: list[StreamEvent]) -> None:
+        """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""
+        assert self._connection is not None
+        if not self._connection.complete:
+            try:
+                await self._bounded(self._drain(), _LINGER, "")
+            except (ProviderFailure, WireCut, WireError, OSError):
+                self._connection.close()
+        self._end_now(out)
+
+    async def _drain(self) -> None:
+        assert self._connection is not None
+        while await self._connection.read():
+            pass
+
+    def _end_now(self, out: list[StreamEvent]) -> None:
+        if self._shape == "json":
+            self._parser.whole(bytes(self._held), out)
+            self._check_size()
+        elif not self._parser.done:
+            self._last_event(out)
+        if not self._parser.ended:
+            raise failure("interrupted", "the answer ended before the model did")
+        self._parser.finish(out)
+        self.over = True
+
+    def _last_event(self, out: list[StreamEvent]) -> None:
+        """An event that no blank line followed; one that is cut short says nothing."""
+        for name, text in self._sse.close():
+            try:
+                self._parser.feed(name, text, out)
+            except ProviderFailure as error:
+                if error.failure.kind != "protocol":
+                    raise
+
+    async def _bounded(self, awaitable: Any, seconds: float, fault: str) -> Any:
+        left = self._deadline - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(seconds, max(left, 0.0))):
+                return await awaitable
+        except TimeoutError:
+            if left <= seconds:
+                raise ProviderFailure(Failure("timeout", "the request took longer than it may", False))
+            raise failure("timeout", f"the server {fault} within {seconds:g} seconds")
+
+
+def _shape(data: bytes) -> tuple[str, bytes]:
+    """What an answer is, by its first character whatever its content type says ("json", "page", "events", or ""
+    while that cannot be told), and its bytes from there on."""
+    start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start or start in (b"\xef", b"\xef\xbb"):
+        return "", start
+    return ("json" if start[:1] == b"{" else "page" if start[:1] == b"<" else "events"), start
+
+
+def _unreachable(where: str, error: OSError) -> ProviderFailure:
+    certificate = type(error).__name__ == "SSLCertVerificationError"
+    message = f"cannot connect to {where}: {_reason(error)}"
+    return ProviderFailure(Failure("connect", message, not certificate))
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

@@ -1,0 +1,171 @@
+"""What went wrong at a provider, told from its status, headers and error text: one kind, one line, and whether
+the same request may succeed later."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.lib.text import one_line
+from codewhale.protocol.stream import FailureKind
+
+KINDS: tuple[str, ...] = get_args(FailureKind)
+RETRYABLE: frozenset[str] = frozenset({"connect", "timeout", "rate_limit", "server", "interrupted"})
+_MESSAGE_LIMIT = 400
+
+
+class Failure(Struct, frozen=True):
+    """A failed request. `retry_after` is the server's wish in seconds, None when it has none."""
+
+    kind: FailureKind
+    message: str
+    retryable: bool
+    retry_after: float | None = None
+
+
+class ProviderFailure(Exception):
+    """Carries a Failure from where it was noticed to where it becomes the stream's last event."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def failure(kind: FailureKind, message: str) -> ProviderFailure:
+    """An exception of `kind`, retryable as that kind usually is."""
+    return ProviderFailure(Failure(kind, one_line(message, _MESSAGE_LIMIT), kind in RETRYABLE))
+
+
+_QUOTA = re.compile(
+    r"insufficient[ _]?(?:quota|balance|credit|funds)|exceeded your current quota|credit balance|out of credits"
+    r"|billing|payment required"
+)
+_CONTEXT = re.compile(
+    r"context_length|context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
+    r"|too many (?:input )?tokens|reduce the length|string_above_max_length|request too large|max(?:imum)? prompt"
+)
+_POLICY = re.compile(
+    r"content[ _](?:filter|policy)|content management policy|content exists risk|data_inspection|responsible ?ai"
+    r"|safety (?:system|policy|filter)|moderation"
+)
+_MODEL = re.compile(
+    r"model_not_found|model not (?:exist|found)|(?:unknown|invalid|no such|unsupported) model"
+    r"|model\b.{0,120}\b(?:does not exist|not found|not supported|is not available)"
+)
+_AUTH = re.compile(
+    r"invalid_api_key|(?:incorrect|invalid|missing|no) api[ _-]?key|authentication|unauthori[sz]ed|permission_denied"
+)
+_BUSY = re.compile(r"rate_?limit|too many requests|rate limit")
+_SERVER = re.compile(
+    r"overloaded|server_error|internal[ _]error|internal server error|unavailable|insufficient_system_resource"
+    r"|try again later|bad gateway|timed? ?out"
+)
+
+
+def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_after: float | None = None) -> Failure:
+    """The failure that an answer other than 200 means. `headers` are lower-case, `body` may be cut."""
+    if 300 <= status < 400:
+        target = re.sub(r"[?#].*", "", headers.get("location", "elsewhere"))
+        text = f"the server redirects to {target}; redirects are not followed, set base_url to the final address"
+        return Failure("bad_request", one_line(f"HTTP {status}: {text}", _MESSAGE_LIMIT), False)
+    said, words = _said(body, headers.get("content-type", ""))
+    kind = _kind(status, words.lower())
+    message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
+    return Failure(kind, one_line(message, _MESSAGE_LIMIT), kind in RETRYABLE, retry_after)
+
+
+def from_error(error: Any) -> Failure:
+    """The failure that an `error` value inside an answer means."""
+    said, words = _error_text(error)
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) else int(code) if isinstance(code, str) and code.isdecimal() else 0
+    kind = _kind(status if status >= 400 else 0, words.lower())
+    return Failure(
+        kind, one_line(said or "the provider reported an error without a text", _MESSAGE_LIMIT), kind in RETRYABLE
+    )
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that the server asks to wait (milliseconds, seconds or an HTTP date), None where it does not say.
+    `now` is in seconds since the epoch."""
+    try:
+        if "retry-after-ms" in headers:
+            seconds = float(headers["retry-after-ms"]) / 1000
+        elif "retry-after" not in headers:
+            return None
+        elif headers["retry-after"][:1].isdigit():
+            seconds = float(headers["retry-after"])
+        else:
+            from email.utils import parsedate_to_datetime
+
+            seconds = parsedate_to_datetime(headers["retry-after"]).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return max(0.0, seconds) if seconds < 1e9 else None
+
+
+def page_line(body: bytes) -> str:
+    """An HTML page as one line: its title, else its first words."""
+    text = body.decode("utf-8", "replace")
+    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+    if title is None or not title.group(1).strip():
+        text = re.sub(r"<(script|style)\b.*?</\1>", " ", text, flags=re.IGNORECASE | re.DOTALL)
+        words = re.sub(r"<[^>]*>", " ", text)
+    else:
+        words = title.group(1)
+    return f"{one_line(words, 160).strip() or 'no text'} (an HTML page, not an API answer)"
+
+
+def _kind(status: int, words: str) -> FailureKind:
+    if status == 402 or (_QUOTA.search(words) and status in (0, 400, 403, 429)):
+        return "quota"
+    if status == 429:
+        return "rate_limit"
+    if status == 408:
+        return "timeout"
+    if status >= 500:
+        return "server"
+    if status == 413 or _CONTEXT.search(words):
+        return "context_length"
+    if _POLICY.search(words):
+        return "content_policy"
+    if status in (401, 403) or _AUTH.search(words):
+        return "auth"
+    if status == 0 and not _MODEL.search(words):
+        return "rate_limit" if _BUSY.search(words) else "server" if _SERVER.search(words) else "bad_request"
+    return "bad_request"
+
+
+def _said(body: bytes, content_type: str) -> tuple[str, str]:
+    """(what to show, what to search for signs) in an error body."""
+    if "html" in content_type or body.lstrip()[:1] == b"<":
+        line = page_line(body)
+        return line, ""
+    try:
+        answer = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body.decode("utf-8", "replace")
+        return text, text
+    if isinstance(answer, list) and answer:
+        answer = answer[0]
+    if isinstance(answer, dict):
+        for key in ("error", "detail", "message", "msg"):
+            if answer.get(key):
+                return _error_text(answer[key] if key == "error" else answer | {"message": answer[key]})
+    return _error_text(answer)
+
+
+def _error_text(error: Any) -> tuple[str, str]:
+    if isinstance(error, str):
+        return error, error
+    if not isinstance(error, dict):
+        text = msgspec.json.encode(error).decode()
+        return text, text
+    message = error.get("message") or error.get("msg") or error.get("detail") or ""
+    if not isinstance(message, str):
+        message = msgspec.json.encode(message).decode()
+    signs = [str(error[key]) for key in ("code", "type", "status") if error.get(key) not in (None, "")]
+    said = message or " ".join(signs) or msgspec.json.encode(error).decode()
+    return said, " ".join((message, *signs))
