@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.lib import process
-from codewhale.lib.process import ProcessMark
 from codewhale.lib.files import DISK
+from codewhale.lib.process import ProcessMark
 from codewhale.protocol.errors import SessionBusyError
 
 
