@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.config import Config, load
 from codewhale.providers.base import ProviderSettings
+from codewhale.providers.build import BUILT_IN
 
 
 class Settings(Struct, frozen=True):
-    """Every top-level key. `provider` names a `[providers.<name>]` table; an empty `model` is that
-    provider's own choice."""
+    """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for."""
 
     provider: str = ""
     model: str = ""
@@ -19,18 +20,9 @@ class Settings(Struct, frozen=True):
 
 
 def defaults() -> dict[str, Any]:
-    """The lowest layer."""
-    return {
-        "provider": "deepseek",
-        "model": "deepseek-v4-pro",
-        "providers": {
-            "deepseek": {
-                "base_url": "https://api.deepseek.com/v1",
-                "api_key_env": "DEEPSEEK_API_KEY",
-                "context_window": 1_000_000,
-            },
-        },
-    }
+    """The lowest layer: what the providers room knows without being told."""
+    built_in = {name: msgspec.to_builtins(settings) for name, settings in BUILT_IN.items()}
+    return {"provider": "deepseek", "model": "deepseek-v4-pro", "providers": built_in}
 
 
 def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:

@@ -1,0 +1,204 @@
+"""Is this machine fit to work on: checks that look and never dial, start or repair anything."""
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from codewhale import __version__
+from codewhale.app.sessions import summaries
+from codewhale.app.settings import open_config
+from codewhale.config import Config, config_file
+from codewhale.protocol.errors import CodeWhaleError, ConfigError
+from codewhale.providers.base import ProviderSettings
+from codewhale.providers.build import build_provider
+
+Status = Literal["ok", "warn", "fail"]
+MEBI = 1 << 20
+LITTLE_SPACE, NO_SPACE = 1024 * MEBI, 64 * MEBI
+
+
+class Check(Struct, frozen=True):
+    """One row; `fix` is what to do, "" when there is nothing."""
+
+    name: str
+    status: Status
+    detail: str
+    fix: str = ""
+
+
+class KeySource(Struct, frozen=True):
+    """Where the provider's key comes from: an environment variable, "missing" or "not needed"."""
+
+    source: str
+
+
+class Diagnosis(Struct, frozen=True):
+    """What `codewhale doctor --json` prints. `ok` is False when any check failed."""
+
+    schema_version: int
+    version: str
+    workspace: str
+    config_path: str
+    config_present: bool
+    provider: str
+    model: str
+    base_url: str
+    api_key: KeySource
+    ok: bool
+    checks: tuple[Check, ...]
+
+
+def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis:
+    """Run every check; never raises for what it finds."""
+    path = config_file(home)
+    config, rows = _config(home, workspace, environ)
+    provider = model = ""
+    settings: ProviderSettings | None = None
+    if config is not None:
+        provider, model = config.section("provider", str), config.section("model", str)
+        settings = config.section("providers", dict[str, ProviderSettings]).get(provider)
+    key = _key(settings, environ)
+    checks = (
+        *rows,
+        _home(home),
+        *([_provider(provider, settings, path), _api_key(provider, settings, key)] if config is not None else []),
+        _python(),
+        *_programs(environ),
+        _sandbox(),
+        _space(home),
+        _sessions(home),
+    )
+    return Diagnosis(
+        schema_version=1,
+        version=__version__,
+        workspace=workspace,
+        config_path=path,
+        config_present=os.path.exists(path),
+        provider=provider,
+        model=model,
+        base_url=settings.base_url if settings is not None else "",
+        api_key=key,
+        ok=all(check.status != "fail" for check in checks),
+        checks=checks,
+    )
+
+
+def _config(home: str, workspace: str, environ: Mapping[str, str]) -> tuple[Config | None, list[Check]]:
+    path = config_file(home)
+    try:
+        config = open_config(home, workspace, environ, {})
+    except ConfigError as error:
+        return None, [Check("config", "fail", str(error), f"edit {path}")]
+    if config.notices:
+        return config, [Check("config", "warn", notice, f"edit {path}") for notice in config.notices]
+    present = os.path.exists(path)
+    return config, [Check("config", "ok", path if present else f"{path} is absent: defaults hold")]
+
+
+def _home(home: str) -> Check:
+    try:
+        found = os.stat(home)
+    except FileNotFoundError:
+        return Check("home", "ok", f"{home} will be made at the first session")
+    except OSError as error:
+        return Check("home", "fail", f"{home}: {error.strerror}", "set CODEWHALE_HOME to a folder of your own")
+    if not stat.S_ISDIR(found.st_mode):
+        return Check("home", "fail", f"{home} is not a folder", "set CODEWHALE_HOME to a folder")
+    if found.st_uid != os.geteuid():
+        detail = f"{home} belongs to user {found.st_uid}, not to you ({os.geteuid()}): sessions are refused"
+        return Check("home", "fail", detail, "set CODEWHALE_HOME to a folder of your own")
+    if not os.access(home, os.W_OK | os.X_OK):
+        return Check("home", "fail", f"{home} cannot be written", f"chmod 700 {home}")
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & 0o077:
+        return Check("home", "warn", f"{home} is open to other users (mode {mode:o})", f"chmod 700 {home}")
+    return Check("home", "ok", f"{home}, private")
+
+
+def _provider(name: str, settings: ProviderSettings | None, path: str) -> Check:
+    if settings is None:
+        detail = f"provider {name!r} has no [providers.{name}] table"
+        return Check("provider", "fail", detail, f"add the table to {path}, or: codewhale config set provider deepseek")
+    try:
+        build_provider(name, settings, "")
+    except CodeWhaleError as error:
+        return Check("provider", "fail", str(error), f"edit {path}")
+    where = f" at {settings.base_url}" if settings.base_url else ""
+    return Check("provider", "ok", f"{name} ({settings.dialect}){where}; not dialled")
+
+
+def _key(settings: ProviderSettings | None, environ: Mapping[str, str]) -> KeySource:
+    if settings is None:
+        return KeySource("missing")
+    if not settings.api_key_env:
+        return KeySource("not needed")
+    return KeySource(f"environment {settings.api_key_env}" if environ.get(settings.api_key_env) else "missing")
+
+
+def _api_key(name: str, settings: ProviderSettings | None, key: KeySource) -> Check:
+    if key.source != "missing" or settings is None:
+        return Check("api_key", "ok" if settings is not None else "warn", key.source)
+    variable = settings.api_key_env
+    return Check("api_key", "warn", f"{variable} is not set: {name} will refuse", f"export {variable}=...")
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Check("python", "ok", f"{version} at {sys.executable}")
+
+
+# Program: what goes without it.
+_WITHOUT = (
+    ("git", "no git tools, and files are listed without .gitignore of the repository"),
+    ("rg", "searches run in Python, slower"),
+    ("pdftotext", "PDF files are read by the built-in reader, with a plainer layout"),
+)
+
+
+def _programs(environ: Mapping[str, str]) -> Iterator[Check]:
+    for name, without in _WITHOUT:
+        path = shutil.which(name, path=environ.get("PATH", os.defpath))
+        if path:
+            yield Check(name, "ok", path)
+        else:
+            yield Check(name, "warn", f"not found: {without}", f"install {name}")
+
+
+def _sandbox() -> Check:
+    detail = "none: commands that a session runs have all your rights; without --auto or --yolo none run headless"
+    return Check("sandbox", "warn", detail, "use a container or a machine of its own for untrusted code")
+
+
+def _space(home: str) -> Check:
+    place = home
+    while not os.path.isdir(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    try:
+        free = shutil.disk_usage(place).free
+    except OSError as error:
+        return Check("disk", "warn", f"{place}: {error.strerror}")
+    detail = f"{free // MEBI} MiB free in {place}"
+    if free < NO_SPACE:
+        return Check("disk", "fail", detail, "free some space; sessions cannot be recorded")
+    if free < LITTLE_SPACE:
+        return Check("disk", "warn", detail, "free some space")
+    return Check("disk", "ok", detail)
+
+
+def _sessions(home: str) -> Check:
+    try:
+        rows = summaries(home) if os.path.isdir(home) else []
+    except (CodeWhaleError, OSError) as error:
+        return Check("sessions", "fail", str(error), "set CODEWHALE_HOME to a folder of your own")
+    damaged = [row.id for row in rows if row.state == "damaged"]
+    if damaged:
+        detail = f"{len(rows)}, damaged: {', '.join(damaged[:5])}{'...' if len(damaged) > 5 else ''}"
+        return Check(
+            "sessions", "warn", detail, f"resume to mend what can be: codewhale exec --resume {damaged[0]} ..."
+        )
+    return Check("sessions", "ok", f"{len(rows)}, none damaged")

@@ -1,0 +1,46 @@
+"""Sessions at rest, for listings and exports: no engine is started and no log is locked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from codewhale.lib.clock import SystemClock
+from codewhale.protocol.events import CallFinished, ContextAppended, Envelope, Event, MessageAdded
+from codewhale.protocol.messages import Message, ResultPart, Text
+from codewhale.protocol.ops import SessionSummary
+from codewhale.stores.sessions import SessionStore
+
+
+def summaries(home: str, workspace: str = "") -> list[SessionSummary]:
+    """The sessions of a workspace ("" is every one), newest first."""
+    return _store(home).summaries(workspace)
+
+
+def resolve(home: str, name: str) -> str:
+    """The id that an id, a unique start of one, or "latest" means. Raises SessionError: none, or several with
+    the matches."""
+    return _store(home).resolve(name)
+
+
+def envelopes(home: str, session: str) -> Iterator[Envelope]:
+    """A session's events in order, read beside whoever has it open."""
+    return _store(home).read(session)
+
+
+def messages(events: Iterable[Event]) -> Iterator[Message]:
+    """The conversation in no provider's dialect: what was said, what calls answered, what the harness told."""
+    for event in events:
+        match event:
+            case MessageAdded():
+                yield event.message
+            case CallFinished():
+                yield Message("tool", (ResultPart(event.call_id, event.content, event.ok), *event.images))
+            case ContextAppended():
+                yield Message("user", (Text(event.text, source="harness"),))
+
+
+def remove(home: str, sessions: Sequence[str]) -> None:
+    """Remove sessions by their whole ids. Raises SessionBusyError when one is open, and then none is removed."""
+    _store(home).remove(sessions)
+
+
+def _store(home: str) -> SessionStore:
+    return SessionStore(home, SystemClock())

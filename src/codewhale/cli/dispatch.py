@@ -1,0 +1,105 @@
+"""From the command line to a sub-command and from what it raises to an exit code."""
+
+import importlib
+from typing import Any
+
+from codewhale.cli.parser import ChoiceError, Parser, UsageError
+from codewhale.cli.stdio import InputError, keep_standard_descriptors, put, say, say_raw
+from codewhale.protocol.errors import CodeWhaleError, ConfigError, ProviderError, SessionBusyError, StorageFullError
+
+USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
+# Sub-command: module of this room and what it does.
+COMMANDS = (
+    ("exec", "run", "run one prompt without a screen and print the answer"),
+    ("sessions", "sessions", "list, show and remove sessions"),
+    ("config", "configuration", "read and change the configuration"),
+    ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
+    ("apply", "patch", "apply a patch from stdin to files"),
+    ("tools", "tools", "list the tools and the bytes that a model is sent"),
+)
+
+
+def overview() -> str:
+    """What `codewhale --help` says."""
+    rows = "\n".join(f"  {name:<10}{summary}" for name, _, summary in COMMANDS)
+    return (
+        "usage: codewhale COMMAND [options]\n\n"
+        "A terminal coding agent whose harness lets a weaker model succeed.\n\n"
+        f"commands:\n{rows}\n  {'help':<10}this text, or that of a command: codewhale help exec\n\n"
+        'example:\n  codewhale exec "why does test_login fail?"\n\n'
+        "options:\n  --version  print the version\n  --help     this text; after a command, that of the command\n"
+    )
+
+
+def run(arguments: list[str]) -> int:
+    """Run the sub-command; returns the exit code and never raises."""
+    try:
+        keep_standard_descriptors()
+        return _run(arguments)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except UsageError as error:
+        name = arguments[0]
+        say(f"codewhale {name}: {error}; try: codewhale {name} --help")
+        return USAGE
+    except CodeWhaleError as error:
+        first, *more = str(error).splitlines() or [type(error).__name__]
+        say(f"codewhale: {first}")
+        for line in more:
+            say(line)
+        return exit_code(error)
+    except OSError as error:
+        say(f"codewhale: {error}")
+        return 1
+
+
+def exit_code(error: CodeWhaleError) -> int:
+    """What the program ends with when this stops it."""
+    if isinstance(error, ChoiceError | InputError | ConfigError | ProviderError):
+        return USAGE
+    if isinstance(error, SessionBusyError | StorageFullError) or isinstance(error.__cause__, StorageFullError):
+        return RETRYABLE
+    return 1
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments:
+        say_raw('Type a prompt after exec, or ask for help:\n\n  codewhale exec "fix the failing test"\n')
+        say_raw("  codewhale --help\n")
+        return USAGE
+    name, rest = arguments[0], arguments[1:]
+    if name == "help" and rest and not rest[0].startswith("-"):
+        name, rest = rest[0], ["--help"]
+    if name in ("help", "--help", "-h"):
+        put(overview())
+        return 0
+    module = _module(name)
+    if module is None:
+        say(_unknown(name))
+        return USAGE
+    parser = Parser(prog=f"codewhale {name}", description=module.__doc__)
+    module.build(parser)
+    result = module.run(parser.parse_args(rest))
+    return int(result)
+
+
+def _module(name: str) -> Any:
+    for command, module, _ in COMMANDS:
+        if command == name:
+            return importlib.import_module(f"codewhale.cli.{module}")
+    return None
+
+
+def _unknown(name: str) -> str:
+    if name.startswith("-"):
+        return f"codewhale: no option {name} here; options follow a command; try: codewhale --help"
+    import difflib
+
+    near = difflib.get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
+    if near:
+        return f"codewhale: no command {name!r}; did you mean: codewhale {near[0]}"
+    return f'codewhale: no command {name!r}; to run a prompt: codewhale exec "..."; all commands: codewhale --help'

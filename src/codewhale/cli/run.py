@@ -1,0 +1,174 @@
+"""Run one prompt without a screen and print the answer.
+
+PROMPT is the task; - reads it from stdin. Anything piped in beside a PROMPT is sent along with it. A prompt
+that begins with a slash, such as "/status", runs that command without a model call.
+
+Nobody is asked anything: without --auto or --yolo, reads and file changes inside the workspace run, and
+commands and network writes are refused.
+"""
+
+import argparse
+import asyncio
+import math
+import os
+import re
+import signal
+from typing import Any
+
+from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
+from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
+from codewhale.protocol.errors import CodeWhaleError, SessionError
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Limits, OpenSession
+
+_EXIT_CODES = """exit codes:
+  0 done   1 the task failed   2 wrong usage or configuration   3 a call was refused
+  4 a limit was reached   75 try again later   130 interrupted
+"""
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = _EXIT_CODES
+    add_workspace(parser)
+    parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
+    parser.add_argument("--model", metavar="M", default="", help="the model to use")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan changes nothing; default agent")
+    trust = parser.add_mutually_exclusive_group()
+    trust.add_argument("--auto", action="store_true", help="run whatever no rule forbids or asks about")
+    trust.add_argument("--yolo", action="store_true", help="run everything but what is always refused")
+    parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text", help="default text")
+    parser.add_argument("--deltas", action="store_true", help="with stream-json: also pieces of answers as they come")
+    limit = parser.add_argument_group("limits of this turn")
+    limit.add_argument("--max-turns", metavar="N", type=_count, help="model calls")
+    limit.add_argument("--max-seconds", metavar="N", type=_amount, help="seconds of wall time")
+    limit.add_argument("--max-tokens", metavar="N", type=_count, help="tokens in and out")
+    limit.add_argument("--max-cost", metavar="X", type=_amount, help="money, in the model's currency")
+    earlier = parser.add_argument_group("going on").add_mutually_exclusive_group()
+    earlier.add_argument("--resume", metavar="ID", help="go on with a session: its id, the start of it, or latest")
+    earlier.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest session here")
+    earlier.add_argument("--fork", metavar="ID", help="begin a new session as a copy of another")
+    parser.add_argument("prompt", metavar="PROMPT|-", help="what to do, in quotes; - reads it from stdin")
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,15}", text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    folder = workspace(args)
+    opening = _opening(args, folder)
+    if args.deltas and args.output_format != "stream-json":
+        raise UsageError("--deltas needs --output-format stream-json")
+    prompt, context = _prompt(args.prompt)
+    return asyncio.run(_exec(args, opening, prompt, context))
+
+
+def _opening(args: argparse.Namespace, folder: str) -> OpenSession:
+    mode = Mode(args.mode) if args.mode else (Mode.YOLO if args.yolo else Mode.AGENT)
+    if args.yolo and mode is not Mode.YOLO:
+        raise UsageError(f"--yolo and --mode {mode.value} contradict each other")
+    if args.auto and mode is Mode.YOLO:
+        raise UsageError("--auto and --mode yolo contradict each other")
+    for name in ("resume", "fork"):
+        if getattr(args, name) == "":
+            raise UsageError(f"--{name} needs the id of a session; see: codewhale sessions list")
+    return OpenSession(
+        workspace=folder,
+        mode=mode,
+        authority=Authority.AUTO if args.auto or mode is Mode.YOLO else Authority.HEADLESS,
+        provider=args.provider,
+        model=args.model,
+        resume="latest" if args.latest else args.resume or "",
+        fork=args.fork or "",
+        limits=Limits(args.max_turns, args.max_tokens, args.max_seconds, args.max_cost),
+    )
+
+
+def _prompt(argument: str) -> tuple[str, str]:
+    """The prompt and the fenced text beside it."""
+    if argument == "-":
+        text = read_stdin()
+        if not text.strip():
+            raise UsageError("the prompt on stdin is empty")
+        return text, ""
+    if not argument.strip():
+        raise UsageError("the prompt is empty")
+    piped = read_stdin() if piped_in() else ""
+    return argument, fenced(piped) if piped.strip() else ""
+
+
+def fenced(text: str) -> str:
+    """Text in a fence longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}\n{text}{end}{fence}"
+
+
+async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, context: str) -> int:
+    from codewhale.app.compose import AppOptions, open_app
+    from codewhale.cli.dispatch import exit_code
+    from codewhale.config import home_dir
+    from codewhale.frontends.headless import Headless, HeadlessOptions
+    from codewhale.frontends.progress import Progress
+
+    options = AppOptions(
+        home=home_dir(os.environ), workspace=opening.workspace, provider=args.provider, model=args.model
+    )
+    what = HeadlessOptions(opening, prompt, context, args.output_format, args.deltas)
+    async with open_app(options) as app:
+        for notice in app.config.notices:
+            say(f"codewhale: {notice}")
+        headless = Headless(app.client, what, Stdout(), Progress(say_raw))
+        _obey_signals(headless)
+        try:
+            return await headless.run()
+        except CodeWhaleError as error:
+            # A session that cannot be found is a mistake in the command line.
+            named = isinstance(error, SessionError) and not headless.session and exit_code(error) == 1
+            fault = ChoiceError(str(error)) if named else error
+            _tell_programs(fault, what, headless.session)
+            raise fault from error.__cause__
+
+
+def _tell_programs(error: CodeWhaleError, what: Any, session: str) -> None:
+    """Print the JSON object of a run that had no turn, unless the command line itself is at fault."""
+    from codewhale.cli.dispatch import RETRYABLE, USAGE, exit_code
+    from codewhale.frontends.headless import outcome
+    from codewhale.frontends.lines import object_line
+
+    code = exit_code(error)
+    if code != USAGE and what.output == "json":
+        status = "infra" if code == RETRYABLE else "failed"
+        put(object_line(outcome(session, status, code, error=str(error))) + "\n")
+
+
+def _obey_signals(headless: Any) -> None:
+    """The first Ctrl+C (or TERM, HUP) stops the turn, the second ends the process at once."""
+    loop = asyncio.get_running_loop()
+    count = 0
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal count
+        count += 1
+        if count > 1 and number == signal.SIGINT:
+            os._exit(130)
+        loop.call_soon_threadsafe(headless.interrupt)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)

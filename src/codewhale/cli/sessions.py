@@ -1,0 +1,153 @@
+"""List, show and remove sessions.
+
+ID is a session's id, the start of it when no other begins so, or latest.
+"""
+
+import argparse
+import os
+from typing import Any
+
+from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
+from codewhale.cli.stdio import put, put_bytes, say
+from codewhale.lib.text import one_line, sanitise
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="list|show|rm|replay|import", required=True)
+    every = actions.add_parser("list", help="the sessions of this folder, newest first")
+    every.add_argument("--json", action="store_true", help="one JSON array")
+    every.add_argument("--all", action="store_true", help="of every folder")
+    add_workspace(every)
+    show = actions.add_parser("show", help="what was said and done in a session")
+    show.add_argument("id", metavar="ID")
+    what = show.add_mutually_exclusive_group()
+    what.add_argument("--events", action="store_true", help="every event, one JSON object a line")
+    what.add_argument("--messages", action="store_true", help="the conversation, one JSON object a line")
+    what.add_argument("--request", metavar="N", help="the exact body of model request N, counted from 1")
+    rm = actions.add_parser("rm", help="remove sessions; an open one is refused")
+    rm.add_argument("ids", metavar="ID", nargs="+")
+    replay = actions.add_parser("replay", help="not available in this version")
+    replay.add_argument("id", metavar="ID")
+    replay.add_argument("--run-reads", action="store_true", help=argparse.SUPPRESS)
+    import_ = actions.add_parser("import", help="not available in this version")
+    import_.add_argument("file", metavar="FILE")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    from codewhale.config import home_dir
+
+    home = home_dir(os.environ)
+    match args.action:
+        case "list":
+            return _list(home, args)
+        case "show":
+            return _show(home, args)
+        case "rm":
+            return _remove(home, args.ids)
+        case action:
+            raise ChoiceError(f"sessions {action} is not available in this version; there are list, show and rm")
+
+
+def _list(home: str, args: argparse.Namespace) -> int:
+    from codewhale.app.sessions import summaries
+
+    rows = summaries(home, "" if args.all else workspace(args))
+    if args.json:
+        from codewhale.frontends.lines import object_line
+
+        put(object_line(rows) + "\n")
+        return 0
+    if not rows:
+        put("no sessions yet\n" if args.all else "no sessions of this folder; --all lists every one\n")
+        return 0
+    for row in rows:
+        where = f"  {row.workspace}" if args.all else ""
+        mark = "" if row.state == "idle" else f"  [{row.state}]"
+        put(one_line(f"{row.id}  {_minute(row.updated)}  {row.turns} turns{mark}{where}  {row.title}") + "\n")
+    return 0
+
+
+def _minute(at: str) -> str:
+    return at[:16].replace("T", " ")
+
+
+def _resolve(home: str, name: str) -> str:
+    from codewhale.app.sessions import resolve
+    from codewhale.protocol.errors import SessionError
+
+    try:
+        return resolve(home, name)
+    except SessionError as error:
+        raise ChoiceError(str(error)) from error
+
+
+def _show(home: str, args: argparse.Namespace) -> int:
+    from codewhale.app.sessions import envelopes, messages
+    from codewhale.frontends.lines import envelope_line, object_line
+
+    number = _number(args.request)
+    session = _resolve(home, args.id)
+    if number:
+        return _request(home, session, number)
+    events = envelopes(home, session)
+    if args.events:
+        for envelope in events:
+            put(envelope_line(envelope) + "\n")
+        return 0
+    for message in messages(envelope.event for envelope in events):
+        put(object_line(message) + "\n" if args.messages else _read_aloud(message))
+    return 0
+
+
+def _number(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) == 0:
+        raise UsageError(f"--request {text!r}: not a whole number above 0")
+    return int(text)
+
+
+def _request(home: str, session: str, number: int) -> int:
+    from codewhale.app.requests import request_body
+
+    body = request_body(home, session, number)
+    if body is None:
+        raise ChoiceError(f"session {session} has no model request {number}")
+    put_bytes(body)
+    return 0
+
+
+def _read_aloud(message: Any) -> str:
+    """A message for people, safe to print."""
+    from codewhale.protocol.messages import Reasoning, ResultPart, Text, ToolCall
+
+    lines = []
+    for part in message.parts:
+        match part:
+            case Text(source="harness"):
+                lines.append(f"[told] {part.text}")
+            case Text():
+                lines.append(f"[{message.role}] {part.text}")
+            case Reasoning():
+                lines.append(f"[thought] {part.text}")
+            case ToolCall():
+                lines.append(f"[call] {part.sent_name} {part.sent_arguments}")
+            case ResultPart():
+                lines.append(f"[result{'' if part.ok else ', failed'}] {part.content}")
+            case _:
+                lines.append("[part without text]")
+    return "".join(sanitise(line).rstrip("\n") + "\n" for line in lines)
+
+
+def _remove(home: str, names: list[str]) -> int:
+    from codewhale.app.sessions import remove
+    from codewhale.protocol.errors import SessionBusyError
+
+    try:
+        remove(home, [_resolve(home, name) for name in names])
+    except SessionBusyError as error:
+        say(f"codewhale: {error} Nothing was removed.")
+        return 1
+    return 0
