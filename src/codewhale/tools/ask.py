@@ -16,11 +16,15 @@ SECONDS = 300.0
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
+    """One choice."""
+
     label: Annotated[str, Doc("The choice in 1 to 5 words.", min_length=1, max_length=100)]
     description: Annotated[str, Doc("What choosing it leads to, one sentence.", max_length=500)]
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    """One question with its choices."""
+
     header: Annotated[str, Doc("A heading of one or two words.", min_length=1, max_length=40)]
     id: Annotated[str, Doc("A name for the answer, unique in this call, such as database.", min_length=1)]
     question: Annotated[str, Doc("The question, one sentence.", min_length=1, max_length=1000)]
@@ -28,6 +32,8 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RequestUserInput(Args, frozen=True):
+    """The questions."""
+
     questions: Annotated[list[Question], Doc("One to three questions.", min_length=1, max_length=3)]
 
 

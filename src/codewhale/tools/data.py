@@ -19,6 +19,8 @@ _TOML_PLACE = re.compile(r"\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
 class ValidateData(Args, frozen=True):
+    """What to check."""
+
     path: Annotated[str, Doc("File to check, relative to the workspace. Give this or content.")] | None = None
     content: Annotated[str, Doc("Text to check. Give this or path.")] | None = None
     format: Annotated[

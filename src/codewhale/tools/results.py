@@ -21,6 +21,8 @@ _FORMS = "art_<16 hex digits>, a call id, sha:<64 hex digits>, tool_result:<any 
 
 
 class RetrieveToolResult(Args, frozen=True):
+    """Which kept output, and what of it."""
+
     ref: Annotated[
         str, Doc("The handle a cut result named: art_<id>, a call id, or sha:<64 hex digits>.", min_length=1)
     ]

@@ -25,39 +25,53 @@ Status = Annotated[str, Doc("pending, in_progress or completed.", extra_json_sch
 
 
 class Todo(Struct, frozen=True, forbid_unknown_fields=True):
+    """One item."""
+
     content: Annotated[str, Doc("What is to be done, one short line.", min_length=1, max_length=1000)]
     status: Status | None = None
 
 
 class ChecklistWrite(Args, frozen=True):
+    """A whole checklist."""
+
     todos: Annotated[list[Todo], Doc("The whole list in order; it replaces the former one.", max_length=100)]
 
 
 class ChecklistAdd(Args, frozen=True):
+    """A new item."""
+
     content: Annotated[str, Doc("What is to be done, one short line.", min_length=1, max_length=1000)]
     status: Status | None = None
 
 
 class ChecklistUpdate(Args, frozen=True):
+    """An item and what it becomes."""
+
     id: Annotated[int, Doc("The item's id, as the checklist shows it.")]
     status: Status
 
 
 class ChecklistList(Args, frozen=True):
-    pass
+    """Nothing."""
 
 
 class PlanStep(Struct, frozen=True, forbid_unknown_fields=True):
+    """One step."""
+
     step: Annotated[str, Doc("The step, one short line.", min_length=1, max_length=1000)]
     status: Status
 
 
 class UpdatePlan(Args, frozen=True):
+    """A whole plan."""
+
     plan: Annotated[list[PlanStep], Doc("All steps in order.", min_length=1, max_length=100)]
     explanation: Annotated[str, Doc("Why the plan is so, or why it changed.", max_length=4000)] | None = None
 
 
 class Note(Args, frozen=True):
+    """A note."""
+
     content: Annotated[str, Doc("The text to keep, Markdown.", min_length=1, max_length=20_000)]
 
 
@@ -74,7 +88,7 @@ class WorkTools:
         one item may be in_progress (if several are, the last stays so). Ids count from 1. Returns the list as
         JSON: items, completion_pct, in_progress_id.
         """
-        items = []
+        items: list[Item] = []
         for i, todo in enumerate(args.todos):
             content = _content(todo.content, f"todos[{i}].content")
             items.append({"id": i + 1, "content": content, "status": _status(todo.status, f"todos[{i}].status")})
