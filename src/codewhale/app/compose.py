@@ -23,7 +23,7 @@ from codewhale.engine.redaction import Redactor
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ConfigError, SessionError
-from codewhale.protocol.events import Event
+from codewhale.protocol.events import Event, Notice
 from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
 from codewhale.stores.artifacts import ArtifactStore
@@ -137,7 +137,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("listener", lambda session, event: _tell(engine, session, event))
     parts.give("control", engine)
     parts.give("command_specs", commands.specs)
-    engine.on_close(lambda session: _end_jobs(parts, session))
+    engine.on_close(lambda session: _end_jobs(engine, parts, session))
     return App(Client(engine, asking, commands, sessions), config, engine, parts)
 
 
@@ -154,7 +154,8 @@ def _tell(engine: Engine, session: str, event: Event) -> None:
         return
 
 
-async def _end_jobs(parts: Parts, session: str) -> None:
+async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:
     jobs = parts.built("jobs")
     if jobs is not None:
-        await jobs.end_session(session)
+        for job in await jobs.cancel_all(session):
+            _tell(engine, session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))

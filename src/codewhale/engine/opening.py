@@ -6,10 +6,11 @@ from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.budget import Budget
-from codewhale.engine.projection import Projection, header_sha256
+from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
 from codewhale.engine.prompt import Instruction, instruction_text, load_instructions, system_text
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import LOST, Session
+from codewhale.engine.state import SessionState
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
@@ -73,7 +74,11 @@ class Opener:
         sessions = self._around.sessions
         found = sessions.resolve(op.resume or op.fork, op.workspace)
         if op.fork:
-            return self._session(sessions.fork(found, op.workspace, op.mode))
+            parent = SessionState()
+            for envelope in sessions.read(found):
+                parent.apply(envelope.event)
+            opened = SessionOpened(LOG_VERSION, op.workspace, op.mode, parent.provider, parent.model)
+            return self._session(sessions.fork(found, opened))
         return self._session(sessions.open(found))
 
     def _session(self, log: SessionLog) -> Session:
@@ -110,22 +115,30 @@ class Opener:
         provider = self._around.build_provider(state.provider)
         session.provider = provider
         header = state.header
-        fresh = header is None or header.provider != state.provider or header.model != state.model
-        projection = Projection(provider.dialect, self._load_image)
+        keep = header is not None and _fits(header, state, provider)
+        pinned = header if header is not None and keep else self._header(session, provider)
+        projection = Projection(pinned_dialect(pinned), self._load_image)
         for envelope in session.log.read():
             projection.apply(envelope.event)
         session.projection = projection
-        if fresh:
+        if not keep:
             if projection.count:
                 session.emit(Edge("model", 0))
-            session.emit(self._header(session, provider))
+            session.emit(pinned)
 
     def _header(self, session: Session, provider: Provider) -> HeaderPinned:
         state = session.state
         system = system_text(self.instructions(state.workspace))
         tools_json = provider.dialect.tools_json(self._catalog.head)
-        sha = header_sha256(system, tools_json)
-        return HeaderPinned(provider.dialect.name, state.provider, state.model, system, tools_json, sha)
+        return HeaderPinned(
+            dialect=provider.dialect.name,
+            provider=state.provider,
+            model=state.model,
+            system=system,
+            tools_json=tools_json,
+            sha256=header_sha256(system, tools_json),
+            facts=dict(provider.settings.facts),
+        )
 
     def instructions(self, workspace: str) -> tuple[Instruction, ...]:
         """The instruction chain as it stands on disk now."""
@@ -154,6 +167,11 @@ class Opener:
 
     def _load_image(self, image: Image) -> bytes:
         return self._around.artifacts.get(image.artifact)
+
+
+def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:
+    """Whether a pinned head still belongs to the route in use."""
+    return (header.provider, header.model, header.dialect) == (state.provider, state.model, provider.dialect.name)
 
 
 def _update(text: str) -> str:

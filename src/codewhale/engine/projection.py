@@ -6,7 +6,7 @@ an answer ends that run.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from codewhale.protocol.events import (
     CallFinished,
@@ -18,7 +18,8 @@ from codewhale.protocol.events import (
     RequestSent,
 )
 from codewhale.protocol.messages import Message, Part, ResultPart, Text
-from codewhale.providers.base import Dialect, LoadImage
+from codewhale.providers.base import Dialect, LoadImage, ProviderSettings
+from codewhale.providers.build import build_dialect
 
 
 class Projection:
@@ -86,14 +87,20 @@ def header_sha256(system: str, tools_json: str) -> str:
     return hashlib.sha256(system.encode() + b"\0" + tools_json.encode()).hexdigest()
 
 
-def request_body(events: Iterable[Event], number: int, dialect: Dialect, load_image: LoadImage) -> bytes | None:
+def pinned_dialect(header: HeaderPinned) -> Dialect:
+    """The dialect as it was when the head was pinned, whatever the configuration says now."""
+    return build_dialect(header.provider, ProviderSettings(dialect=header.dialect, facts=header.facts))
+
+
+def request_body(events: Sequence[Event], number: int, load_image: LoadImage) -> bytes | None:
     """The exact body of model request `number` (from 1) of a log, or None when it was never sent."""
-    projection = Projection(dialect, load_image)
     header: HeaderPinned | None = None
-    for event in events:
+    for end, event in enumerate(events):
         if isinstance(event, HeaderPinned):
             header = event
         if isinstance(event, RequestSent) and event.request == number and header is not None:
+            projection = Projection(pinned_dialect(header), load_image)
+            for earlier in events[:end]:
+                projection.apply(earlier)
             return projection.request(header, event.max_tokens)[0]
-        projection.apply(event)
     return None

@@ -67,7 +67,8 @@ class ModelChanged(_Event, frozen=True):
 
 
 class HeaderPinned(_Event, frozen=True):
-    """The exact head every later request carries: system text and the tools value as sent."""
+    """The exact head every later request carries: system text and the tools value as sent. `facts` are the
+    provider facts its messages are written by, so that the log alone gives the same bytes again."""
 
     dialect: str
     provider: str
@@ -75,6 +76,7 @@ class HeaderPinned(_Event, frozen=True):
     system: str
     tools_json: str
     sha256: str
+    facts: dict[str, bool] = {}
 
 
 class Edge(_Event, frozen=True):

@@ -50,11 +50,22 @@ class Dialect(Protocol):
 
 
 class Provider(Protocol):
-    """A place that answers requests. `name` is its configured name."""
+    """A place that answers requests."""
 
-    name: str
-    dialect: Dialect
-    settings: ProviderSettings
+    @property
+    def name(self) -> str:
+        """Its configured name."""
+        ...
+
+    @property
+    def dialect(self) -> Dialect:
+        """The bytes it speaks."""
+        ...
+
+    @property
+    def settings(self) -> ProviderSettings:
+        """What is configured of it."""
+        ...
 
     def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
         """The answer to one request. Never raises but on cancellation: a failure is the last event (Failed);
