@@ -86,6 +86,7 @@ class Engine:
             session.fanout.close()
             session.log.close()
             del self._sessions[session_id]
+            self._opener.closed(session)
             if session.provider is not None:
                 await session.provider.aclose()
 

@@ -1,5 +1,6 @@
 """How a session begins: new, resumed or forked, with its provider, its pinned head and nothing left open."""
 
+import contextlib
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -65,6 +66,12 @@ class Opener:
             session.log.close()
             raise
         return session
+
+    def closed(self, session: Session) -> None:
+        """A session that closed without ever having had a turn leaves nothing behind."""
+        if session.state.turns == 0 and session.fault is None:
+            with contextlib.suppress(SessionError):
+                self._around.sessions.remove([session.id])
 
     def _create(self, op: OpenSession, provider: str, model: str) -> Session:
         opened = SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model)
