@@ -28,7 +28,12 @@ PROMPT = "Some tests of this package fail. Find the fault in the source, mend it
 WANTED = 0.8
 
 # Ends a test run that a fault made endless, and keeps bytecode from outliving a repair made in the same second.
-GUARD = "import faulthandler\nimport sys\n\nsys.dont_write_bytecode = True\nfaulthandler.dump_traceback_later(25, exit=True)\n"
+GUARD = """import faulthandler
+import sys
+
+sys.dont_write_bytecode = True
+faulthandler.dump_traceback_later(25, exit=True)
+"""
 
 
 class Package(NamedTuple):

@@ -151,11 +151,9 @@ class Repairer:
         """Repairs to try, the most suspicious lines first."""
         places = [Place(path, line, line) for path, line in reversed(frames(told)) if not is_test(path)]
         if self._python:
-            traced = yield from self._call(
-                "Which lines does it run?",
-                "exec_shell",
-                command=f"python -c '{LOCATE}' {failing.split('::', maxsplit=1)[0]}",
-            )
+            where = failing.split("::", maxsplit=1)[0]
+            command = f"python -c '{LOCATE}' {where}"
+            traced = yield from self._call("Which lines does it run?", "exec_shell", command=command)
             found = re.findall(r"SUSPECT (\S+) (\d+) ([\d.]+)", traced)
             places = [*places[:1], *(Place(path, int(line), int(line)) for path, line, _ in found), *places[1:]]
         places += yield from self._definitions(told)

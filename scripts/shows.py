@@ -1,0 +1,136 @@
+"""`make shows`: the demonstration lines. Each is run here and now, printed as {id, bound, measured, ratio, ok,
+seconds} and written to shows.json. Ends within its time: what does not fit is told as not measured.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+MINUTES = 78.0
+
+Rows = list[dict[str, Any]]
+
+
+class Show(NamedTuple):
+    """A group of lines from one command: its script and arguments, the time it may take, how to read it."""
+
+    id: str
+    command: tuple[str, ...]
+    minutes: float
+    read: Callable[[int, str], Rows]
+
+
+def row(name: str, bound: float, measured: float | None, at_least: bool = False) -> dict[str, Any]:
+    """One line against its bound."""
+    ok = measured is not None and (measured >= bound if at_least else measured <= bound)
+    ratio = None if measured is None or not bound else round(measured / bound, 3)
+    return {"id": name, "bound": bound, "measured": measured, "ratio": ratio, "ok": ok}
+
+
+def last_json(printed: str) -> Any:
+    """The JSON of the last line that is JSON; None when there is none."""
+    for line in reversed(printed.splitlines()):
+        if line[:1] in ("{", "["):
+            try:
+                return json.loads(line)
+            except ValueError:
+                continue
+    return None
+
+
+def exit_zero(name: str) -> Callable[[int, str], Rows]:
+    """A line that is shown by its exit code alone."""
+    return lambda code, printed: [row(f"{name}: exit code", 0, code)]
+
+
+def bench_rows(code: int, printed: str) -> Rows:
+    """The figures of the bench."""
+    return [{**told, "id": f"bench: {told['id']}"} for told in last_json(printed) or []] or [row("bench: ran", 0, 1)]
+
+
+def real_rows(code: int, printed: str) -> Rows:
+    """Repairs of each package, and the control without edits."""
+    rows = []
+    for told in (last_json(printed) or {"packages": []})["packages"]:
+        name = f"real: {told['package']}"
+        rows.append(row(f"{name}: repaired", 0.8 * told["seeds"], told["mended"], at_least=True))
+        rows.append(row(f"{name}: repaired with edits forbidden", 0, float(told["mended_without_edits"])))
+    return rows or [row("real: ran", 0, 1)]
+
+
+def crash_rows(code: int, printed: str) -> Rows:
+    """Sessions that lost something, and how many were there to lose."""
+    told = last_json(printed) or {}
+    if not told:
+        return [row("crash: ran", 0, 1)]
+    return [
+        row("crash: faulty sessions", 0, told["faulty"]),
+        row("crash: sessions begun", told["kills"] / 2, told["sessions_begun"], at_least=True),
+        row("crash: resume, median s", 1.0, told["resume_median_s"]),
+    ]
+
+
+def test_rows(code: int, printed: str) -> Rows:
+    """The suite's time and outcome."""
+    took = re.search(r"in ([\d.]+)s", printed.splitlines()[-1] if printed.strip() else "")
+    return [row("tests: exit code", 0, code), row("tests: seconds", 300, float(took[1]) if took else None)]
+
+
+PYTEST = ("-m", "pytest", "-n", "2", "--dist", "loadfile")
+SHOWS = (
+    Show("demo", ("scripts/demo.py",), 2, exit_zero("demo")),
+    Show("papers", ("scripts/docs.py", "--check"), 1, exit_zero("papers up to date")),
+    Show("tests", PYTEST, 10, test_rows),
+    Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
+    Show("bench", ("scripts/bench.py", "--json"), 15, bench_rows),
+    Show("crash", ("scripts/crash.py", "--kills", "200", "--json"), 12, crash_rows),
+    Show("real", ("scripts/real.py", "--json"), 30, real_rows),
+)
+
+
+def run(show: Show, left: float) -> Rows:
+    """Run one group within its time and what is left of the whole; `left` in seconds."""
+    begun = time.monotonic()
+    limit = min(show.minutes * 60, left)
+    if limit < 5:
+        return [{**row(f"{show.id}: not measured, no time left", 0, None), "seconds": 0.0}]
+    child = subprocess.Popen(
+        [sys.executable, *show.command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        printed, _ = child.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        printed, _ = child.communicate()
+        return [{**row(f"{show.id}: not ended in time", 0, None), "seconds": round(limit, 1)}]
+    seconds = round(time.monotonic() - begun, 1)
+    return [{**told, "seconds": seconds} for told in show.read(child.returncode, printed)]
+
+
+def main() -> int:
+    """0 when every line holds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("only", nargs="*", choices=[[], *(show.id for show in SHOWS)], help="groups to run (all)")
+    asked = parser.parse_args()
+    end = time.monotonic() + MINUTES * 60
+    rows: Rows = []
+    for show in SHOWS:
+        if not asked.only or show.id in asked.only:
+            for told in run(show, end - time.monotonic()):
+                print(json.dumps(told), flush=True)
+                rows.append(told)
+    (ROOT / "shows.json").write_text(json.dumps(rows, indent=1) + "\n")
+    held = sum(told["ok"] for told in rows)
+    print(f"{held} of {len(rows)} lines hold")
+    return 0 if held == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
