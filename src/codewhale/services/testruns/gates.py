@@ -1,0 +1,203 @@
+"""Gates: the checks a workspace's kind of project has, and running them side by side."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codewhale.protocol.errors import ToolError
+from codewhale.services.testruns.project import has, interpreter, scripts, which
+from codewhale.services.testruns.runners import find_python, node_manager
+from codewhale.system.git import git
+from codewhale.system.launch import Completed, Launch, run
+from codewhale.system.output import shown
+from codewhale.system.repository import find_repository
+from codewhale.system.walk import Walker
+
+OUTPUT_LIMIT = 16_000
+AT_ONCE = 4
+ECOSYSTEMS = ("rust", "node", "python", "go")
+_RUST = (
+    ("fmt", ("fmt", "--all", "--check")),
+    ("metadata", ("metadata", "--format-version", "1", "--no-deps")),
+    ("check", ("check", "--workspace", "--all-targets")),
+)
+_RUST_FULL = (
+    ("clippy", ("clippy", "--workspace", "--all-targets", "--", "-D", "warnings")),
+    ("test", ("test", "--workspace")),
+)
+_NODE = ("format:check", "check", "typecheck", "lint")
+_PARSE = """
+import ast, sys
+bad = 0
+for path in sys.stdin.buffer.read().decode('utf-8', 'surrogateescape').split('\\0'):
+    try:
+        with open(path, 'rb') as file:
+            ast.parse(file.read(), path)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        bad += 1
+        print(f"{path}:{getattr(error, 'lineno', None) or 1}: {type(error).__name__}: {error}")
+    except OSError:
+        pass
+sys.exit(1 if bad else 0)
+"""
+
+
+class Gate(Struct, frozen=True):
+    """One check: `argv` launched in `cwd` (absolute; `shown_cwd` beneath the workspace), or why it is skipped."""
+
+    name: str
+    ecosystem: str
+    argv: tuple[str, ...]
+    cwd: str
+    shown_cwd: str = "."
+    stdin: bytes = b""
+    skipped: str = ""
+
+
+class GateResult(Struct, frozen=True):
+    """How a gate went; `status` is passed, failed, timeout or skipped."""
+
+    name: str
+    ecosystem: str
+    status: str
+    command: str
+    cwd: str
+    exit_code: int | None
+    duration_ms: int
+    stdout: str
+    stderr: str
+    stdout_truncated: bool
+    stderr_truncated: bool
+    skipped_reason: str | None
+
+
+async def find_gates(root: str, profile: str, full: bool, most_python: int) -> list[Gate]:
+    """The gates of a profile (auto, rust, node, python, go): for auto those of every kind of project found."""
+    wanted = ECOSYSTEMS if profile == "auto" else (profile,)
+    gates: list[Gate] = []
+    if profile == "auto" and find_repository(root) is not None:
+        gates.append(Gate("git-diff-check", "git", ("git", "diff", "--check"), root))
+    if "rust" in wanted and (has(root, "Cargo.toml") or profile == "rust"):
+        gates += _rust(root, full)
+    if "node" in wanted and (has(root, "package.json") or profile == "node"):
+        gates += _node(root, full)
+    if "python" in wanted:
+        gates += await _python(root, full, most_python, profile == "python")
+    if "go" in wanted and (has(root, "go.mod") or profile == "go"):
+        gates += _go(root, full)
+    return gates
+
+
+async def run_gates(gates: Sequence[Gate], seconds: float) -> list[GateResult]:
+    """Run them, four at a time, each within `seconds`; results sorted by name."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(gate: Gate) -> GateResult:
+        async with room:
+            return await _run(gate, seconds)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(gate)) for gate in gates]
+    return sorted((task.result() for task in tasks), key=lambda result: result.name)
+
+
+async def _run(gate: Gate, seconds: float) -> GateResult:
+    if gate.skipped:
+        return _skipped(gate, gate.skipped)
+    try:
+        if gate.ecosystem == "git":
+            done = await git(gate.argv[1:], gate.cwd, seconds=seconds, output_limit=OUTPUT_LIMIT)
+        else:
+            done = await run(
+                Launch(
+                    argv=gate.argv,
+                    cwd=gate.cwd,
+                    env={"CI": "true", "PYTHONDONTWRITEBYTECODE": "1"},
+                    stdin=gate.stdin,
+                    seconds=seconds,
+                    output_limit=OUTPUT_LIMIT,
+                )
+            )
+    except OSError as error:
+        return _skipped(gate, f"{gate.argv[0]} could not be started: {error.strerror}")
+    except ToolError as error:
+        return _skipped(gate, error.message)
+    return _result(gate, done)
+
+
+def _result(gate: Gate, done: Completed) -> GateResult:
+    status = "timeout" if done.timed_out else "passed" if done.exit_code == 0 else "failed"
+    return GateResult(
+        name=gate.name,
+        ecosystem=gate.ecosystem,
+        status=status,
+        command=_command(gate),
+        cwd=gate.shown_cwd,
+        exit_code=None if done.timed_out else done.exit_code,
+        duration_ms=int(done.seconds * 1000),
+        stdout=shown(done.stdout, done.stdout_gap, done.stdout_total),
+        stderr=shown(done.stderr, done.stderr_gap, done.stderr_total),
+        stdout_truncated=done.stdout_gap >= 0,
+        stderr_truncated=done.stderr_gap >= 0,
+        skipped_reason=None,
+    )
+
+
+def _skipped(gate: Gate, why: str) -> GateResult:
+    return GateResult(
+        gate.name, gate.ecosystem, "skipped", _command(gate), gate.shown_cwd, None, 0, "", "", False, False, why
+    )
+
+
+def _command(gate: Gate) -> str:
+    import shlex
+
+    words = [os.path.basename(gate.argv[0]), *gate.argv[1:]] if gate.argv else []
+    return shlex.join(words) if _PARSE not in words else f"{words[0]} (ast.parse of each file)"
+
+
+def _program(name: str, ecosystem: str, program: str, words: Sequence[str], root: str) -> Gate:
+    found = which(program)
+    skipped = "" if found else f"{program} is not installed (not on PATH)"
+    return Gate(name, ecosystem, (found or program, *words), root, skipped=skipped)
+
+
+def _rust(root: str, full: bool) -> list[Gate]:
+    if not has(root, "Cargo.toml"):
+        return [Gate("rust", "rust", (), root, skipped="there is no Cargo.toml")]
+    rows = (*_RUST, *_RUST_FULL) if full else _RUST
+    return [_program(f"rust-{name}", "rust", "cargo", words, root) for name, words in rows]
+
+
+def _node(root: str, full: bool) -> list[Gate]:
+    defined = scripts(root)
+    wanted = [name for name in (*_NODE, *(("test",) if full else ())) if name in defined]
+    if not wanted:
+        return [Gate("node", "node", (), root, skipped=f"package.json has none of the scripts {', '.join(_NODE)}")]
+    manager = node_manager(root)
+    return [_program(f"node-{name.replace(':', '-')}", "node", manager, ("run", name), root) for name in wanted]
+
+
+async def _python(root: str, full: bool, most: int, asked: bool) -> list[Gate]:
+    listing = await Walker(root).files()
+    files = [name for name in listing.files if name.endswith((".py", ".pyi"))]
+    if not files:
+        return [Gate("python", "python", (), root, skipped="there is no Python file")] if asked else []
+    python = interpreter(root)
+    if python is None:
+        return [Gate("python-syntax", "python", ("python3",), root, skipped="python3 is not installed")]
+    stdin = "\0".join(files[:most]).encode("utf-8", "surrogateescape")
+    gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin)]
+    tests = await find_python(root) if full else None
+    if tests is not None:
+        gates.append(Gate("python-test", "python", tests.argv, root))
+    return gates
+
+
+def _go(root: str, full: bool) -> list[Gate]:
+    if not has(root, "go.mod"):
+        return [Gate("go", "go", (), root, skipped="there is no go.mod")]
+    rows = (("test", ("test", "./...")), *((("vet", ("vet", "./...")),) if full else ()))
+    return [_program(f"go-{name}", "go", "go", words, root) for name, words in rows]

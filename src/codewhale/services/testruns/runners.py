@@ -1,0 +1,220 @@
+"""Test runs: which runner a workspace's tests have, and running them."""
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.services.testruns.project import has, interpreter, read_text, scripts, which
+from codewhale.system.launch import Completed, Launch, run, settle, start
+
+OUTPUT_LIMIT = 40_000
+PROGRESS_SECONDS = 0.3
+LOOKED_FOR = (
+    "Cargo.toml", "pyproject.toml, pytest.ini, tox.ini, setup.cfg, setup.py, conftest.py or a tests folder",
+    "package.json with a test script", "go.mod", "Makefile with a test target",
+)  # fmt: skip
+_MANAGERS = (
+    ("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("bun.lock", "bun"),
+    ("package-lock.json", "npm"),
+)  # fmt: skip
+
+
+class Runner(Struct, frozen=True):
+    """How to run a workspace's tests: `name` as reported, `argv` to launch in the workspace, `note` what a reader
+    should know of the choice."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    note: str = ""
+
+
+async def find_python(root: str) -> Runner | None:
+    """The runner of the workspace's Python tests, None where it has no Python tests."""
+    return await _python(root, ()) if _python_tests(root) else None
+
+
+async def find_runner(root: str, args: str = "", all_features: bool = False) -> Runner:
+    """The runner of the workspace's tests with `args` (split like a shell does) in their place.
+
+    Raises ToolError invalid_input for arguments that cannot be split, not_available when there is no runner.
+    """
+    given = _split(args)
+    if has(root, "Cargo.toml"):
+        features = ("--all-features",) if all_features else ()
+        return Runner("cargo", (_program("cargo", root), "test", *features, *given))
+    note = "all_features means something to cargo alone and was left out" if all_features else ""
+    runner = (
+        (await _python(root, given) if _python_tests(root) else None)
+        or _node(root, given)
+        or (_go(given, root) if has(root, "go.mod") else None)
+        or (await _python(root, given) if has(root, "pyproject.toml", "setup.py", "setup.cfg") else None)
+        or _make(root, given)
+    )
+    if runner is None:
+        raise _no_runner(root)
+    return Runner(runner.name, runner.argv, runner.env, "; ".join(part for part in (runner.note, note) if part))
+
+
+async def run_tests(root: str, runner: Runner, seconds: float, progress: Callable[[str], None]) -> Completed:
+    """Run them to the end or the timeout, the last line printed told to `progress` now and then. Raises OSError when
+    the program cannot be started."""
+    told = _Progress(progress)
+    launch = Launch(
+        argv=runner.argv,
+        cwd=root,
+        env={"PYTHONDONTWRITEBYTECODE": "1", **runner.env},
+        seconds=seconds,
+        output_limit=OUTPUT_LIMIT,
+    )
+    child = await start(launch, told.output)
+    try:
+        return await child.wait()
+    finally:
+        await settle(child.kill())
+
+
+class _Progress:
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._next = 0.0
+
+    def output(self, stream: str, data: bytes) -> None:
+        now = time.monotonic()
+        line = data.rstrip().rpartition(b"\n")[2]
+        if line and now >= self._next:
+            self._next = now + PROGRESS_SECONDS
+            self._tell(line[-200:].decode("utf-8", "replace"))
+
+
+def _split(args: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(args))
+    except ValueError as error:
+        raise ToolError(
+            "invalid_input",
+            f"args cannot be split into words: {error}.",
+            field="args",
+            expected="words as a shell splits them, quotes closed",
+            received=args[:200],
+            fix=NextCall(
+                "run_tests", {"args": shlex.join(args.replace('"', " ").replace("'", " ").replace("\\", " ").split())}
+            ),
+        )
+
+
+async def _python(root: str, given: tuple[str, ...]) -> Runner | None:
+    python = interpreter(root)
+    if python is None:
+        return None
+    probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+    try:
+        done = await run(Launch((python, "-c", probe), root, seconds=20.0))
+    except OSError:
+        return None
+    if done.exit_code == 0:
+        return Runner("pytest", (python, "-m", "pytest", *given))
+    note = f"pytest is not installed for {python}, so unittest ran"
+    return Runner("unittest", (python, "-m", "unittest", *(given or _discovery(root))), note=note)
+
+
+def _discovery(root: str) -> tuple[str, ...]:
+    for folder in ("tests", "test"):
+        if os.path.isdir(os.path.join(root, folder)):
+            top = ("-t", ".") if has(root, f"{folder}/__init__.py") else ()
+            return ("discover", "-s", folder, *top)
+    return ("discover",)
+
+
+def _python_tests(root: str) -> bool:
+    """Whether anything says that there are Python tests: a pytest configuration, or files of theirs."""
+    if has(root, "pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py"):
+        return True
+    configured = (("pyproject.toml", "[tool.pytest"), ("tox.ini", "[pytest]"), ("setup.cfg", "[tool:pytest]"))
+    if any(mark in read_text(root, name) for name, mark in configured):
+        return True
+    return any(_holds_tests(os.path.join(root, folder), depth=3) for folder in ("tests", "test")) or _holds_tests(
+        root, 0
+    )
+
+
+def _holds_tests(folder: str, depth: int) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            found = list(entries)
+    except OSError:
+        return False
+    if any(
+        entry.name.endswith(".py") and (entry.name.startswith("test") or entry.name.endswith("_test.py"))
+        for entry in found
+    ):
+        return True
+    below = (
+        entry.path for entry in found if depth and entry.is_dir(follow_symlinks=False) and entry.name[0] not in "._"
+    )
+    return any(_holds_tests(path, depth - 1) for path in below)
+
+
+def _node(root: str, given: tuple[str, ...]) -> Runner | None:
+    script = scripts(root).get("test", "")
+    if not script or "no test specified" in script:
+        return None
+    wanted = node_manager(root)
+    manager = wanted if which(wanted) else "npm"
+    note = "" if manager == wanted else f"{wanted} is not installed, so npm ran"
+    words = {"npm": ("test", *(("--", *given) if given else ())), "bun": ("run", "test", *given)}
+    argv = (_program(manager, root), *words.get(manager, ("test", *given)))
+    return Runner(manager, argv, {"CI": "true"}, note)
+
+
+def node_manager(root: str) -> str:
+    """The package manager a Node project names, or whose lock file it has; npm else."""
+    try:
+        declared = json.loads(read_text(root, "package.json") or "{}").get("packageManager")
+    except (ValueError, AttributeError):
+        declared = None
+    named = declared.split("@")[0] if isinstance(declared, str) else ""
+    if named in ("npm", "pnpm", "yarn", "bun"):
+        return named
+    return next((manager for lock, manager in _MANAGERS if has(root, lock)), "npm")
+
+
+def _go(given: tuple[str, ...], root: str) -> Runner:
+    everywhere = () if any(not word.startswith("-") for word in given) else ("./...",)
+    return Runner("go", (_program("go", root), "test", *given, *everywhere))
+
+
+def _make(root: str, given: tuple[str, ...]) -> Runner | None:
+    for name in ("GNUmakefile", "makefile", "Makefile"):
+        if any(line.startswith(("test:", "test :")) for line in read_text(root, name).splitlines()):
+            return Runner("make", (_program("make", root), "test", *given))
+    return None
+
+
+def _program(name: str, root: str) -> str:
+    found = which(name)
+    if found is None:
+        raise ToolError(
+            "not_available",
+            f"The tests of {root} are run by {name}, which is not installed (not on PATH).",
+            expected=f"{name} on PATH",
+            received="nothing",
+            fix=NextCall("exec_shell", {"command": f"command -v {name} || ls"}),
+        )
+    return found
+
+
+def _no_runner(root: str) -> ToolError:
+    return ToolError(
+        "not_available",
+        f"No test runner was recognised in {root}. Looked for: {'; '.join(LOOKED_FOR)}. "
+        'Run the tests by their own command with exec_shell {"command": "..."}.',
+        expected="one of these files at the top of the workspace",
+        received="none of them",
+        fix=NextCall("exec_shell", {"command": "ls -a"}),
+    )

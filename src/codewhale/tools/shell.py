@@ -1,0 +1,413 @@
+"""The shell family: commands in the foreground and the jobs that outlive a call.
+
+Everything runs through the shell jobs service; this file holds what the model gives and reads.
+"""
+
+import asyncio
+import os
+from typing import Annotated, Any
+
+import msgspec
+
+from codewhale.lib.beneath import PathRefused, Root
+from codewhale.lib.text import one_line
+from codewhale.protocol.blocks import TerminalBlock
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
+from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
+from codewhale.services.testruns.summary import cargo_failure
+from codewhale.system.launch import settle
+from codewhale.tools.base import Args, Doc, tool
+
+FOREGROUND_MS = 120_000
+WAIT_MS = 30_000
+INTERACT_MS = 1_000
+SUMMARY_LINES = 3
+SUMMARY = 240
+
+
+class ExecShell(Args, frozen=True):
+    """Arguments of exec_shell."""
+
+    command: Annotated[str, Doc("Command line, run by bash in the workspace.", min_length=1)]
+    timeout_ms: (
+        Annotated[
+            int,
+            Doc(
+                "Milliseconds until it is killed; 120000 when absent, no limit for a background job.",
+                ge=1_000,
+                le=600_000,
+            ),
+        ]
+        | None
+    ) = None
+    background: Annotated[bool, Doc("Return at once with a task_id for exec_shell_wait.")] | None = None
+    interactive: Annotated[bool, Doc("Not available: there is no terminal to hand over.")] | None = None
+    stdin: Annotated[str, Doc("Text for its standard input; without it the input is empty.")] | None = None
+    cwd: Annotated[str, Doc("Directory beneath the workspace to run in.")] | None = None
+    tty: Annotated[bool, Doc("Give it a pseudo-terminal; implies background.")] | None = None
+    combined_output: Annotated[bool, Doc("Stdout and stderr as one stream, in order.")] | None = None
+
+
+class ExecShellWait(Args, frozen=True):
+    """Arguments of exec_shell_wait."""
+
+    task_id: Annotated[str, Doc("Job id, as exec_shell gave it.")]
+    wait: Annotated[bool, Doc("False returns at once; true (default) waits for the end.")] | None = None
+    timeout_ms: Annotated[int, Doc("Longest wait in milliseconds; 30000 when absent.", ge=1_000, le=600_000)] | None = (
+        None
+    )
+
+
+class ExecShellInteract(Args, frozen=True):
+    """Arguments of exec_shell_interact."""
+
+    task_id: Annotated[str, Doc("Job id, as exec_shell gave it.")]
+    input: Annotated[str, Doc("Text to write as it is; end a line with \\n.")] | None = None
+    timeout_ms: (
+        Annotated[int, Doc("Longest wait for an answer in milliseconds; 1000 when absent.", ge=0, le=600_000)] | None
+    ) = None
+    close_stdin: Annotated[bool, Doc("End its input after writing.")] | None = None
+
+
+class ExecShellCancel(Args, frozen=True):
+    """Arguments of exec_shell_cancel."""
+
+    task_id: Annotated[str, Doc("Job id, as exec_shell gave it.")] | None = None
+    all: Annotated[bool, Doc("End every running job of this session.")] | None = None
+
+
+def _command(args: ExecShell) -> tuple[CommandSubject, ...]:
+    background = bool(args.background or args.tty)
+    return (CommandSubject(args.command, args.cwd or ".", background),)
+
+
+class ShellTools:
+    """Runs commands and looks after the jobs they become."""
+
+    def __init__(self, jobs: ShellJobs) -> None:
+        self._jobs = jobs
+
+    @tool("exec_shell", effects={Effect.EXECUTES}, subjects=_command, noisy=True)
+    async def exec_shell(self, args: ExecShell, call: CallContext) -> ToolResult:
+        """Run a shell command in the workspace and return its output and exit code. Use it for builds, formatters,
+        git writes and whatever has no tool of its own; prefer the dedicated tools for reading, searching, editing and
+        tests. Long work and servers: background true, then exec_shell_wait. A foreground command is killed at its
+        timeout. It has no terminal and empty input; commands that ask questions fail."""
+        _refuse_combinations(args)
+        background = bool(args.background or args.tty)
+        spec = JobSpec(
+            command=args.command,
+            argv=(_shell(), "-c", args.command),
+            cwd=_directory(args, call.workspace),
+            shown_cwd=Root(call.workspace).relative(args.cwd or "."),
+            call_id=call.call_id,
+            background=background,
+            seconds=_seconds(args, background),
+            stdin=(args.stdin or "").encode("utf-8", "surrogateescape"),
+            tty=bool(args.tty or (background and args.combined_output)),
+            merge=bool(args.combined_output),
+        )
+        job = await self._start(args, call, spec)
+        return self._started(job, args) if background else await self._foreground(job, args, call)
+
+    async def _start(self, args: ExecShell, call: CallContext, spec: JobSpec) -> JobView:
+        try:
+            return await self._jobs.start(call.session, spec)
+        except OSError as error:
+            raise ToolError(
+                "execution_failed",
+                f"The shell could not be started: {error.strerror or error}.",
+                field="command",
+                received=one_line(args.command),
+                fix=NextCall("exec_shell", {"command": "pwd"}),
+            )
+        except ValueError:
+            clean = args.command.encode("utf-8", "replace").decode().replace("\0", "")
+            raise ToolError(
+                "invalid_input",
+                "The command holds a NUL or a character that has no UTF-8 form.",
+                field="command",
+                expected="text without NUL",
+                received=one_line(args.command),
+                fix=NextCall("exec_shell", {"command": clean or "pwd"}),
+            )
+
+    def _started(self, job: JobView, args: ExecShell) -> ToolResult:
+        text = (
+            f"Background job {job.id} started (pid {job.pid}). Read its output with "
+            f'exec_shell_wait {{"task_id": "{job.id}"}}, end it with exec_shell_cancel {{"task_id": "{job.id}"}}.'
+        )
+        metadata = {**_metadata(Reading(job, "", ""), args), "backgrounded": True}
+        return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=metadata)
+
+    async def _foreground(self, job: JobView, args: ExecShell, call: CallContext) -> ToolResult:
+        try:
+            reading = await self._jobs.wait(call.session, job.id, None)
+        except asyncio.CancelledError:
+            await settle(self._cancel(call.session, job.id))
+            raise
+        kept = reading.job.exited and reading.job.status == "Running"
+        if kept:
+            self._jobs.keep(call.session, job.id)
+        text = _foreground_text(reading, args)
+        metadata = {**_metadata(reading, args), "backgrounded": kept}
+        if reading.job.status == "TimedOut":
+            metadata["foreground_timeout_recovery"] = _recovery(args)
+        return ToolResult(text, ok=_succeeded(reading.job), display=_terminal(reading), metadata=metadata)
+
+    async def _cancel(self, session: str, job_id: str) -> None:
+        await self._jobs.cancel(session, job_id)
+
+    @tool("exec_shell_wait", effects={Effect.READS}, polls=True, noisy=True)
+    async def exec_shell_wait(self, args: ExecShellWait, call: CallContext) -> ToolResult:
+        """Read what a background job printed since the last look, waiting for its end (30 s, or timeout_ms) unless wait
+        is false. Interrupting stops the waiting, not the job."""
+        seconds = 0.0 if args.wait is False else (args.timeout_ms or WAIT_MS) / 1000
+        try:
+            reading = await self._jobs.wait(call.session, args.task_id, seconds)
+        except KeyError:
+            raise self._unknown(args.task_id, call.session)
+        return _delta(reading)
+
+    @tool("exec_shell_interact", effects={Effect.EXECUTES})
+    async def exec_shell_interact(self, args: ExecShellInteract, call: CallContext) -> ToolResult:
+        """Write to a background job's input and return the first new output. The text is written as it is: end a line
+        with a newline."""
+        write = Input(
+            data=(args.input or "").encode("utf-8", "surrogateescape"),
+            close=bool(args.close_stdin),
+            seconds=(INTERACT_MS if args.timeout_ms is None else args.timeout_ms) / 1000,
+        )
+        try:
+            return _delta(await self._jobs.interact(call.session, args.task_id, write))
+        except KeyError:
+            raise self._unknown(args.task_id, call.session)
+        except OSError:
+            status = self._jobs.view(call.session, args.task_id).status
+            raise ToolError(
+                "execution_failed",
+                f"Job {args.task_id} takes no input: it is {status} and its input is closed.",
+                field="task_id",
+                expected="a running job with open input",
+                received=args.task_id,
+                fix=NextCall("exec_shell_wait", {"task_id": args.task_id, "wait": False}),
+            )
+
+    @tool("exec_shell_cancel", effects={Effect.EXECUTES})
+    async def exec_shell_cancel(self, args: ExecShellCancel, call: CallContext) -> ToolResult:
+        """End one background job with all its processes, or with all true every running job of this session."""
+        if args.all:
+            return self._all_cancelled(await self._jobs.cancel_all(call.session))
+        if not args.task_id:
+            raise ToolError(
+                "missing_field",
+                "Give task_id, or all: true.",
+                field="task_id",
+                expected="a job id",
+                received="nothing",
+                fix=NextCall("exec_shell_cancel", {"all": True}),
+            )
+        try:
+            was = self._jobs.view(call.session, args.task_id).status
+            job = await self._jobs.cancel(call.session, args.task_id)
+        except KeyError:
+            raise self._unknown(args.task_id, call.session)
+        text = f"Job {job.id} had ended already: {_standing(job)}." if was != "Running" else f"Job {job.id} was ended."
+        metadata = {
+            "status": job.status,
+            "task_id": job.id,
+            "exit_code": job.exit_code,
+            "duration_ms": int(job.seconds * 1000),
+        }
+        return ToolResult(text, metadata=metadata)
+
+    def _all_cancelled(self, ended: list[JobView]) -> ToolResult:
+        ids = [job.id for job in ended]
+        text = f"Ended {len(ids)} jobs: {', '.join(ids)}." if ids else "No job was running."
+        metadata = {"status": "Killed" if ids else "Noop", "canceled": len(ids), "task_ids": ids}
+        return ToolResult(text, metadata=metadata)
+
+    def _unknown(self, job_id: str, session: str) -> ToolError:
+        jobs = self._jobs.jobs(session)
+        known = ", ".join(f"{job.id} ({job.status}: {one_line(job.command, 60)})" for job in jobs[-8:])
+        fix = NextCall("exec_shell", {"command": "ps -ef | tail -n 20"})
+        if jobs:
+            fix = NextCall("exec_shell_wait", {"task_id": jobs[-1].id, "wait": False})
+        return ToolError(
+            "execution_failed",
+            f"This session has no job {job_id}. " + (f"Its jobs: {known}." if jobs else "It has no background jobs."),
+            field="task_id",
+            expected=known or "the id of a background job",
+            received=job_id,
+            fix=fix,
+        )
+
+
+def _refuse_combinations(args: ExecShell) -> None:
+    if not args.interactive:
+        return
+    rest = {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
+    fixed = {key: value for key, value in rest.items() if key != "interactive"}
+    raise ToolError(
+        "not_available",
+        "interactive needs a person's terminal to hand over, and this session has none. Run it without; a command that "
+        "asks questions takes its answers from stdin, or from exec_shell_interact when started with background or tty.",
+        field="interactive",
+        expected="false or absent",
+        received="true",
+        fix=NextCall("exec_shell", fixed),
+    )
+
+
+def _shell() -> str:
+    return "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
+
+
+def _seconds(args: ExecShell, background: bool) -> float | None:
+    if args.timeout_ms is not None:
+        return args.timeout_ms / 1000
+    return None if background else FOREGROUND_MS / 1000
+
+
+def _directory(args: ExecShell, workspace: str) -> str:
+    """The absolute directory to run in, links resolved and beneath the workspace."""
+    root = Root(workspace)
+    try:
+        path = os.path.join(root.path, root.resolve(args.cwd or "."))
+    except PathRefused as refused:
+        raise _bad_directory(args, "path_escape", f"cwd must lie inside the workspace {root.path}: {refused.reason}")
+    except OSError as error:
+        raise _bad_directory(args, "invalid_input", f"cwd cannot be used: {error.strerror}")
+    if not os.path.isdir(path):
+        problem = "is not a directory" if os.path.exists(path) else "does not exist"
+        raise _bad_directory(args, "invalid_input", f"cwd {problem}")
+    return path
+
+
+def _bad_directory(args: ExecShell, kind: Any, problem: str) -> ToolError:
+    given = {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
+    return ToolError(
+        kind,
+        f"{problem}.",
+        field="cwd",
+        expected="an existing directory beneath the workspace",
+        received=one_line(args.cwd or ""),
+        fix=NextCall("exec_shell", {**given, "cwd": "."}),
+    )
+
+
+def _succeeded(job: JobView) -> bool:
+    return job.status == "Completed" or (job.status == "Running" and job.exit_code in (0, None))
+
+
+def _standing(job: JobView) -> str:
+    """How a job stands, in words."""
+    if job.over:
+        return f"ended because its processes took more {job.over} than a command may"
+    if job.status == "Running" and job.exited:
+        return f"the command exited with code {job.exit_code}, {job.leftovers} of its processes still run"
+    if job.exit_code is not None:
+        signal = f" (signal {job.exit_code - 128})" if job.exit_code > 128 else ""
+        return f"{job.status} with exit code {job.exit_code}{signal}"
+    return job.status
+
+
+def _streams(reading: Reading) -> str:
+    if reading.stdout and reading.stderr:
+        return f"{_line_end(reading.stdout)}\nSTDERR:\n{reading.stderr}"
+    return f"STDERR:\n{reading.stderr}" if reading.stderr else reading.stdout
+
+
+def _line_end(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _foreground_text(reading: Reading, args: ExecShell) -> str:
+    job, output = reading.job, _streams(reading)
+    if job.status == "Completed":
+        return output or "(no output)"
+    if job.status == "Running":
+        left = (
+            f"[{_standing(job)} as background job {job.id}; read what they print with exec_shell_wait "
+            f'{{"task_id": "{job.id}"}}, end them with exec_shell_cancel {{"task_id": "{job.id}"}}]'
+        )
+        return f"{_line_end(output) if output else ''}{left}"
+    if job.status == "TimedOut":
+        head = (
+            f"Command timed out after {args.timeout_ms or FOREGROUND_MS} ms and was killed with all its processes. "
+            "Run long work again with background: true and read it with exec_shell_wait."
+        )
+    elif job.status == "Killed":
+        head = "Command was cancelled and its processes were ended."
+    else:
+        head = f"Command failed: {_standing(job)}."
+    return f"{head}\n\n{output or '(no output)'}"
+
+
+def _delta(reading: Reading) -> ToolResult:
+    job = reading.job
+    output = _streams(reading)
+    state = f"[{job.id}: {_standing(job)}, {job.seconds:.1f} s]"
+    text = f"{_line_end(output)}{state}" if output else f"(no new output)\n{state}"
+    metadata = {
+        **_metadata(reading, None),
+        "command": job.command,
+        "stdout_total_len": job.stdout_total,
+        "stderr_total_len": job.stderr_total,
+        "stream_delta": True,
+        "wait_canceled": False,
+    }
+    return ToolResult(text, ok=_succeeded(job), display=_terminal(reading), metadata=metadata)
+
+
+def _terminal(reading: Reading) -> tuple[TerminalBlock, ...]:
+    return (TerminalBlock(reading.job.command, _streams(reading), reading.job.exit_code),)
+
+
+def _metadata(reading: Reading, args: ExecShell | None) -> dict[str, Any]:
+    job = reading.job
+    out, err = _brief(reading.stdout), _brief(reading.stderr)
+    metadata: dict[str, Any] = {
+        "exit_code": job.exit_code,
+        "status": job.status,
+        "duration_ms": int(job.seconds * 1000),
+        "sandboxed": False,
+        "sandbox_type": None,
+        "sandbox_denied": False,
+        "task_id": job.id,
+        "stdout_len": len(reading.stdout.encode()),
+        "stderr_len": len(reading.stderr.encode()),
+        "stdout_truncated": reading.stdout_omitted > 0,
+        "stderr_truncated": reading.stderr_omitted > 0,
+        "stdout_omitted": reading.stdout_omitted,
+        "stderr_omitted": reading.stderr_omitted,
+        "summary": out or err or _standing(job),
+        "stdout_summary": out,
+        "stderr_summary": err,
+        "leftovers": job.leftovers,
+        "canceled": job.status == "Killed",
+    }
+    if args is not None:
+        metadata |= {"safety_level": None, "interactive": False, "execpolicy": None}
+        metadata["combined_output"] = bool(args.combined_output)
+    if job.status == "Failed":
+        failure = cargo_failure(job.command, reading.stdout, reading.stderr)
+        if failure:
+            metadata["cargo_failure_summary"] = failure
+    return metadata
+
+
+def _brief(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()][:SUMMARY_LINES]
+    return "\n".join(lines)[:SUMMARY]
+
+
+def _recovery(args: ExecShell) -> dict[str, Any]:
+    return {
+        "process_killed": True,
+        "hint": "Run it again with background: true, then read it with exec_shell_wait.",
+        "recommended_tools": ["exec_shell", "exec_shell_wait"],
+        "exec_shell_background": {"command": args.command, "background": True},
+        "poll_with": ["exec_shell_wait"],
+    }
