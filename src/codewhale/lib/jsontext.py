@@ -1,4 +1,4 @@
-"""JSON that never refuses a text: encoding with lone surrogates and huge numbers made writable."""
+"""JSON that never refuses a text: encoding with lone surrogates and endless numbers made writable."""
 
 from typing import Any
 
@@ -7,13 +7,14 @@ import msgspec
 from codewhale.lib.text import scrub_surrogates
 
 _ENCODER = msgspec.json.Encoder()
+_BITS = 3322  # a thousand digits
 
 
 def encode(value: Any) -> bytes:
-    """Compact JSON in UTF-8. Lone surrogates become U+FFFD, integers beyond 64 bits become strings."""
+    """Compact JSON in UTF-8. Lone surrogates become U+FFFD, integers of over a thousand digits hex strings."""
     try:
         return _ENCODER.encode(value)
-    except (UnicodeEncodeError, OverflowError):
+    except ValueError:  # includes UnicodeEncodeError
         return _ENCODER.encode(writable(msgspec.to_builtins(value)))
 
 
@@ -30,6 +31,6 @@ def writable(value: Any) -> Any:
         return {writable(key): writable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [writable(item) for item in value]
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return str(value)
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        return hex(value)
     return value

@@ -89,7 +89,7 @@ def event_json(event: Event) -> tuple[bytes, Event]:
         return bytes(event.raw), event
     try:
         data = msgspec.json.encode(event)
-    except (UnicodeEncodeError, OverflowError):
+    except ValueError:  # a lone surrogate, an endless number
         data = jsontext.encode(event)
         event = _EVENT.decode(data)
     if not data.isascii():
