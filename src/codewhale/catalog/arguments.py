@@ -15,7 +15,8 @@ MAX_ARGUMENT_BYTES = 1_048_576
 
 
 def parse(raw: str, spec: ToolSpec) -> dict[str, Any]:
-    """The object that `raw` says, nulls dropped. An empty string is the empty object when nothing is required.
+    """The object that `raw` says, nulls dropped and whole numbers as integers (5.0 is 5). An empty string is the
+    empty object when nothing is required.
 
     Raises ToolError invalid_input naming the parse position with its surroundings, or what was there instead
     of an object.
@@ -27,8 +28,8 @@ def parse(raw: str, spec: ToolSpec) -> dict[str, Any]:
             raise _refusal(spec, "arguments are empty", f"a JSON object with {_required(spec)}")
         return {}
     try:
-        value = msgspec.json.decode(raw.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        value = _whole(msgspec.json.decode(raw.encode("utf-8", "surrogatepass")))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _refusal(spec, _where(raw), "one JSON object") from None
     if not isinstance(value, dict):
         raise _refusal(spec, f"arguments are {_kind(value)}, not an object", f"a JSON object with {_required(spec)}")
@@ -52,16 +53,24 @@ def validate(arguments: dict[str, Any], spec: ToolSpec) -> None:
         field=first.field,
         expected=first.expected,
         received=first.received,
-        fix=_fix(arguments, problems, spec),
+        fix=_fix(arguments, spec),
     )
 
 
-def _fix(arguments: dict[str, Any], problems: list[Problem], spec: ToolSpec) -> NextCall:
-    faulty = {problem.field.split(".")[0].split("[")[0] for problem in problems}
-    rest = {key: value for key, value in arguments.items() if key not in faulty}
-    if all(name in rest for name in spec.parameters.get("required", ())) and set(spec.effects) <= {"reads"}:
+def _fix(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
+    alone = {**spec.parameters, "required": []}
+    rest = {key: value for key, value in arguments.items() if not check({key: value}, alone)}
+    if set(spec.effects) <= {"reads"} and not check(rest, spec.parameters):
         return NextCall(spec.name, rest)
     return NextCall(spec.rescue_tool, spec.rescue)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
 def _sentence(problem: Problem) -> str:
@@ -94,7 +103,7 @@ def _where(raw: str) -> str:
         return f"not valid JSON at character {error.pos} ({error.msg}) near {near!r}"
     except RecursionError:
         return "nested too deeply"
-    return "not valid JSON (a lone surrogate or a number out of range)"
+    return "not valid JSON (a lone surrogate, a number out of range, or nesting too deep)"
 
 
 def _kind(value: object) -> str:

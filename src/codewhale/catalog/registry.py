@@ -12,6 +12,7 @@ from msgspec import Struct
 from codewhale.catalog.lifecycle import ALIASES, state_of
 from codewhale.protocol.tools import ToolSpec
 
+_LONGEST = 100
 SPECS_FILE = Path(__file__).with_name("specs.json")
 
 
@@ -59,7 +60,7 @@ class Catalog:
         """Up to `count` canonical names most like `name`, best first."""
         import difflib
 
-        folded = name.lower().replace("-", "_").replace(" ", "_")
+        folded = name[:_LONGEST].lower().replace("-", "_").replace(" ", "_")
         scored = []
         for candidate in self._rows:
             same_words = len(set(folded.split("_")) & set(candidate.split("_")))
