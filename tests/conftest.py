@@ -1,0 +1,33 @@
+"""Folders that every test starts from."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A private CODEWHALE_HOME."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """An empty workspace in no repository."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def git_workspace(workspace: Path) -> Path:
+    """A repository with one commit on branch main."""
+    (workspace / "README.md").write_text("# Sample\n")
+    for args in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "Begin"]):
+        subprocess.run([*GIT, *args], cwd=workspace, check=True, capture_output=True)
+    return workspace
