@@ -1,0 +1,20 @@
+"""Blocking work beside the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def run_to_end(function: Callable[..., T], *args: object) -> T:
+    """Run `function(*args)` in a thread and return its result. A cancel waits until the function has ended and
+    then goes on: nothing keeps changing files after the caller was told that it stopped."""
+    task = asyncio.ensure_future(asyncio.to_thread(function, *args))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()
+        raise

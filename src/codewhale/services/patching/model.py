@@ -1,0 +1,92 @@
+"""A patch as data, in no format's words."""
+
+from functools import cached_property
+from typing import Literal
+
+from msgspec import Struct
+
+Kind = Literal["update", "create", "delete", "copy"]
+
+
+class Line(Struct, frozen=True):
+    """One line of a hunk: `tag` is " ", "-" or "+"; `text` has no newline (a carriage return stays); `ended`
+    False says that the file ends there without one."""
+
+    tag: str
+    text: str
+    ended: bool = True
+
+
+class Hunk(Struct, frozen=True, dict=True):
+    """One place to change.
+
+    `start` is the stated old line from 1, None when the patch gives none; `after` means that lines are inserted
+    behind it. `anchors` are lines that stand above, outermost first; `at_end` asks for the end of the file.
+    `strict` hunks also say where a final newline is missing. `number` is the hunk's line in the patch.
+    """
+
+    lines: tuple[Line, ...]
+    start: int | None = None
+    after: bool = False
+    anchors: tuple[str, ...] = ()
+    heading: str = ""
+    at_end: bool = False
+    strict: bool = True
+    recounted: bool = False
+    number: int = 0
+
+    @cached_property
+    def old(self) -> tuple[Line, ...]:
+        """The lines that must be there: context and removals."""
+        return tuple(line for line in self.lines if line.tag != "+")
+
+    @cached_property
+    def new(self) -> tuple[Line, ...]:
+        """The lines that will be there."""
+        return tuple(line for line in self.lines if line.tag != "-")
+
+    @cached_property
+    def leading(self) -> int:
+        """Context lines before the first change."""
+        return next((i for i, line in enumerate(self.lines) if line.tag != " "), len(self.lines))
+
+    @cached_property
+    def trailing(self) -> int:
+        """Context lines after the last change."""
+        return next((i for i, line in enumerate(reversed(self.lines)) if line.tag != " "), len(self.lines))
+
+    def cut(self, head: int, tail: int) -> "Hunk":
+        """The hunk without its first `head` and last `tail` lines, which must be context."""
+        return Hunk(
+            self.lines[head : len(self.lines) - tail],
+            None if self.start is None else self.start + head,
+            self.after,
+            self.anchors,
+            self.heading,
+            self.at_end and not tail,
+            self.strict,
+            self.recounted,
+            self.number,
+        )
+
+
+class FilePatch(Struct, frozen=True):
+    """What happens to one file.
+
+    `names` are the paths it may be known by, likeliest first; "" when the patch names none. `move_to` renames.
+    `replaces` lets a create overwrite; `whole` deletes whatever the content is. `executable` is None to keep.
+    """
+
+    kind: Kind
+    names: tuple[str, ...]
+    hunks: tuple[Hunk, ...] = ()
+    move_to: str = ""
+    replaces: bool = False
+    whole: bool = False
+    executable: bool | None = None
+
+
+class Patch(Struct, frozen=True):
+    """Files in the order of the patch."""
+
+    files: tuple[FilePatch, ...]
