@@ -38,27 +38,28 @@ def failure(kind: FailureKind, message: str) -> ProviderFailure:
     return ProviderFailure(Failure(kind, one_line(message, _MESSAGE_LIMIT), kind in RETRYABLE))
 
 
-_QUOTA = re.compile(
+# Signs in error texts; compiled when the first failure comes.
+_QUOTA = (
     r"insufficient[ _]?(?:quota|balance|credit|funds)|exceeded your current quota|credit balance|out of credits"
     r"|billing|payment required"
 )
-_CONTEXT = re.compile(
+_CONTEXT = (
     r"context_length|context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
     r"|too many (?:input )?tokens|reduce the length|string_above_max_length|request too large|max(?:imum)? prompt"
 )
-_POLICY = re.compile(
+_POLICY = (
     r"content[ _](?:filter|policy)|content management policy|content exists risk|data_inspection|responsible ?ai"
     r"|safety (?:system|policy|filter)|moderation"
 )
-_MODEL = re.compile(
+_MODEL = (
     r"model_not_found|model not (?:exist|found)|(?:unknown|invalid|no such|unsupported) model"
     r"|model\b.{0,120}\b(?:does not exist|not found|not supported|is not available)"
 )
-_AUTH = re.compile(
+_AUTH = (
     r"invalid_api_key|(?:incorrect|invalid|missing|no) api[ _-]?key|authentication|unauthori[sz]ed|permission_denied"
 )
-_BUSY = re.compile(r"rate_?limit|too many requests|rate limit")
-_SERVER = re.compile(
+_BUSY = r"rate[ _]?limit|too many requests"
+_SERVER = (
     r"overloaded|server_error|internal[ _]error|internal server error|unavailable|insufficient_system_resource"
     r"|try again later|bad gateway|timed? ?out"
 )
@@ -72,8 +73,12 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
         return Failure("bad_request", one_line(f"HTTP {status}: {text}", _MESSAGE_LIMIT), False)
     said, words = _said(body, headers.get("content-type", ""))
     kind = _kind(status, words.lower())
-    message = f"HTTP {status}: {said}" if said else f"HTTP {status}"
-    return Failure(kind, one_line(message, _MESSAGE_LIMIT), kind in RETRYABLE, retry_after)
+    message = one_line(f"HTTP {status}: {said}" if said else f"HTTP {status}", _MESSAGE_LIMIT)
+    if kind == "bad_request" and re.search(_MODEL, words.lower()):
+        message += " (check the model's name)"
+    elif status == 404:
+        message += " (check base_url and path)"
+    return Failure(kind, message, kind in RETRYABLE, retry_after)
 
 
 def from_error(error: Any) -> Failure:
@@ -119,7 +124,7 @@ def page_line(body: bytes) -> str:
 
 
 def _kind(status: int, words: str) -> FailureKind:
-    if status == 402 or (_QUOTA.search(words) and status in (0, 400, 403, 429)):
+    if status == 402 or (re.search(_QUOTA, words) and status in (0, 400, 403, 429)):
         return "quota"
     if status == 429:
         return "rate_limit"
@@ -127,14 +132,14 @@ def _kind(status: int, words: str) -> FailureKind:
         return "timeout"
     if status >= 500:
         return "server"
-    if status == 413 or _CONTEXT.search(words):
+    if status == 413 or re.search(_CONTEXT, words):
         return "context_length"
-    if _POLICY.search(words):
+    if re.search(_POLICY, words):
         return "content_policy"
-    if status in (401, 403) or _AUTH.search(words):
+    if status in (401, 403) or re.search(_AUTH, words):
         return "auth"
-    if status == 0 and not _MODEL.search(words):
-        return "rate_limit" if _BUSY.search(words) else "server" if _SERVER.search(words) else "bad_request"
+    if status == 0 and not re.search(_MODEL, words):
+        return "rate_limit" if re.search(_BUSY, words) else "server" if re.search(_SERVER, words) else "bad_request"
     return "bad_request"
 
 

@@ -72,7 +72,8 @@ class HttpProvider:
         """Raises ConfigError for a base URL, path or header that cannot be used. No connection is made yet."""
         self.name = name
         self.settings = settings
-        self.dialect: HttpDialect = dialect
+        self.dialect: Dialect = dialect
+        self._parser = dialect.parser
         self._api_key = api_key
         self._limits = limits or Limits()
         self._retries = retries or Retries()
@@ -90,7 +91,7 @@ class HttpProvider:
         deadline = asyncio.get_running_loop().time() + self._limits.wall
         attempt = 0
         while True:
-            exchange = Exchange(self._endpoint, body, self.dialect.parser(), self._limits, deadline)
+            exchange = Exchange(self._endpoint, body, self._parser(), self._limits, deadline)
             try:
                 while not exchange.over:
                     for event in await exchange.read():

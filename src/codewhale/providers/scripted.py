@@ -23,7 +23,7 @@ from codewhale.protocol.stream import (
     Usage,
     UsageReport,
 )
-from codewhale.providers.base import ProviderSettings
+from codewhale.providers.base import Dialect, ProviderSettings
 from codewhale.providers.failures import KINDS, RETRYABLE
 from codewhale.providers.openai_chat import OpenAIChat
 
@@ -101,7 +101,7 @@ class ScriptedProvider:
         """Raises ConfigError, naming the turn, for one that is not of that shape."""
         self.name = name
         self.settings = settings or ProviderSettings(dialect="scripted")
-        self.dialect = ScriptedDialect(self.settings)
+        self.dialect: Dialect = ScriptedDialect(self.settings)
         self.requests: list[bytes] = []
         self._policy = turns if callable(turns) else None
         self._turns: list[ScriptedTurn | Policy] = []

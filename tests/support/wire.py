@@ -1,0 +1,126 @@
+"""A server on loopback that plays byte scripts: exactly these bytes, cut exactly here, then this end."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Reply:
+    """What one request is answered with. The pieces are sent one by one, each in its own packet as far as that can be
+    arranged; `then` is what follows: "keep" the connection, "close" it, "reset" it, or "hang" until the client goes."""
+
+    pieces: Sequence[bytes]
+    then: str = "keep"
+
+
+@dataclass
+class Request:
+    """A request as it came; `connection` counts from 1."""
+
+    connection: int
+    head: str
+    body: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Header values by lower-case name."""
+        lines = self.head.split("\r\n")[1:]
+        return {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+
+
+@dataclass
+class Wire:
+    """Plays its replies in order, one a request, over all connections; the last one is repeated."""
+
+    replies: Sequence[Reply]
+    requests: list[Request] = field(default_factory=list)
+    connections: int = 0
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __aenter__(self) -> "Wire":
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=1 << 24)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        number = self.connections
+        try:
+            while await self._answer(number, reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.gone.set()
+            writer.transport.abort()
+
+    async def _answer(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().removesuffix("\r\n\r\n")
+        request = Request(number, head, b"")
+        request.body = await reader.readexactly(int(request.headers["content-length"]))
+        reply = self.replies[min(len(self.requests), len(self.replies) - 1)]
+        self.requests.append(request)
+        self.asked.set()
+        for piece in reply.pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+        if reply.then == "hang":
+            await reader.read()
+        elif reply.then == "close":
+            writer.close()
+            await writer.wait_closed()
+        elif reply.then == "reset":
+            writer.transport.abort()
+        return reply.then == "keep"
+
+
+def sse(*events: Any) -> bytes:
+    """Events as data lines; dicts as JSON, strings as they are."""
+    return b"".join(
+        b"data: " + (event if isinstance(event, str) else json.dumps(event)).encode() + b"\n\n" for event in events
+    )
+
+
+def chunked(body: bytes, size: int = 1 << 20) -> bytes:
+    """A body in HTTP chunks of `size` bytes, with the last one."""
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def stream(body: bytes, size: int = 1 << 20) -> bytes:
+    """A whole answer that streams `body`."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    return head + chunked(body, size)
+
+
+def answer(status: int, body: bytes = b"", *headers: str, content_type: str = "application/json") -> bytes:
+    """A whole answer of known length."""
+    lines = [f"HTTP/1.1 {status} X", f"content-type: {content_type}", f"content-length: {len(body)}", *headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    """A chat chunk with one choice."""
+    return {"id": "c1", "choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
