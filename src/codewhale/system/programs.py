@@ -1,4 +1,4 @@
-"""Where the harness's own programs (git, rg) are: looked up on PATH, never in a folder a project could have put there."""
+"""Where the programs of the harness (git, rg) are: found on PATH, never in a folder a project could have put there."""
 
 import os
 
