@@ -18,6 +18,7 @@ class Spent(Struct):
     steps: int = 0
     tokens: int = 0
     money: float = 0.0
+    held_steps: int = 0
     held_tokens: int = 0
     held_money: float = 0.0
 
@@ -47,7 +48,7 @@ class Budget:
         """Hold one step, `tokens` and `money` for a model call. Raises BudgetExceeded when a bound would be
         crossed; nothing is held then."""
         limits, spent = self._limits, self._spent
-        if limits.turns is not None and spent.steps + 1 > limits.turns:
+        if limits.turns is not None and spent.steps + spent.held_steps + 1 > limits.turns:
             raise BudgetExceeded(f"the bound of {limits.turns} model calls is reached")
         if limits.tokens is not None and spent.tokens + spent.held_tokens + tokens > limits.tokens:
             raise BudgetExceeded(
@@ -57,6 +58,7 @@ class Budget:
             raise BudgetExceeded(f"the next call would cross the cost bound of {limits.cost}")
         if self.seconds_left == 0.0:
             raise BudgetExceeded(f"the bound of {limits.seconds:g} seconds is reached")
+        spent.held_steps += 1
         spent.held_tokens += tokens
         spent.held_money += money or 0.0
         return BudgetReserved(request, tokens, money, self._parent)
@@ -64,6 +66,7 @@ class Budget:
     def settle(self, reserved: BudgetReserved, usage: Usage | None) -> BudgetSettled:
         """Replace what was held by what was used; without a provider's count the estimate stands."""
         spent = self._spent
+        spent.held_steps -= 1
         spent.held_tokens -= reserved.tokens
         spent.held_money -= reserved.money or 0.0
         spent.steps += 1

@@ -49,7 +49,10 @@ def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool) -> Prepared
 
 
 def _wire(raw: RawCall, call_id: str, spec: ToolSpec | None, arguments: dict[str, Any] | None) -> ToolCall:
-    name = raw.name if _WIRE_NAME.fullmatch(raw.name) else (spec.name if spec is not None else "unknown_tool")
+    """The call as later requests say it: under its tool's own name, or as sent where that is a name at all; with the
+    arguments as sent where they are an object, else the effective ones."""
+    known = spec.name if spec is not None else raw.name
+    name = known if _WIRE_NAME.fullmatch(known) else "unknown_tool"
     if _is_object(raw.arguments):
         said = raw.arguments
     else:
@@ -66,7 +69,7 @@ def _wire(raw: RawCall, call_id: str, spec: ToolSpec | None, arguments: dict[str
 def _is_object(raw: str) -> bool:
     try:
         return isinstance(msgspec.json.decode(raw.encode()), dict)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
 
 
