@@ -1,0 +1,91 @@
+"""Stream events add up to one answer, also when they stop halfway."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from codewhale.engine.collect import Collector, RawCall
+from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
+from codewhale.protocol.messages import Opaque
+from codewhale.protocol.stream import (
+    CallDelta,
+    Failed,
+    Finished,
+    OpaqueDelta,
+    ReasoningDelta,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+
+
+async def stream(events: Sequence[StreamEvent]) -> AsyncIterator[StreamEvent]:
+    """The events as a provider's stream."""
+    for event in events:
+        yield event
+
+
+async def test_pieces_become_one_answer_and_each_is_told() -> None:
+    told: list[Event] = []
+    opaque = Opaque("sample", '{"signature":"x"}')
+    answer = await Collector(told.append).read(
+        stream(
+            [
+                ReasoningDelta("let me "),
+                ReasoningDelta("see"),
+                TextDelta("It "),
+                OpaqueDelta(opaque),
+                TextDelta("is."),
+                UsageReport(Usage(input=3, output=2)),
+                Finished("stop"),
+            ]
+        )
+    )
+    assert (answer.text, answer.reasoning, answer.opaque, answer.finish) == ("It is.", "let me see", (opaque,), "stop")
+    assert answer.usage == Usage(input=3, output=2)
+    assert answer.failure is None and answer.calls == ()
+    assert told == [
+        ReasoningStreamed("let me "),
+        ReasoningStreamed("see"),
+        TextStreamed("It "),
+        TextStreamed("is."),
+    ]
+
+
+async def test_interleaved_fragments_go_to_their_calls_in_order_of_index() -> None:
+    told: list[Event] = []
+    answer = await Collector(told.append).read(
+        stream(
+            [
+                CallDelta(1, "b", "write_file", ""),
+                CallDelta(0, "", "read_", '{"pa'),
+                CallDelta(1, "", "", '{"path": '),
+                CallDelta(0, "a", "file", 'th": "x"}'),
+                CallDelta(1, "", "", '"y"}'),
+                Finished("tool_calls"),
+            ]
+        )
+    )
+    assert answer.calls == (RawCall("a", "read_file", '{"path": "x"}'), RawCall("b", "write_file", '{"path": "y"}'))
+    assert told == [CallStreamed(1, "write_file"), CallStreamed(0, "read_")]
+
+
+async def test_a_failure_keeps_what_had_come() -> None:
+    told: list[Event] = []
+    failure = Failed("timeout", "nothing came for 300 s", True, True)
+    answer = await Collector(told.append).read(
+        stream([Retrying(1, 3, 0.5, "503"), TextDelta("half"), CallDelta(0, "a", "read_file", '{"pa'), failure])
+    )
+    assert answer.failure == failure
+    assert (answer.text, answer.finish, answer.usage) == ("half", "", None)
+    assert answer.calls == (RawCall("a", "read_file", '{"pa'),)
+    assert told[0] == RetryCountdown(1, 3, 0.5, "503")
+
+
+def test_what_has_come_can_be_read_at_any_time() -> None:
+    collector = Collector(lambda event: None)
+    assert collector.answer().text == ""
+    collector.add(TextDelta("a"))
+    assert collector.answer().text == "a"
+    collector.add(TextDelta("b"))
+    assert collector.answer().text == "ab"
