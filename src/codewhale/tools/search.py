@@ -119,9 +119,7 @@ class SearchTools:
         table = TableBlock(("path", "score"), tuple((path, f"{-value:.2f}") for value, path in best[:_ROWS]))
         return ToolResult(
             content=_json(rows),
-            display=(
-                TableBlock(("path", "score"), tuple((row["path"], f"{row['score']:.2f}") for row in rows[:_ROWS])),
-            ),
+            display=(table,),
             metadata={"total": len(ranked), "truncated": len(ranked) > limit or listing.truncated},
         )
 
