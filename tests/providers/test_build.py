@@ -8,8 +8,7 @@ import pytest
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
-from codewhale.providers.build import CARRIERS, DIALECTS, build_dialect, build_provider, provider_settings
-from codewhale.providers.http import HttpProvider
+from codewhale.providers.build import BUILT_IN, CARRIERS, DIALECTS, build_dialect, build_provider
 from codewhale.providers.scripted import ScriptedProvider
 
 
@@ -30,44 +29,28 @@ def test_an_unknown_dialect_is_told_the_known_ones() -> None:
 
 
 def test_deepseek_is_known() -> None:
-    settings = provider_settings("deepseek")
+    settings = BUILT_IN["deepseek"]
     assert (settings.base_url, settings.api_key_env) == ("https://api.deepseek.com", "DEEPSEEK_API_KEY")
     assert settings.context_window == 1_000_000
     assert settings.facts["replays_reasoning"]
-    assert isinstance(build_provider("deepseek", settings, "k", environ={}), HttpProvider)
-
-
-def test_a_table_overrides_what_is_built_in() -> None:
-    table = {"base_url": "http://127.0.0.1:1", "facts": {"images": True}, "headers": {"a": "b"}}
-    settings = provider_settings("deepseek", table)
-    assert settings.base_url == "http://127.0.0.1:1"
-    assert settings.api_key_env == "DEEPSEEK_API_KEY"
-    assert settings.facts == {"replays_reasoning": True, "images": True}
-    assert settings.headers == {"a": "b"}
-    assert provider_settings("mine", {"base_url": "https://x"}).dialect == "openai-chat"
-
-
-def test_unknown_names_and_bad_values_are_told() -> None:
-    with pytest.raises(ConfigError, match=r"provider 'mine' is not configured: add a \[providers\.mine\] table"):
-        provider_settings("mine")
-    with pytest.raises(ConfigError, match=r"\[providers\.mine\].*context_window"):
-        provider_settings("mine", {"context_window": "big"})
+    for name, known in BUILT_IN.items():
+        assert build_provider(name, known, "k", environ={}).name == name
 
 
 def test_a_script_is_played(tmp_path: Path) -> None:
     script = tmp_path / "s.jsonl"
     script.write_text('{"text":"a"}\n')
     assert isinstance(
-        build_provider("s", provider_settings("scripted", {"script": str(script)}), "", environ={}), ScriptedProvider
+        build_provider("s", ProviderSettings(dialect="scripted", script=str(script)), "", environ={}), ScriptedProvider
     )
     with pytest.raises(ConfigError, match=r"absent\.jsonl"):
-        build_provider("s", provider_settings("scripted", {"script": "absent.jsonl"}), "", environ={})
+        build_provider("s", ProviderSettings(dialect="scripted", script="absent.jsonl"), "", environ={})
 
 
 def test_a_provider_that_is_not_used_is_not_imported() -> None:
     code = (
-        "import sys; from codewhale.providers import build; "
-        "build.build_provider('p', build.provider_settings('p', {'base_url': 'http://127.0.0.1:1'}), ''); "
+        "import sys; from codewhale.providers import build; from codewhale.providers.base import ProviderSettings; "
+        "build.build_provider('p', ProviderSettings(base_url='http://127.0.0.1:1'), ''); "
         "print([m for m in sys.modules if 'scripted' in m or 'httpx' in m or 'email' in m or m in ('zlib', 'h11')])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -105,6 +105,18 @@ def test_chunking_never_matters(cuts: list[int]) -> None:
     assert asyncio.run(once(*pieces)) == (EVENTS, None, True)
 
 
+HEADS = st.sampled_from(
+    [b"", b"HTTP/1.1 200 OK\r\n\r\n", WHOLE[: WHOLE.index(b"64\r\n")], WHOLE[:300], answer(200)[:-1]]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(head=HEADS, noise=st.one_of(st.binary(max_size=60), st.text('\r\n{}<>[]:"0 data', max_size=60).map(str.encode)))
+def test_noise_is_a_failure_or_an_answer_and_never_more(head: bytes, noise: bytes) -> None:
+    events, failed, _ = asyncio.run(once(head + noise, then="close"))
+    assert (failed is None) == any(isinstance(event, Finished) for event in events)
+
+
 async def test_byte_by_byte() -> None:
     assert await once(*(WHOLE[at : at + 1] for at in range(len(WHOLE)))) == (EVENTS, None, True)
 
@@ -154,6 +166,13 @@ async def test_invalid_utf8_fails_closed_and_keeps_what_came() -> None:
     events, failed, _ = await once(stream(body))
     assert events == [TextDelta("a")]
     assert failed == Failure("protocol", "the event stream holds bytes that are not UTF-8", False)
+
+
+async def test_a_line_cut_inside_a_character_after_the_end_does_no_harm() -> None:
+    body = sse(delta(content="a"), delta("stop")) + 'data: {"x":"é'.encode()[:-1]
+    for then in ("keep", "close"):
+        reply = stream(body) if then == "keep" else stream(body)[:-5]
+        assert (await once(reply, then=then))[:2] == ([TextDelta("a"), Finished("stop")], None)
 
 
 async def test_too_much_content_is_refused() -> None:

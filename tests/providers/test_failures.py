@@ -85,6 +85,8 @@ def test_pages_become_one_line() -> None:
         ({"message": "x", "code": 429}, "rate_limit"),
         ({"message": "x", "code": "503"}, "server"),
         ({"message": "x", "type": "overloaded_error"}, "server"),
+        ({"message": "x", "code": 1301}, "bad_request"),
+        ({"message": "x", "code": "9" * 5000}, "bad_request"),
         ({"message": "x", "type": "invalid_request_error"}, "bad_request"),
         ({"message": "unknown model x"}, "bad_request"),
         ({}, "bad_request"),

@@ -14,7 +14,7 @@ from codewhale.providers.exchange import Limits
 from codewhale.providers.failures import Failure
 from codewhale.providers.http import HttpProvider, Retries, limits_from
 from codewhale.providers.openai_chat import OpenAIChat
-from support.wire import Reply, Wire, answer, delta, sse, stream
+from support.wire import CERTIFICATE, Reply, Wire, answer, delta, sse, stream
 
 GOOD = Reply([stream(sse(delta(content="ok"), delta("stop"), "[DONE]"))])
 ANSWER: list[StreamEvent] = [TextDelta("ok"), Finished("stop")]
@@ -277,3 +277,26 @@ def test_limits_from_the_environment() -> None:
     assert limits_from({"CODEWHALE_STREAM_CONTENT_BYTES": "70000"}).content == 70_000
     with pytest.raises(ConfigError, match="CODEWHALE_STREAM_WALL_SECS = 'soon'"):
         limits_from({"CODEWHALE_STREAM_WALL_SECS": "soon"})
+
+
+async def test_https_with_a_certificate_that_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    partial = Reply([stream(sse(delta(content="par")))[:-5]], "close")
+    async with Wire([GOOD, GOOD, partial], tls=True) as wire:
+        made = provider(wire.url, Naps())
+        for _ in range(2):
+            assert [event async for event in made.stream(b"x" * 100_000)] == ANSWER
+        assert wire.connections == 1
+        last = [event async for event in made.stream(b"{}")][-1]
+        assert isinstance(last, Failed)
+        assert (last.kind, last.started) == ("interrupted", True)
+        await made.aclose()
+
+
+async def test_https_with_a_certificate_that_is_not() -> None:
+    async with Wire([GOOD], tls=True) as wire:
+        [failed] = [event async for event in provider(wire.url, Naps()).stream(b"{}")]
+        assert isinstance(failed, Failed)
+        assert (failed.kind, failed.retryable, failed.started) == ("connect", False, False)
+        assert "certificate" in failed.message
+        assert not wire.requests

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codewhale.protocol.stream import (
     CallDelta,
@@ -240,3 +242,34 @@ def test_what_is_nearly_json_is_read() -> None:
 )
 def test_usage(usage: dict[str, Any], expected: Usage) -> None:
     assert parse_usage(usage) == expected
+
+
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.just('{"a":'))
+NAMES = st.sampled_from(
+    "choices delta message index finish_reason content reasoning tool_calls function name arguments id usage "
+    "prompt_tokens prompt_tokens_details cached_tokens error code text type function_call".split()
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@given(choices=st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=3), rest=st.dictionaries(NAMES, VALUES))
+def test_no_shape_raises_anything_but_a_failure(choices: list[Any], rest: dict[str, Any]) -> None:
+    chunk = json.dumps({**rest, "choices": choices})
+    for parser in (ChatParser(), ChatParser()):
+        try:
+            parser.feed("message", chunk, [])
+            parser.feed("message", chunk, [])
+            parser.whole(chunk.encode(), [])
+            parser.finish([])
+        except ProviderFailure as error:
+            assert error.failure.message
+
+
+@pytest.mark.parametrize("deep", ["[" * 100_000, '{"choices":' * 50_000, '{"error":' + "[" * 100_000])
+def test_bottomless_json_is_a_failure(deep: str) -> None:
+    with pytest.raises(ProviderFailure):
+        read(deep)

@@ -2,9 +2,14 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+# A self-signed certificate for 127.0.0.1 with its key; nothing trusts it but a test that says so.
+CERTIFICATE = Path(__file__).with_name("loopback.pem")
 
 
 @dataclass
@@ -33,9 +38,10 @@ class Request:
 
 @dataclass
 class Wire:
-    """Plays its replies in order, one a request, over all connections; the last one is repeated."""
+    """Plays its replies in order, one a request, over all connections; the last is repeated. `tls` makes it https."""
 
     replies: Sequence[Reply]
+    tls: bool = False
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     gone: asyncio.Event = field(default_factory=asyncio.Event)
@@ -43,7 +49,11 @@ class Wire:
 
     async def __aenter__(self) -> "Wire":
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=1 << 24)
+        context = None
+        if self.tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=1 << 24, ssl=context)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -56,7 +66,7 @@ class Wire:
     @property
     def url(self) -> str:
         """The base URL."""
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return f"http{'s' * self.tls}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.ensure_future(self._serve(reader, writer))

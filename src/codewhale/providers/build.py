@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
-
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Dialect, Provider, ProviderSettings
 
@@ -40,23 +38,6 @@ BUILT_IN: Mapping[str, ProviderSettings] = MappingProxyType(
         "scripted": ProviderSettings(dialect="scripted", context_window=1_000_000),
     }
 )
-
-
-def provider_settings(name: str, table: Mapping[str, Any] | None = None) -> ProviderSettings:
-    """The settings of provider `name`: what is built in, overridden by its `[providers.<name>]` table (facts and
-    headers key by key). Raises ConfigError for an unknown name without a table, and for a value that does not fit."""
-    known = BUILT_IN.get(name)
-    if known is None and table is None:
-        named = ", ".join(sorted(BUILT_IN))
-        raise ConfigError(f"provider {name!r} is not configured: add a [providers.{name}] table, or use one of {named}")
-    values: dict[str, Any] = msgspec.to_builtins(known) if known is not None else {}
-    for key, value in (table or {}).items():
-        merged = isinstance(value, dict) and isinstance(values.get(key), dict)
-        values[key] = {**values[key], **value} if merged else value
-    try:
-        return msgspec.convert(values, ProviderSettings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"[providers.{name}]: {error}")
 
 
 def build_dialect(name: str, settings: ProviderSettings) -> Dialect:

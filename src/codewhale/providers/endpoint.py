@@ -2,6 +2,7 @@
 connections kept open to it. The key travels in those requests and nowhere else."""
 
 import asyncio
+import os
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -109,10 +110,11 @@ def _checked(name: str, ours: dict[str, str], theirs: dict[str, str]) -> dict[st
 
 
 def _tls() -> "ssl.SSLContext":
-    """Certificates as the system trusts them: through its own store on macOS, OpenSSL's elsewhere."""
+    """Certificates as the system trusts them: its own store on macOS, unless SSL_CERT_FILE names one; OpenSSL's
+    elsewhere."""
     import ssl
 
-    if sys.platform == "darwin":
+    if sys.platform == "darwin" and "SSL_CERT_FILE" not in os.environ:
         import truststore
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +16,8 @@ from codewhale.providers.sse import SseError, SseReader
 
 if TYPE_CHECKING:
     import zlib
+
+T = TypeVar("T")
 
 _REFUSAL_BYTES = 64 * 1024
 _REFUSAL_SECONDS = 5.0
@@ -170,17 +173,15 @@ class Exchange:
         """The next bytes of the answer, b"" at its end. Once the model is done, only a short while is given to what
         may follow (usage, [DONE])."""
         assert self._connection is not None
-        idle = self._limits.idle
+        idle = min(self._limits.idle, _LINGER) if self._parser.ended else self._limits.idle
         try:
-            data = await self._bounded(
-                self._connection.read(), min(idle, _LINGER) if self._parser.ended else idle, "sent nothing"
-            )
+            data = await self._bounded(self._connection.read(), idle, "sent nothing")
         except ProviderFailure:
             if not self._parser.ended:
                 raise
             raise WireCut(True)
         self._count(len(data))
-        return bytes(data)
+        return data
 
     def _count(self, size: int) -> None:
         self._received += size
@@ -206,7 +207,7 @@ class Exchange:
     def _content(self, data: bytes, out: list[StreamEvent]) -> None:
         if not self._shape:
             self._shape, data = _shape(bytes(self._held) + data)
-            self._held = bytearray(data)
+            self._held = bytearray(data if self._shape in ("", "json") else b"")
         elif self._shape == "json":
             self._held += data
         if self._shape == "json":
@@ -252,14 +253,16 @@ class Exchange:
 
     def _last_event(self, out: list[StreamEvent]) -> None:
         """An event that no blank line followed; one that is cut short says nothing."""
-        for name, text in self._sse.close():
-            try:
+        try:
+            for name, text in self._sse.close():
                 self._parser.feed(name, text, out)
-            except ProviderFailure as error:
-                if error.failure.kind != "protocol":
-                    raise
+        except SseError:
+            return
+        except ProviderFailure as error:
+            if error.failure.kind != "protocol":
+                raise
 
-    async def _bounded(self, awaitable: Any, seconds: float, fault: str) -> Any:
+    async def _bounded(self, awaitable: Awaitable[T], seconds: float, fault: str) -> T:
         left = self._deadline - asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(seconds, max(left, 0.0))):

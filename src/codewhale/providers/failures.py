@@ -84,9 +84,9 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
 def from_error(error: Any) -> Failure:
     """The failure that an `error` value inside an answer means."""
     said, words = _error_text(error)
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) else int(code) if isinstance(code, str) and code.isdecimal() else 0
-    kind = _kind(status if status >= 400 else 0, words.lower())
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 0
+    kind = _kind(status, words.lower())
     return Failure(
         kind, one_line(said or "the provider reported an error without a text", _MESSAGE_LIMIT), kind in RETRYABLE
     )
@@ -150,7 +150,7 @@ def _said(body: bytes, content_type: str) -> tuple[str, str]:
         return line, ""
     try:
         answer = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body.decode("utf-8", "replace")
         return text, text
     if isinstance(answer, list) and answer:

@@ -52,7 +52,7 @@ class _Call:
     def _whole(self) -> bool:
         try:
             return isinstance(_decode("".join(self.text)), dict)
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return False
 
 
@@ -207,7 +207,7 @@ def parse_usage(usage: dict[str, Any]) -> Usage:
 def _count(usage: dict[str, Any], *keys: str) -> int:
     for key in keys:
         value = usage.get(key)
-        if isinstance(value, (int, float)) and value > 0:
+        if isinstance(value, (int, float)) and 0 < value < 1e15:
             return int(value)
     return 0
 
@@ -215,7 +215,7 @@ def _count(usage: dict[str, Any], *keys: str) -> int:
 def _loads(data: str) -> Any:
     try:
         return _decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _loads_leniently(data)
 
 
