@@ -43,7 +43,7 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
 def workspace(args: argparse.Namespace) -> str:
     """The absolute real path that -w names. Raises UsageError when it is no folder."""
     try:
-        path = os.path.realpath(args.workspace, strict=True)
+        path: str = os.path.realpath(args.workspace, strict=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"-w {args.workspace}: {reason}") from error

@@ -107,7 +107,9 @@ def _prompt(argument: str) -> tuple[str, str]:
         return text, ""
     if not argument.strip():
         raise UsageError("the prompt is empty")
-    piped = read_stdin() if piped_in() else ""
+    from codewhale.frontends.headless import is_command
+
+    piped = read_stdin() if piped_in() and not is_command(argument) else ""
     return argument, fenced(piped) if piped.strip() else ""
 
 

@@ -63,9 +63,9 @@ def _list(home: str, args: argparse.Namespace) -> int:
         put("no sessions yet\n" if args.all else "no sessions of this folder; --all lists every one\n")
         return 0
     for row in rows:
-        where = f"  {row.workspace}" if args.all else ""
+        where = f"  {one_line(row.workspace)}" if args.all else ""
         mark = "" if row.state == "idle" else f"  [{row.state}]"
-        put(one_line(f"{row.id}  {_minute(row.updated)}  {row.turns} turns{mark}{where}  {row.title}") + "\n")
+        put(f"{row.id}  {_minute(row.updated)}  {row.turns:>3} turns{mark}{where}  {one_line(row.title)}\n")
     return 0
 
 

@@ -1,6 +1,5 @@
 """Standard input, output and error as bare descriptors: no buffer to lose at exit, no encoding to guess."""
 
-import asyncio
 import os
 import select
 import stat
@@ -77,6 +76,8 @@ class Stdout:
 
     async def write(self, text: str) -> None:
         """Write and flush. Raises like `put`."""
+        import asyncio
+
         if len(text) <= _PIPE_BUF // 4 and select.select([], [1], [], 0)[1]:
             put(text)
         else:

@@ -38,6 +38,11 @@ INTERRUPTED = 130
 _COMMAND = re.compile(r"/[A-Za-z][A-Za-z0-9_-]*(?:\s|$)")
 
 
+def is_command(prompt: str) -> bool:
+    """Whether a prompt is a slash command, "/name args", and not a path or plain words."""
+    return _COMMAND.match(prompt) is not None
+
+
 class Client(Protocol):
     """The whole surface of the engine."""
 
@@ -107,7 +112,7 @@ class Headless:
         if self._stop.is_set():
             return INTERRUPTED
         self.session = await self._client.submit(self._options.open)
-        command = _COMMAND.match(self._options.prompt) is not None
+        command = is_command(self._options.prompt)
         result = await (self._run_command() if command else self._run_turn())
         if self._options.output == "json":
             await self._out.write(object_line(result) + "\n")

@@ -1,0 +1,67 @@
+"""List the tools, and print the very bytes that a model is sent for them."""
+
+import argparse
+import os
+
+from codewhale.cli.parser import ChoiceError, add_workspace, workspace
+from codewhale.cli.stdio import put, put_bytes
+from codewhale.lib.text import sanitise
+from codewhale.protocol.errors import ConfigError
+from codewhale.protocol.modes import Mode
+
+DEFAULT_PROFILE = "default"
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="list|head|check", required=True)
+    every = actions.add_parser("list", help="every tool name and what becomes of it")
+    every.add_argument("--json", action="store_true", help="one JSON array, with schemas")
+    every.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.AGENT.value, help="default agent")
+    head = actions.add_parser("head", help="the bytes of the tools value of every request, no newline")
+    head.add_argument("--dialect", metavar="D", default="openai-chat", help="the wire format (default openai-chat)")
+    head.add_argument("--system", action="store_true", help="the system text instead")
+    add_workspace(head)
+    for action in (every, head):
+        action.add_argument("--profile", metavar="P", default=DEFAULT_PROFILE, help="the set of tools (default only)")
+        action.add_argument("--provider", metavar="P", default="", help="the same tools for every provider today")
+        action.add_argument("--model", metavar="M", default="", help="the same tools for every model today")
+    check = actions.add_parser("check", help="not available in this version")
+    check.add_argument("--schemas", metavar="FILE", help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    if args.action == "check":
+        raise ChoiceError("tools check is not available in this version; there are list and head")
+    if args.profile != DEFAULT_PROFILE:
+        raise ChoiceError(f"there is no profile {args.profile!r} in this version; the only one is {DEFAULT_PROFILE}")
+    return _list(args) if args.action == "list" else _head(args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from codewhale.app.catalog import tools_list
+    from codewhale.frontends.lines import object_line
+
+    rows = tools_list(Mode(args.mode))
+    if args.json:
+        put(object_line(rows) + "\n")
+        return 0
+    for row in rows:
+        same = "" if row["canonical"] == row["name"] else f"  = {row['canonical']}"
+        line = f"{row['name']:<26}{row['state']:<12}{row['approval']:<7}{' '.join(row['effects'])}{same}"
+        put(sanitise(line.rstrip()) + "\n")
+    return 0
+
+
+def _head(args: argparse.Namespace) -> int:
+    from codewhale.app.catalog import system_head, tools_head
+    from codewhale.config import home_dir
+
+    folder = workspace(args)
+    try:
+        text = system_head(home_dir(os.environ), folder) if args.system else tools_head(args.dialect)
+    except ConfigError as error:
+        raise ChoiceError(f"--dialect {args.dialect}: {error}") from error
+    put_bytes(text.encode())
+    return 0

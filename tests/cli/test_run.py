@@ -1,0 +1,367 @@
+"""`codewhale exec` as scripts call it: the real program, the real engine, a scripted model."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.program import codewhale_program, configure, environment, scripted
+
+ANSWER = '{"text":"the answer \\u00e9 \\u2028"}'
+SLOW = '{"text":"too late","delay":60}'
+NOTE = '{"calls":[{"name":"checklist_add","arguments":{"content":"look"}}]}'
+SHELL = '{"calls":[{"name":"exec_shell","arguments":{"command":"touch made"}}]}'
+
+
+def result_of(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+    assert done.stdout.count("\n") == 1
+    assert done.stdout.isascii()
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["exit_code"] == done.returncode
+    return found
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    assert text.endswith("\n")
+    assert text.isascii()
+    return [json.loads(line) for line in text[:-1].split("\n")]
+
+
+def test_text_is_the_answer_and_a_newline_and_nothing_else(tmp_path: Path) -> None:
+    scripted(tmp_path, NOTE, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "hi")
+    assert (done.returncode, done.stdout) == (0, "the answer \u00e9 \u2028\n")
+    assert done.stderr.startswith("> checklist_add ")
+
+
+def test_json_is_one_object_with_every_field(tmp_path: Path) -> None:
+    scripted(tmp_path, NOTE, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "--output-format", "json", "hi")
+    found = result_of(done)
+    assert list(found) == [
+        "schema_version",
+        "session_id",
+        "status",
+        "exit_code",
+        "answer",
+        "tools",
+        "changes",
+        "usage",
+        "error",
+    ]
+    assert (found["schema_version"], found["status"], found["error"]) == (1, "done", None)
+    assert found["answer"] == "the answer \u00e9 \u2028"
+    assert [set(tool) for tool in found["tools"]] == [{"id", "name", "ok", "ms"}]
+    assert set(found["usage"]) == {"input", "output", "cache_hit", "cache_miss", "cost", "currency"}
+    assert done.stderr == ""
+
+
+def test_stream_json_is_the_log_as_it_grows(tmp_path: Path) -> None:
+    scripted(tmp_path, NOTE, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "hi")
+    lines = lines_of(done.stdout)
+    assert (lines[0]["event"]["type"], lines[-1]["event"]["type"]) == ("session_opened", "turn_finished")
+    assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
+    assert lines[-1]["event"]["result"]["session_id"] == lines[0]["session"]
+    shown = codewhale_program(tmp_path, "sessions", "show", "latest", "--events")
+    assert shown.stdout == done.stdout
+
+
+def test_deltas_come_only_when_asked_for(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "--deltas", "hi")
+    pieces = [line["event"]["text"] for line in lines_of(done.stdout) if line["event"]["type"] == "text_streamed"]
+    assert "".join(pieces) == "the answer \u00e9 \u2028"
+
+
+@pytest.mark.parametrize(
+    ("flags", "turns", "status", "code"),
+    [
+        ([], [ANSWER], "done", 0),
+        ([], ['{"error":{"message":"no","kind":"auth"}}'], "failed", 1),
+        ([], [SHELL, ANSWER], "denied", 3),
+        (["--mode", "plan", "--auto"], [SHELL, ANSWER], "denied", 3),
+        (["--max-turns", "1"], [NOTE, ANSWER], "budget", 4),
+        (["--max-tokens", "10"], [ANSWER], "budget", 4),
+        (["--max-seconds", "0.3"], [SLOW], "budget", 4),
+        ([], ['{"error":"rate_limit"}'], "infra", 75),
+    ],
+)
+def test_how_it_ended_is_the_exit_code(
+    tmp_path: Path, flags: list[str], turns: list[str], status: str, code: int
+) -> None:
+    scripted(tmp_path, *turns)
+    done = codewhale_program(tmp_path, "exec", "--output-format", "json", *flags, "hi")
+    found = result_of(done)
+    assert (found["status"], done.returncode) == (status, code)
+    assert (found["error"] is None) == (status == "done")
+    assert not (tmp_path / "made").exists()
+
+
+def test_text_tells_why_on_stderr(tmp_path: Path) -> None:
+    scripted(tmp_path, '{"text":"half","error":"rate_limit"}')
+    done = codewhale_program(tmp_path, "exec", "hi")
+    assert (done.returncode, done.stdout) == (75, "half\n")
+    assert done.stderr.startswith("codewhale: infra: ")
+
+
+@pytest.mark.parametrize("flag", [["--auto"], ["--mode", "yolo"]])
+def test_flags_let_commands_run(tmp_path: Path, flag: list[str]) -> None:
+    scripted(tmp_path, SHELL.replace("touch made", "echo made"), ANSWER)
+    done = codewhale_program(tmp_path, "exec", "--output-format", "json", *flag, "hi")
+    found = result_of(done)
+    assert found["status"] == "done"
+    assert [tool["ok"] for tool in found["tools"]] == [True]
+
+
+def sent(home: Path) -> str:
+    """What the person's message of the latest session says."""
+    shown = codewhale_program(home, "sessions", "show", "latest", "--messages").stdout
+    first = json.loads(shown.split("\n")[0])
+    return "\n".join(part["text"] for part in first["parts"])
+
+
+def test_piped_text_travels_fenced_beside_the_prompt(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    piped = b"one ```` two\n\x00\x1b[2J\n" + b"\xff"
+    assert codewhale_program(tmp_path, "exec", "explain", stdin=piped).returncode == 0
+    assert sent(tmp_path) == "explain\n`````\none ```` two\n\x00\x1b[2J\n\ufffd\n`````"
+
+
+@pytest.mark.parametrize("stdin", [None, b"", b"  \n"])
+def test_nothing_on_stdin_adds_nothing(tmp_path: Path, stdin: bytes | None) -> None:
+    scripted(tmp_path, ANSWER)
+    assert codewhale_program(tmp_path, "exec", "explain", stdin=stdin).returncode == 0
+    assert sent(tmp_path) == "explain"
+
+
+def test_a_file_on_stdin_is_read_and_a_closed_one_is_not(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    (tmp_path / "in").write_text("from a file")
+    for redirect, expected in (("<in", "hi\n```\nfrom a file\n```"), ("<&-", "hi")):
+        line = f'"{sys.executable}" -m codewhale exec hi {redirect}'
+        done = subprocess.run(
+            ["sh", "-c", line],
+            capture_output=True,
+            env=environment(tmp_path),
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0
+        assert sent(tmp_path) == expected
+
+
+def test_the_prompt_comes_from_stdin(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    assert codewhale_program(tmp_path, "exec", "-", stdin="tu das é\n".encode()).returncode == 0
+    assert sent(tmp_path) == "tu das é\n"
+
+
+@pytest.mark.parametrize("prompt", ["-", "hi"])
+def test_too_much_on_stdin_is_refused_before_anything_happens(tmp_path: Path, prompt: str) -> None:
+    done = codewhale_program(tmp_path, "exec", prompt, stdin=b"x" * ((1 << 20) + 1))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "stdin is larger than 1048576 bytes; put it in a file in the workspace" in done.stderr
+    assert not (tmp_path / "state").exists()
+
+
+def test_an_odd_prompt_reaches_the_log_whole(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER, ANSWER)
+    assert codewhale_program(tmp_path, "exec", "a \u202e\x1b]0;x\x07 $(id) ☃").returncode == 0
+    assert sent(tmp_path) == "a \u202e\x1b]0;x\x07 $(id) ☃"
+    raw = subprocess.run(
+        [sys.executable, "-m", "codewhale", "exec", b"bad \xff byte"],
+        capture_output=True,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+    )
+    assert raw.returncode == 0
+    assert sent(tmp_path) == "bad \ufffd byte"
+
+
+def test_resume_continue_and_fork(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    first = result_of(codewhale_program(tmp_path, "exec", "--output-format", "json", "one"))["session_id"]
+    again = codewhale_program(tmp_path, "exec", "--output-format", "json", "--continue", "two")
+    assert result_of(again)["session_id"] == first
+    resumed = codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "--resume", first[:-2], "three")
+    lines = lines_of(resumed.stdout)
+    assert [line["event"]["type"] for line in lines[:3]] == ["session_opened", "session_resumed", "turn_started"]
+    assert {line["session"] for line in lines} == {first}
+    assert lines[-1]["event"]["turn"] == 3
+    fork = codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "--fork", first, "four")
+    lines = lines_of(fork.stdout)
+    assert lines[0]["event"]["parent"] == first != lines[0]["session"]
+    assert [line["event"]["type"] for line in lines].count("turn_started") == 1
+    assert lines[-1]["event"]["turn"] == 4
+    rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
+    assert {row["parent"] for row in rows} == {"", first}
+
+
+@pytest.mark.parametrize(
+    ("flag", "output"),
+    [(["--resume", "zzz"], "text"), (["--continue"], "json"), (["--fork", "zzz"], "stream-json")],
+)
+def test_a_session_that_is_not_there_is_a_usage_error(tmp_path: Path, flag: list[str], output: str) -> None:
+    scripted(tmp_path, ANSWER)
+    done = codewhale_program(tmp_path, "exec", *flag, "--output-format", output, "hi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no session" in done.stderr
+
+
+def test_a_session_that_is_open_elsewhere_can_be_tried_again(tmp_path: Path) -> None:
+    scripted(tmp_path, SLOW)
+    with start(tmp_path, "exec", "--output-format", "stream-json", "hi") as slow:
+        session = until(slow, "request_sent")["session"]
+        done = codewhale_program(tmp_path, "exec", "--resume", session, "--output-format", "json", "hi")
+        assert (done.returncode, result_of(done)["status"]) == (75, "infra")
+        assert str(slow.pid) in done.stderr
+        assert codewhale_program(tmp_path, "sessions", "rm", session).returncode == 1
+        slow.send_signal(signal.SIGINT)
+        assert slow.wait(20) == 130
+
+
+def test_an_ambiguous_session_lists_the_matches(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    ids = [result_of(codewhale_program(tmp_path, "exec", "--output-format", "json", "x"))["session_id"] for _ in "ab"]
+    done = codewhale_program(tmp_path, "exec", "--resume", "20", "hi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert all(one in done.stderr for one in ids)
+
+
+def test_an_unknown_provider_names_the_known_ones(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "--provider", "nobody", "hi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no provider 'nobody'; configured are: deepseek, played, scripted" in done.stderr
+
+
+def test_a_broken_script_is_named(tmp_path: Path) -> None:
+    script = scripted(tmp_path, "{")
+    done = codewhale_program(tmp_path, "exec", "hi")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{script}, line 1: not JSON" in done.stderr
+
+
+def test_slash_commands(tmp_path: Path) -> None:
+    scripted(tmp_path)
+    done = codewhale_program(tmp_path, "exec", "/status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "played" in done.stdout
+    bad = codewhale_program(tmp_path, "exec", "/nonsense")
+    assert bad.returncode == 1
+    assert "There is no command /nonsense" in bad.stdout
+    found = result_of(codewhale_program(tmp_path, "exec", "--output-format", "json", "/help"))
+    assert (found["status"], found["tools"]) == ("done", [])
+    assert "/status" in found["answer"]
+    lines = lines_of(codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "/help").stdout)
+    assert [line["event"]["type"] for line in lines] == ["session_opened", "turn_finished"]
+
+
+# ------------------------------------------------------------------ signals, pipes, terminals
+
+
+def start(home: Path, *arguments: str, **settings: Any) -> "subprocess.Popen[bytes]":
+    settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
+    return subprocess.Popen(
+        [sys.executable, "-m", "codewhale", *arguments], cwd=home, env=environment(home), **settings
+    )
+
+
+def until(process: "subprocess.Popen[bytes]", wanted: str) -> dict[str, Any]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        found: dict[str, Any] = json.loads(line)
+        if found["event"]["type"] == wanted:
+            return found
+    raise AssertionError(f"no {wanted}: {process.stderr and process.stderr.read()!r}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_the_turn_and_the_log_says_so(tmp_path: Path, number: signal.Signals) -> None:
+    scripted(tmp_path, SLOW)
+    with start(tmp_path, "exec", "--output-format", "stream-json", "hi") as process:
+        until(process, "request_sent")
+        process.send_signal(number)
+        end = until(process, "turn_finished")
+        assert end["event"]["result"]["status"] == "interrupted"
+        assert process.wait(20) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
+    assert rows[0]["state"] == "idle"
+
+
+def test_an_interrupted_command_leaves_nothing_running(tmp_path: Path) -> None:
+    command = "echo $$ > pid; exec sleep 60"
+    scripted(tmp_path, json.dumps({"calls": [{"name": "exec_shell", "arguments": {"command": command}}]}))
+    with start(tmp_path, "exec", "--yolo", "--output-format", "stream-json", "hi") as process:
+        until(process, "call_started")
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert time.monotonic() < deadline
+            select.select([], [], [], 0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_json_tells_an_interrupt_too(tmp_path: Path) -> None:
+    scripted(tmp_path, SLOW)
+    with start(tmp_path, "exec", "--output-format", "json", "hi") as process:
+        state = tmp_path / "state" / "sessions"
+        deadline = time.monotonic() + 20
+        while (
+            not list(state.glob("*/log.jsonl")) or b"request_sent" not in next(state.glob("*/log.jsonl")).read_bytes()
+        ):
+            assert time.monotonic() < deadline
+            select.select([], [], [], 0.02)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert json.loads(out)["status"] == "interrupted"
+
+
+def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path: Path) -> None:
+    scripted(tmp_path, NOTE, '{"text":"x","delay":0.5}')
+    with start(tmp_path, "exec", "--output-format", "stream-json", "hi") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20) == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
+    assert rows[0]["state"] == "idle"
+
+
+def test_a_terminal_gets_a_safe_answer_and_is_not_read(tmp_path: Path) -> None:
+    scripted(tmp_path, '{"text":"a\\u001b[2Jb\\u202ec"}')
+    master, slave = pty.openpty()
+    with start(tmp_path, "exec", "hi", stdin=slave, stdout=slave) as process:
+        assert process.wait(20) == 0
+    os.close(slave)
+    shown = os.read(master, 4096)
+    os.close(master)
+    assert shown == b"a\\x1b[2Jb\\u202ec\r\n"
+
+
+def test_notices_go_to_stderr_alone(tmp_path: Path) -> None:
+    script = scripted(tmp_path, ANSWER)
+    configure(
+        tmp_path,
+        f'provider = "played"\nnonsense = 1\n[providers.played]\ndialect = "scripted"\nscript = "{script}"\n',
+    )
+    done = codewhale_program(tmp_path, "exec", "--output-format", "json", "hi")
+    assert result_of(done)["status"] == "done"
+    assert "nonsense is not a known key" in done.stderr
