@@ -64,7 +64,7 @@ def mode_table() -> str:
     said = {
         Mode.PLAN: ("read, search, think", "nothing is written or run; a refusal names the mode that allows the call"),
         Mode.AGENT: ("reads and workspace writes", "commands wait for a person; headless they need `--auto`"),
-        Mode.YOLO: ("everything but the floor", "destructive commands and protected paths stay refused"),
+        Mode.YOLO: ("everything", "protected paths (`.git`, `.codewhale`) stay refused"),
     }
     rows = ["| mode | runs by itself | the rest |", "|---|---|---|"]
     rows += [f"| `{mode}` | {said[mode][0]} | {said[mode][1]} |" for mode in Mode]

@@ -169,17 +169,24 @@ def _negated(found: list[Word], language: str, broken: bool) -> Iterator[Site]:
 
 def _returned(text: str, found: list[Word], broken: bool) -> Iterator[Site]:
     depth, fresh = 0, True
-    for position, word in enumerate(found):
-        if fresh and depth == 0 and (word.kind in ("name", "number") or word.text in ("(", "[")):
-            after = found[position + 1] if position + 1 < len(found) else word
-            if not broken and word.text == "return" and after.kind != "line" and after.text != ";":
+    for position, word in enumerate(found[:-1]):
+        if fresh and depth == 0:
+            after = found[position + 1]
+            if not broken and word.text == "return" and _is_bare(text, after):
                 yield Site("return_removed", word.start, after.start, "")
-            elif broken and (word.text not in _KEYWORDS or word.text in ("not", "new")):
-                line = text[word.start : (text.find("\n", word.start) + 1 or len(text))]
-                if not re.match(r"[\w.\[\]$'\", ]+\s*([-+*/|&]|//)?=[^=]|.*[:{]\s*$", line):
-                    yield Site("return_removed", word.start, word.start, "return ")
+            elif broken and _is_bare(text, word):
+                yield Site("return_removed", word.start, word.start, "return ")
         depth += (word.text in ("(", "[")) - (word.text in (")", "]"))
         fresh = word.kind == "line" or word.text in ("{", "}", ";") or (fresh and word.kind == "skip")
+
+
+def _is_bare(text: str, word: Word) -> bool:
+    """Whether a value begins here that would be a statement of its own: no keyword, no assignment, no header."""
+    value = word.kind in ("name", "number") or word.text in ("(", "[")
+    if not value or (word.text in _KEYWORDS and word.text not in ("not", "new")):
+        return False
+    line = text[word.start : (text.find("\n", word.start) + 1 or len(text))]
+    return not re.match(r"[\w.\[\]$'\", ]+\s*([-+*/|&]|//)?=[^=]|.*[:{]\s*$", line)
 
 
 def _arguments(text: str, found: list[Word]) -> Iterator[Site]:

@@ -1,0 +1,85 @@
+"""What start-up imports: nothing heavy for `--version`, no tool family before the first model request is sent."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+PROGRAM = "import sys\nfrom codewhale.cli import main\nsys.argv[0] = 'codewhale'\nsys.exit(main())\n"
+IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.M)
+
+
+def imported(home: Path, *arguments: str) -> tuple[set[str], str]:
+    """Modules that a command line imports beyond what Python itself starts with, and its stdout."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV", "PYTEST"))}
+    environment |= {"CODEWHALE_HOME": str(home), "FAKE_KEY": "x"}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", PROGRAM, *arguments],
+        cwd=home, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    bare = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", ""], env=environment, capture_output=True, text=True, timeout=60
+    )
+    return set(IMPORTED.findall(done.stderr)) - set(IMPORTED.findall(bare.stderr)), done.stdout
+
+
+def test_version_imports_next_to_nothing(tmp_path: Path) -> None:
+    found, said = imported(tmp_path, "--version")
+    assert said.startswith("codewhale ")
+    heavy = {"argparse", "asyncio", "msgspec", "httpx2", "subprocess", "json", "dataclasses", "inspect", "ast"}
+    assert found & heavy == set()
+    assert len([name for name in found if name.startswith("codewhale")]) <= 4, found
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers every request with one streamed sentence."""
+
+    def do_POST(self) -> None:
+        """One sentence and the end."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        chunks = [
+            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Done."}}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        ]
+        sent = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    """The base address of a model server on loopback."""
+    with HTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> None:
+    (tmp_path / "config.toml").write_text(
+        f'provider = "p"\nmodel = "m"\n[providers.p]\ndialect = "openai-chat"\nbase_url = "{endpoint}"\n'
+        'api_key_env = "FAKE_KEY"\n'
+    )
+    found, said = imported(tmp_path, "exec", "-w", str(tmp_path), "--yolo", "Say done.")
+    assert said == "Done.\n"
+    heavy = {"tomlkit", "pathspec", "pypdfium2", "regex", "hypothesis", "openai", "sqlite3", "xml", "difflib"}
+    assert found & heavy == set()
+    rooms = ("codewhale.tools.", "codewhale.services.", "codewhale.commands.")
+    families = {name for name in found if name.startswith(rooms)} - {"codewhale.tools.base", "codewhale.commands.base"}
+    assert families == set()
