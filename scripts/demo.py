@@ -43,7 +43,7 @@ SCRIPT: list[dict[str, Any]] = [
     {"text": "First, what fails?", "calls": [{"name": "run_tests", "arguments": {}}]},
     {
         "text": "The discount is wrong. Where is it computed?",
-        "calls": [{"name": "grep_files", "arguments": {"pattern": "discount", "include": ["*.py"]}}],
+        "calls": [{"name": "grep_files", "arguments": {"pattern": "discount", "context_lines": 0}}],
     },
     {"text": "In basket.py.", "calls": [{"name": "read_file", "arguments": {"path": "basket.py"}}]},
     {
