@@ -95,9 +95,9 @@ class _Command(Struct, frozen=True):
         """The path to limit the command to, "." in a workspace that is only a part of its repository."""
         if self.pathspec is not None:
             return ("--", self.pathspec)
-        if find_root(self.workspace) != os.path.realpath(self.workspace):
-            return ("--", ".")
-        return ("--",) if self.words[0] == "show" else ()  # a revision, never a file of that name
+        if self.words[0] == "show":
+            return ("--",)  # what stands before is a revision, never a file of that name
+        return () if find_root(self.workspace) == os.path.realpath(self.workspace) else ("--", ".")
 
     @property
     def shown(self) -> str:
@@ -177,7 +177,7 @@ class GitTools:
         done = await _run(command)
         if b"\0" in done.stdout[:8192]:
             return _result(command, done, f"{sanitise(args.rev)} is binary, {done.stdout_total} bytes.\n")
-        return _result(command, done, _text(done))
+        return _result(command, done, _text(done) or f"{sanitise(args.rev)} changes nothing in {path}.\n")
 
     @tool("git_blame", effects={Effect.READS}, subjects=_subjects, parallel=True)
     async def git_blame(self, args: GitBlame, call: CallContext) -> ToolResult:
