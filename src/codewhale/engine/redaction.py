@@ -1,24 +1,31 @@
-"""Known secret values never reach the log: each is replaced by its name, the same way every time."""
+"""Known secret values never reach the log: each is replaced by its name, the same way every time.
 
+A value is found as it stands and as JSON writes it, also inside JSON that is itself a string of JSON.
+"""
+
+import contextlib
 import re
 from collections.abc import Mapping
 
 import msgspec
 
-from codewhale.protocol.events import Event, KnownEvent, UnknownEvent
+from codewhale.lib.jsontext import encode
+from codewhale.lib.text import scrub_surrogates
+from codewhale.protocol.events import Event, KnownEvent, SessionOpened, UnknownEvent
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
+_NESTING = 3
 
 
 class Redactor:
     """Replaces the values of secret-looking variables (at least 8 characters) by `[redacted NAME]`."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        names = {value: name for name, value in sorted(variables.items()) if _is_secret(name, value)}
-        longest_first = sorted(names, key=lambda value: (-len(value), value))
-        self._text = {value: f"[redacted {names[value]}]" for value in longest_first}
-        self._json = {_inside_json(value): f"[redacted {names[value]}]" for value in longest_first}
+        found = sorted(variables.items())
+        names = {scrub_surrogates(value): name for name, value in found if _is_secret(name, value)}
+        self._text = _table(names)
+        self._json = _table({_inside_json(value): name for value, name in names.items()})
         self._text_pattern = _pattern(self._text)
         self._json_pattern = _pattern(self._json)
         self._decoder = msgspec.json.Decoder(KnownEvent)
@@ -30,15 +37,27 @@ class Redactor:
         return self._text_pattern.sub(lambda match: self._text[match.group()], text)
 
     def event(self, event: Event) -> Event:
-        """The event without secrets; the same object when it held none."""
-        if self._json_pattern is None or isinstance(event, UnknownEvent):
+        """The event without secrets; the same object when it held none. Where a session works is no secret."""
+        if self._json_pattern is None or isinstance(event, UnknownEvent | SessionOpened):
             return event
-        encoded = msgspec.json.encode(event).decode()
+        encoded = encode(event).decode()
         if self._json_pattern.search(encoded) is None:
             return event
         clean = self._json_pattern.sub(lambda match: self._json[match.group()], encoded)
-        decoded: Event = self._decoder.decode(clean)
+        try:
+            decoded: Event = self._decoder.decode(clean)
+        except msgspec.DecodeError:
+            return self._one_by_one(encoded)
         return decoded
+
+    def _one_by_one(self, encoded: str) -> Event:
+        """The event with every value replaced but one that is also a word of its form (`assistant`, a field)."""
+        event: Event = self._decoder.decode(encoded)
+        for value, shown in self._json.items():
+            with contextlib.suppress(msgspec.DecodeError):
+                clean = encoded.replace(value, shown)
+                event, encoded = self._decoder.decode(clean), clean
+        return event
 
 
 def _is_secret(name: str, value: str) -> bool:
@@ -47,6 +66,16 @@ def _is_secret(name: str, value: str) -> bool:
 
 def _inside_json(value: str) -> str:
     return msgspec.json.encode(value).decode()[1:-1]
+
+
+def _table(names: Mapping[str, str]) -> dict[str, str]:
+    """What stands for each value and for each way JSON writes it, longest first."""
+    found: dict[str, str] = {}
+    for value, name in names.items():
+        for _ in range(_NESTING):
+            found.setdefault(value, f"[redacted {name}]")
+            value = _inside_json(value)
+    return dict(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
 
 
 def _pattern(table: Mapping[str, str]) -> re.Pattern[str] | None:
