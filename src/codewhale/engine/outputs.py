@@ -14,6 +14,7 @@ from codewhale.protocol.errors import ToolError
 INLINE_LIMIT = 16_384
 INLINE_LIMIT_LARGE = 49_152
 LARGE_WINDOW = 500_000
+_NOTICE = 256
 
 
 class Keeper(Protocol):
@@ -44,10 +45,10 @@ class Outputs:
         """`text` within `limit` bytes and the metadata that says what was cut: artifact_id, artifact_sha256,
         artifact_bytes; empty when nothing was."""
         clean = self._redactor.text(scrub_surrogates(text))
-        head, tail, omitted = head_tail(clean, limit)
-        if not omitted:
-            return clean, {}
         data = clean.encode()
+        if len(data) <= limit:
+            return clean, {}
+        head, tail, omitted = head_tail(clean, limit - _NOTICE)
         sha = self._keeper.put(data)
         self._keeper.remember(session, call_id, sha)
         ref = f"art_{sha[:16]}"
