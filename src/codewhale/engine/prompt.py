@@ -5,16 +5,19 @@ does change (date, branch, mode, edited instructions) is appended once with the 
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
 
+from codewhale.lib.text import one_line
 from codewhale.protocol.modes import Mode
 
 INSTRUCTION_LIMIT = 32_768
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
+_CLOSING = re.compile(r"</(?=\s*(?:instructions|context))", re.IGNORECASE)
 _PROMPTS = Path(__file__).with_name("prompts")
 
 
@@ -40,7 +43,10 @@ def system_text(instructions: Iterable[Instruction]) -> str:
 
 def instruction_text(instructions: Iterable[Instruction]) -> str:
     """The chain as one text, outermost first; "" when there is none."""
-    blocks = [f'<instructions file="{item.name}">\n{_contain(item.text)}\n</instructions>' for item in instructions]
+    blocks = [
+        f'<instructions file="{_attribute(item.name)}">\n{_contain(item.text)}\n</instructions>'
+        for item in instructions
+    ]
     if not blocks:
         return ""
     head = "# Instructions of this project\nLater files are closer to the work and win where two disagree."
@@ -48,10 +54,11 @@ def instruction_text(instructions: Iterable[Instruction]) -> str:
 
 
 def load_instructions(workspace: str, home: str, root: str | None) -> tuple[Instruction, ...]:
-    """The user's AGENTS.md in `home`, then AGENTS.md (else CLAUDE.md) of every folder from the repository root
-    `root` (None: the workspace alone) down to the workspace; at most 32 KiB in all, nearest files kept first."""
+    """The user's AGENTS.md in `home` (it may be a link to anywhere), then AGENTS.md (else CLAUDE.md) of every folder
+    from the repository root `root` (None: the workspace alone) down to the workspace; at most 32 KiB in all, nearest
+    files kept first."""
     top = root if root is not None and _is_beneath(workspace, root) else workspace
-    places: list[tuple[str, str, str, tuple[str, ...]]] = [(home, "~/", home, INSTRUCTION_NAMES[:1])]
+    places: list[tuple[str, str, str, tuple[str, ...]]] = [(home, "~/", "/", INSTRUCTION_NAMES[:1])]
     for folder in _folders(top, workspace):
         shown = os.path.relpath(folder, top)
         places.append((folder, "" if shown == "." else shown + "/", top, INSTRUCTION_NAMES))
@@ -75,7 +82,11 @@ def context_text(kind_values: Iterable[tuple[str, str]]) -> str:
 
 def _contain(text: str) -> str:
     """Text that cannot close the block it stands in."""
-    return text.strip().replace("</instructions", "<\\/instructions").replace("</context", "<\\/context")
+    return _CLOSING.sub(r"<\\/", text.strip())
+
+
+def _attribute(name: str) -> str:
+    return one_line(name).replace('"', "'").replace("<", "(").replace(">", ")")
 
 
 def _folders(top: str, workspace: str) -> list[str]:
@@ -105,4 +116,4 @@ def _read(path: str, within: str, limit: int) -> tuple[str, int] | None:
         data = os.read(fd, max(0, min(limit, info.st_size)))
     finally:
         os.close(fd)
-    return data.decode("utf-8", "replace"), info.st_size
+    return data.decode("utf-8", "replace").encode()[:limit].decode("utf-8", "ignore"), info.st_size
