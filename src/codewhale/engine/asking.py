@@ -28,7 +28,11 @@ class Asking:
         """Whether the person allows the call; no answer within 300 s is no."""
         request = short_id("ask")
         session.emit(ApprovalAsked(request, call_id, tool, subjects, decision.reason))
-        answer, by = await self._wait(session, request, APPROVAL_SECONDS, f"approval of {tool}")
+        try:
+            answer, by = await self._wait(session, request, APPROVAL_SECONDS, f"approval of {tool}")
+        except asyncio.CancelledError:
+            session.emit(ApprovalAnswered(request, False, "cancel"))
+            raise
         allowed = answer is not None and answer.allowed
         session.emit(ApprovalAnswered(request, allowed, by))
         return allowed
@@ -46,7 +50,11 @@ class Asking:
             )
         request = short_id("ask")
         here.emit(QuestionAsked(request, tuple(questions)))
-        answer, by = await self._wait(here, request, seconds, "an answer to a question")
+        try:
+            answer, by = await self._wait(here, request, seconds, "an answer to a question")
+        except asyncio.CancelledError:
+            here.emit(QuestionAnswered(request, (), "cancel"))
+            raise
         answers = answer.answers if answer is not None else ()
         here.emit(QuestionAnswered(request, answers, by))
         if answer is None:
@@ -62,13 +70,13 @@ class Asking:
         return True
 
     async def _wait(self, session: Session, request: str, seconds: float, what: str) -> tuple[Answer | None, str]:
-        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        """The answer and who gave it: person, or timeout with None."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         session.answers[request] = future
         session.waiting_for = what
         try:
             async with asyncio.timeout(seconds):
-                answer = await future
-            return (answer, "person") if isinstance(answer, Answer) else (None, "cancel")
+                return await future, "person"
         except TimeoutError:
             return None, "timeout"
         finally:

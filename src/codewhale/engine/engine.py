@@ -1,6 +1,7 @@
 """The engine: operations in, sessions and their turns, events out. Frontends reach it through the client."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
@@ -75,6 +76,8 @@ class Engine:
     async def close(self, session_id: str) -> None:
         """Interrupt, end what belongs to the session, sync and release it."""
         session = self.session(session_id)
+        session.steers.clear()
+        session.queue.clear()
         session.stop("interrupted")
         if session.task is not None:
             await asyncio.wait([session.task], timeout=_STOP_SECONDS)
@@ -87,8 +90,8 @@ class Engine:
             session.log.close()
             del self._sessions[session_id]
             self._opener.closed(session)
-            if session.provider is not None:
-                await session.provider.aclose()
+            for provider in session.providers:
+                await provider.aclose()
 
     async def aclose(self) -> None:
         """Close every session."""
@@ -110,13 +113,9 @@ class Engine:
         wanted = (provider or here.state.provider, model)
         if wanted == before:
             return
+        ready = self._opener.provider(wanted[0])
         here.emit(ModelChanged(*wanted))
-        try:
-            self._opener.attach(here)
-        except BaseException:
-            here.emit(ModelChanged(*before))
-            self._opener.attach(here)
-            raise
+        self._opener.attach(here, ready)
 
     def status(self, session: str) -> StatusView:
         """How a session stands."""
@@ -161,11 +160,12 @@ class Engine:
         if state.told.get("facts") != facts:
             told.append(ContextAppended("facts", facts))
         session.emit(*told)
-        session.stop_reason, session.ending = "", False
+        session.stop_reason, session.running, session.ending = "", False, False
         session.task = asyncio.create_task(self._run(session), name=f"turn {session.id}")
 
     async def _run(self, session: Session) -> None:
         assert session.budget is not None
+        session.running = True
         session.budget.begin()
         turn = Turn(session, session.budget, self._catalog, self._dispatcher)
         left = session.budget.seconds_left
@@ -176,8 +176,9 @@ class Engine:
             if not session.stop_reason:
                 raise
             _swallow_cancellation()
-            turn.salvage()
             ending = _stopped(session.stop_reason)
+            with contextlib.suppress(SessionError):
+                turn.salvage()
         except SessionError as error:
             ending = Ending("infra", str(error))
         except Exception as error:
@@ -195,14 +196,13 @@ class Engine:
             session.close_calls(STOPPED)
             session.emit(TurnFinished(session.state.turns, ending.status, ending.reason, result))
             await session.barrier()
+            session.waiting_for = ""
+            self._next(session)
         except SessionError as error:
             # Nothing more can be recorded: listeners are told by the end of their stream.
+            session.waiting_for = ""
             session.fault = error
             session.fanout.close()
-            return
-        finally:
-            session.waiting_for = ""
-        self._next(session)
 
     def _next(self, session: Session) -> None:
         """Begin the next queued message's turn; steers that came too late are turns of their own."""

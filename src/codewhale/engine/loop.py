@@ -1,6 +1,7 @@
 """The turn: ask the model, run what it calls, repeat until it answers. The only such loop there is."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
@@ -33,6 +34,7 @@ _TEXT_CALL = (
     "Your last message wrote a tool call as text. Text is not run. Make the call through the tool interface, or "
     "answer in plain words."
 )
+_QUOTED = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
 _CALL_MARKS = ("[TOOL_CALL]", "<tool_call", "<invoke ", "<function_calls>", "<｜tool▁calls▁begin｜>", "<|tool_call")
 
 
@@ -61,6 +63,8 @@ class Turn:
     async def run(self, take_steers: Callable[[], None]) -> Ending:
         """Run to the end. Cancellation leaves through here; see `salvage`."""
         while True:
+            if self._session.stop_reason:
+                raise asyncio.CancelledError
             take_steers()
             answer = await self._ask()
             if isinstance(answer, Ending):
@@ -76,7 +80,7 @@ class Turn:
         session, state = self._session, self._session.state
         provider, projection, header = session.provider, session.projection, state.header
         assert provider is not None and projection is not None and header is not None
-        body, sha = projection.request(header, provider.settings.max_output)
+        body, sha, messages = projection.request(header, provider.settings.max_output)
         number = state.requests + 1
         estimate = int(len(body) * state.tokens_per_byte) + _OUTPUT_ESTIMATE
         try:
@@ -84,7 +88,7 @@ class Turn:
         except BudgetExceeded as over:
             return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
         max_tokens = provider.settings.max_output
-        session.emit(self._reserved, RequestSent(number, len(body), sha, projection.count, max_tokens))
+        session.emit(self._reserved, RequestSent(number, len(body), sha, messages, max_tokens))
         self._collector = Collector(session.emit)
         session.waiting_for = "the model"
         answer = await self._collector.read(provider.stream(body))
@@ -145,7 +149,7 @@ class Turn:
         if self._session.steers:
             return None
         text = answer.text.strip()
-        imitation = any(mark in text for mark in _CALL_MARKS)
+        imitation = _imitates_call(text)
         if text and not imitation:
             self.report.answer = answer.text
             cut = answer.finish == "length"
@@ -231,6 +235,12 @@ def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
             batch = []
     if batch:
         yield batch
+
+
+def _imitates_call(text: str) -> bool:
+    """Whether an answer writes a call as text. What stands in code marks beside prose is a quotation."""
+    prose = _QUOTED.sub("", text)
+    return any(mark in (prose if prose.strip() else text) for mark in _CALL_MARKS)
 
 
 def _parts(answer: Answer, calls: tuple[ToolCall, ...]) -> Iterator[Part]:

@@ -64,6 +64,8 @@ class Opener:
             self._settle(session, op)
         except BaseException:
             session.log.close()
+            if not op.resume:
+                self._around.sessions.remove([session.id])
             raise
         return session
 
@@ -100,6 +102,8 @@ class Opener:
 
     def _settle(self, session: Session, op: OpenSession) -> None:
         state, around = session.state, self._around
+        wanted = (op.provider or state.provider, op.model or state.model)
+        provider = self.provider(wanted[0])
         session.authority = op.authority
         session.budget = Budget(op.limits, around.clock)
         for call_id, sha in state.artifacts.items():
@@ -111,16 +115,20 @@ class Opener:
             session.emit(SessionResumed(op.mode, op.authority, damage.cut_bytes, damage.skipped_lines))
             self._tell_damage(session)
             session.close_calls(LOST)
-            wanted = (op.provider or state.provider, op.model or state.model)
             if wanted != (state.provider, state.model):
                 session.emit(ModelChanged(*wanted))
-        self.attach(session)
+        self.attach(session, provider)
 
-    def attach(self, session: Session) -> None:
-        """Give the session its provider and its projection; pin a head if it has none for this model."""
+    def provider(self, name: str) -> Provider:
+        """The provider of a configured name. Raises ConfigError."""
+        return self._around.build_provider(name)
+
+    def attach(self, session: Session, provider: Provider) -> None:
+        """Give the session its provider and its projection; pin a head if it has none for this model. A former
+        provider is closed with the session."""
         state = session.state
-        provider = self._around.build_provider(state.provider)
         session.provider = provider
+        session.providers.append(provider)
         header = state.header
         keep = header is not None and _fits(header, state, provider)
         pinned = header if header is not None and keep else self._header(session, provider)
@@ -153,7 +161,7 @@ class Opener:
 
     def changed_instructions(self, session: Session) -> ContextAppended | None:
         """What to tell the model when the chain differs from what it was last told; None when it does not."""
-        text = instruction_text(self.instructions(session.state.workspace))
+        text = self._around.redactor.text(instruction_text(self.instructions(session.state.workspace)))
         header, told = session.state.header, session.state.told.get("instructions")
         if told is None:
             known = header is not None and (

@@ -63,23 +63,27 @@ class Projection:
             self._append(Message("user", parts))
 
     def _append(self, message: Message) -> None:
-        data = self._dialect.message(message, self._load_image)
-        if not data:
-            return
-        if self._wire:
-            data = b"," + data
-        self._wire += data
-        self._hash.update(data)
-        self.count += 1
+        data = self._said(message)
+        if data:
+            self._wire += data
+            self._hash.update(data)
+            self.count += 1
 
-    def request(self, header: HeaderPinned, max_tokens: int) -> tuple[bytes, str]:
-        """The next request's body and its sha256 (of header and messages). Pending words are included, and
-        stay apart from later ones once the request_sent event is applied."""
-        self._flush()
-        body = self._dialect.body(header.model, header.system, header.tools_json, bytes(self._wire), max_tokens)
+    def _said(self, message: Message) -> bytes:
+        data = self._dialect.message(message, self._load_image)
+        return b"," + data if data and self._wire else data
+
+    def request(self, header: HeaderPinned, max_tokens: int) -> tuple[bytes, str, int]:
+        """The next request's body, its sha256 (of header and messages) and its number of messages. Pending words are
+        included; they are set apart from later ones by the request_sent event alone, so that a request that was
+        never sent leaves no trace."""
+        last = self._said(Message("user", tuple(self._pending))) if self._pending else b""
+        messages = bytes(self._wire) + last
+        body = self._dialect.body(header.model, header.system, header.tools_json, messages, max_tokens)
         digest = self._hash.copy()
+        digest.update(last)
         digest.update(header.sha256.encode())
-        return body, digest.hexdigest()
+        return body, digest.hexdigest(), self.count + bool(last)
 
 
 def header_sha256(system: str, tools_json: str) -> str:

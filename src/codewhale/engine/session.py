@@ -16,7 +16,7 @@ from codewhale.engine.state import SessionState
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
 from codewhale.protocol.modes import Authority
-from codewhale.protocol.ops import SendMessage
+from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.providers.base import Provider
 from codewhale.stores.log import SessionLog
 
@@ -35,13 +35,15 @@ class Session:
         self.fanout = Fanout()
         self.authority = Authority.HEADLESS
         self.provider: Provider | None = None
+        self.providers: list[Provider] = []
         self.projection: Projection | None = None
         self.budget: Budget | None = None
         self.steers: deque[SendMessage] = deque()
         self.queue: deque[SendMessage] = deque()
-        self.answers: dict[str, asyncio.Future[object]] = {}
+        self.answers: dict[str, asyncio.Future[Answer]] = {}
         self.task: asyncio.Task[None] | None = None
         self.stop_reason = ""
+        self.running = False
         self.ending = False
         self.fault: Exception | None = None
         self.waiting_for = ""
@@ -87,9 +89,12 @@ class Session:
             self.emit(CallFinished(call.id, call.sent_name, False, text, error="interrupted"))
 
     def stop(self, reason: str) -> None:
-        """End the running turn; `reason` is interrupted or budget."""
-        if self.busy and self.task is not None and not self.ending:
-            self.stop_reason = self.stop_reason or reason
+        """End the running turn; `reason` is interrupted or budget. The second time does nothing: the turn is being
+        wound up. A turn whose task has not run yet sees the reason as soon as it does."""
+        if self.task is None or not self.busy or self.ending or self.stop_reason:
+            return
+        self.stop_reason = reason
+        if self.running:
             self.task.cancel()
 
     async def barrier(self) -> None:
