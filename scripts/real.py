@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from mutations import OPERATORS, Site, apply, faults, language_of
 from policy_server import PolicyServer
-from repairer import Limits, Repairer, is_test
+from repairer import Limits, Repairer, compiles, is_test
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRATCH = ROOT / ".scratch" / "real"
@@ -134,15 +134,6 @@ def draw(package: Package, unpacked: Path, tree: Path, seed: int) -> tuple[str, 
         (tree / name).write_text(broken)
         if tests_pass(package, tree) is False:
             return name, site
-
-
-def compiles(text: str) -> bool:
-    """Whether a Python text is one."""
-    try:
-        compile(text, "broken", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return False
-    return True
 
 
 def commit(tree: Path) -> None:

@@ -81,7 +81,7 @@ class Repairer:
         failing = failing_test(told) if self._python else ""
         tried: set[tuple[str, Site]] = set()
         for path, site in (yield from self._candidates(told, failing)):
-            if (path, site) in tried:
+            if (path, site) in tried or not self._reads_well(path, site):
                 continue
             tried.add((path, site))
             if self.attempts >= self._limits.attempts or not self._limits.edits:
@@ -92,6 +92,10 @@ class Repairer:
                 yield Turn(f"Mended {path}: the tests pass.")
                 return
         yield Turn(f"I could not mend it in {self.attempts} attempts.")
+
+    def _reads_well(self, path: str, site: Site) -> bool:
+        """Whether the file would still be a program; told without a run for Python alone."""
+        return not self._python or compiles(apply(self._files[path], site))
 
     def _call(self, text: str, name: str, **arguments: Any) -> Step:
         told = yield Turn(text, ((name, arguments),))
@@ -190,6 +194,15 @@ class Repairer:
         first = starts[min(place.first, len(starts)) - 1]
         last = starts[place.last] if place.last < len(starts) else len(text)
         return ((place.path, site) for site in repairs(text, language_of(place.path)) if first <= site.start < last)
+
+
+def compiles(text: str) -> bool:
+    """Whether a Python text is one."""
+    try:
+        compile(text, "candidate", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def passed(told: str) -> bool:
