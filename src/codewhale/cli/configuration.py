@@ -1,10 +1,4 @@
-"""Read and change the configuration.
-
-The layers, lowest first: defaults, config.toml, the environment, the command line. Every key has an
-environment variable: provider is CODEWHALE_PROVIDER, providers.deepseek.base_url is
-CODEWHALE_PROVIDERS_DEEPSEEK_BASE_URL. Keys for providers are never written here: api_key_env names the
-environment variable that holds one.
-"""
+"""`codewhale config`: read and change the configuration."""
 
 import argparse
 import os
@@ -13,9 +7,18 @@ from codewhale.cli.parser import add_workspace, workspace
 from codewhale.cli.stdio import put, say
 from codewhale.lib.text import sanitise
 
+_WHAT = """Read and change the configuration.
+
+The layers, lowest first: defaults, config.toml, the environment, the command line. Every key has an
+environment variable: provider is CODEWHALE_PROVIDER, providers.deepseek.base_url is
+CODEWHALE_PROVIDERS_DEEPSEEK_BASE_URL. Keys for providers are never written here: api_key_env names the
+environment variable that holds one.
+"""
+
 
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.description = _WHAT
     actions = parser.add_subparsers(dest="action", metavar="get|set|list|path", required=True)
     get = actions.add_parser("get", help="print a value", description="Print the value of a key, or a table's values.")
     get.add_argument("key", metavar="KEY", help="such as provider or providers.deepseek.base_url")

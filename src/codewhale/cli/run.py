@@ -1,11 +1,4 @@
-"""Run one prompt without a screen and print the answer.
-
-PROMPT is the task; - reads it from stdin. Anything piped in beside a PROMPT is sent along with it. A prompt
-that begins with a slash, such as "/status", runs that command without a model call.
-
-Nobody is asked anything: without --auto or --yolo, reads and file changes inside the workspace run, and
-commands and network writes are refused.
-"""
+"""`codewhale exec`: run one prompt without a screen and print the answer."""
 
 import argparse
 import asyncio
@@ -21,6 +14,14 @@ from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
 
+_WHAT = """Run one prompt without a screen and print the answer.
+
+PROMPT is the task; - reads it from stdin. Anything piped in beside a PROMPT is sent along with it. A prompt
+that begins with a slash, such as "/status", runs that command without a model call.
+
+Nobody is asked anything: without --auto or --yolo, reads and file changes inside the workspace run, and
+commands and network writes are refused.
+"""
 _EXIT_CODES = """exit codes:
   0 done   1 the task failed   2 wrong usage or configuration   3 a call was refused
   4 a limit was reached   75 try again later   130 interrupted
@@ -29,6 +30,7 @@ _EXIT_CODES = """exit codes:
 
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.description = _WHAT
     parser.epilog = _EXIT_CODES
     add_workspace(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")

@@ -1,6 +1,7 @@
 """Raw configuration values against the types that want them: where a value is wrong, which keys nobody
 knows, what the environment says. Knows no setting by name."""
 
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 Path = tuple[str, ...]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Fault(Struct, frozen=True):
@@ -141,7 +144,7 @@ def closest(word: str, known: typing.Iterable[str]) -> str:
 
 def dotted(path: Path) -> str:
     """A key path as people write it; keys that need quotes get them."""
-    return ".".join(key if key.replace("-", "_").isidentifier() or key.isdigit() else f'"{key}"' for key in path)
+    return ".".join(key if _BARE.fullmatch(key) else f'"{key}"' for key in path)
 
 
 _SECRET = ("key", "token", "secret", "password", "authorization", "cookie")

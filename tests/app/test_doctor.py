@@ -1,0 +1,95 @@
+"""The doctor's checks on healthy and on broken homes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codewhale.app.doctor import Check, Diagnosis, diagnose
+from support.program import configure, scripted
+
+PATH = {"PATH": os.environ.get("PATH", os.defpath)}
+
+
+def look(home: Path, **environ: str) -> Diagnosis:
+    return diagnose(str(home / "state"), str(home), {**PATH, **environ})
+
+
+def row(found: Diagnosis, name: str) -> Check:
+    return next(check for check in found.checks if check.name == name)
+
+
+def test_a_fresh_home_is_usable_and_stays_unmade(tmp_path: Path) -> None:
+    found = look(tmp_path)
+    assert found.ok
+    assert (found.provider, found.model) == ("deepseek", "deepseek-v4-pro")
+    assert found.api_key.source == "missing"
+    assert row(found, "api_key").fix == "export DEEPSEEK_API_KEY=..."
+    assert row(found, "sandbox").status == "warn"
+    assert not (tmp_path / "state").exists()
+
+
+def test_each_check_stands_once_and_bad_rows_say_what_to_do(tmp_path: Path) -> None:
+    found = look(tmp_path, PATH="/nowhere")
+    names = [check.name for check in found.checks]
+    assert names == sorted(set(names), key=names.index)
+    assert {"config", "home", "provider", "api_key", "python", "git", "rg", "pdftotext"} < set(names)
+    assert {"sandbox", "disk", "sessions"} < set(names)
+    assert all(check.fix for check in found.checks if check.status != "ok")
+    assert row(found, "git").status == "warn"
+
+
+def test_a_provider_without_a_key_needs_none(tmp_path: Path) -> None:
+    scripted(tmp_path, '{"text":"x"}')
+    found = look(tmp_path)
+    assert found.api_key.source == "not needed"
+    assert row(found, "provider").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("provider = ", "config", "is not valid TOML"),
+        ("provider = 1", "config", "Expected str, got int"),
+        ('provider = "nobody"', "provider", "no [providers.nobody] table"),
+        ('[providers.deepseek]\nbase_url = "http://example.com"', "provider", "unencrypted"),
+        ('[providers.deepseek]\ndialect = "morse"', "provider", "morse"),
+    ],
+)
+def test_what_cannot_work_fails(tmp_path: Path, text: str, name: str, said: str) -> None:
+    configure(tmp_path, text)
+    found = look(tmp_path)
+    assert not found.ok
+    assert row(found, name).status == "fail"
+    assert said in row(found, name).detail
+
+
+def test_an_unknown_key_is_a_warning(tmp_path: Path) -> None:
+    path = configure(tmp_path, "modle = 1")
+    found = look(tmp_path)
+    assert found.ok
+    assert row(found, "config") == Check(
+        "config", "warn", f"{path}: modle is not a known key and does nothing; did you mean model?", f"edit {path}"
+    )
+
+
+def test_a_home_that_is_open_to_others_or_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o755)
+    found = look(tmp_path)
+    assert row(found, "home").status == "warn"
+    assert row(found, "home").fix == f"chmod 700 {tmp_path}/state"
+    (tmp_path / "file").write_text("")
+    broken = diagnose(str(tmp_path / "file"), str(tmp_path), PATH)
+    assert not broken.ok
+    assert row(broken, "home").status == "fail"
+
+
+def test_a_damaged_session_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "sessions" / "20260101-000000-00000000"
+    folder.mkdir(parents=True)
+    (folder / "log.jsonl").write_bytes(b"garbage\n")
+    (tmp_path / "state").chmod(0o700)
+    found = look(tmp_path)
+    assert found.ok
+    assert row(found, "sessions").status == "warn"
+    assert "20260101-000000-00000000" in row(found, "sessions").detail
