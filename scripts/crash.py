@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 BIN = Path(sys.executable).parent
 STEPS = 12
-LIFE = 2.0
 
 
 class Fate(NamedTuple):
@@ -125,9 +124,21 @@ def judge(home: Path, work: Path, acknowledged: str) -> tuple[list[str], float]:
     return ([*faults, f"half-written files: {partial}"] if partial else faults), took
 
 
-def one(seed: int) -> Fate:
-    """One life and its judgement."""
-    lived = random.Random(seed).uniform(0, LIFE)
+def whole_life() -> float:
+    """How long the session takes when nobody kills it, in seconds."""
+    with tempfile.TemporaryDirectory(prefix="codewhale-crash-") as folder:
+        home, work = Path(folder) / "home", Path(folder) / "work"
+        work.mkdir()
+        configure(home, turns())
+        begun = time.monotonic()
+        if b'"turn_finished"' not in live(home, work, 120):
+            raise SystemExit("crash: the session does not even end when it is left alone")
+        return time.monotonic() - begun
+
+
+def one(seed: int, life: float) -> Fate:
+    """One life and its judgement: killed at a moment drawn from a tenth of a whole life to a little beyond it."""
+    lived = random.Random(seed).uniform(0.1 * life, 1.1 * life)
     folder = Path(tempfile.mkdtemp(prefix="codewhale-crash-"))
     try:
         home, work = folder / "home", folder / "work"
@@ -155,7 +166,9 @@ def main() -> int:
     print(f"{asked.kills} kills, seeds from {first} (again with --first {first})", flush=True)
     begun = time.monotonic()
     with ThreadPoolExecutor(asked.workers) as workers:
-        fates = list(workers.map(one, range(first, first + asked.kills)))
+        life = max(workers.map(lambda _: whole_life(), range(asked.workers)))
+        print(f"left alone, the session takes {life:.2f} s", flush=True)
+        fates = list(workers.map(lambda seed: one(seed, life), range(first, first + asked.kills)))
     wrong = [fate for fate in fates if fate.faults]
     for fate in wrong[:20]:
         print(f"seed {fate.seed}, killed after {fate.lived:.3f} s: {'; '.join(fate.faults)}")
