@@ -40,6 +40,7 @@ def git(folder: Path, *args: str, stdin: bytes = b"") -> subprocess.CompletedPro
     env = {
         "PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com",
-        "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
     }  # fmt: skip
     return subprocess.run(["git", *args], cwd=folder, input=stdin, capture_output=True, env=env, check=False)

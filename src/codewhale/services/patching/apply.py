@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.blocks import DiffBlock
-from codewhale.protocol.errors import ToolError
+from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.services.patching.model import FilePatch, Patch
 from codewhale.services.patching.parse import parse
@@ -77,6 +77,16 @@ def apply_patch(workspace: Target, session: str, text: str, options: Options) ->
         raise
 
 
+def patch_paths(text: str, path: str | None = None) -> list[str]:
+    """Every path a patch may write, as spelled in it; none for a patch that cannot be read."""
+    try:
+        files = parse(text).files
+    except ToolError:
+        return [path] if path is not None else []
+    override = Options(path)
+    return list(dict.fromkeys(name for file in files for name in _touched(file, override, True)))
+
+
 def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str, str]]) -> PatchResult:
     """Write whole files as (path, content), all or none."""
     files = Files(workspace.relative, _loader(workspace), workspace.missing)
@@ -84,7 +94,7 @@ def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str,
     for path, content in contents:
         name = workspace.relative(path)
         created = files.get(name) is None
-        files.now[name] = content.encode()
+        files.now[name] = _encode(name, content)
         summaries.append(FileSummary(name, 0, 0, 0, 0, created, False, "", ()))
     plan = Plan(files.edits(), tuple(summaries))
     preflight = {
@@ -102,6 +112,20 @@ def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str,
     except ToolError as error:
         error.metadata.update(preflight)
         raise
+
+
+def _encode(path: str, content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "invalid_input",
+            f"the content for {path} holds half a character (a lone surrogate) at offset {error.start}",
+            field="changes",
+            expected="text that encodes as UTF-8",
+            received=f"U+{ord(content[error.start]):04X}",
+            fix=NextCall("write_file", {"path": path, "content": content.encode("utf-8", "replace").decode()}),
+        )
 
 
 def _carry_out(workspace: Target, session: str, plan: Plan, preflight: dict[str, Any], dry_run: bool) -> PatchResult:
@@ -144,9 +168,9 @@ def _preflight(patch: Patch, options: Options) -> dict[str, Any]:
     }
 
 
-def _touched(file: FilePatch, options: Options) -> list[str]:
-    names = [options.path or (file.names[0] if file.names else "")]
-    return [name for name in (*names, file.move_to) if name]
+def _touched(file: FilePatch, options: Options, every: bool = False) -> list[str]:
+    names = (options.path,) if options.path is not None else file.names if every else file.names[:1]
+    return [*names, *([file.move_to] if file.move_to else [])]
 
 
 def _report(summaries: Sequence[FileSummary], dry_run: bool) -> dict[str, Any]:
