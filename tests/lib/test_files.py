@@ -3,9 +3,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from support.storage import FailingOps
 
 from codewhale.lib.files import DISK, FileOps, atomic_write, private_dir, write_all
+from support.storage import FailingOps
 
 
 class Dribble(FileOps):
@@ -85,4 +85,3 @@ def test_short_writes_are_completed(tmp_path: Path) -> None:
     write_all(Dribble(), fd, b"abcdef")
     os.close(fd)
     assert (tmp_path / "a").read_bytes() == b"abcdef"
-

@@ -1,76 +1,41 @@
-"""A small catalog and raw calls, for tests of what happens to a call before and around its run."""
+"""Calling a tool the way dispatch does: JSON arguments in, result out, every suggested next call made good."""
 
-from typing import Annotated, Literal
+import asyncio
+from typing import Any
 
-from codewhale.catalog.registry import Catalog
-from codewhale.engine.collect import RawCall
-from codewhale.protocol.tools import CallContext, Effect, ToolResult, ToolSpec
-from codewhale.tools.base import Args, Doc, specs, tool
+import msgspec
 
-
-class Item(Args):
-    """An entry of a list argument."""
-
-    text: str
-    status: Literal["open", "done"] = "open"
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.tools import CallContext, ToolResult
+from codewhale.tools.base import bound
 
 
-class ReadArgs(Args):
-    """Arguments of a reading tool."""
-
-    path: Annotated[str, Doc("A path.", min_length=1)]
-    limit: Annotated[int, Doc("Lines.", ge=1, le=500)] | None = None
+def context(workspace: object = "/nowhere", *, session: str = "s", mode: Mode = Mode.AGENT) -> CallContext:
+    """The surroundings of a call."""
+    return CallContext("call_1", session, str(workspace), mode, lambda text: None, lambda: False)
 
 
-class WriteArgs(Args):
-    """Arguments of a writing tool."""
-
-    path: str
-    content: str
-
-
-class PlanArgs(Args):
-    """Arguments with a list of objects."""
-
-    items: Annotated[list[Item], Doc("Entries.", min_length=1, max_length=3)]
+def call(family: object, name: str, arguments: dict[str, Any], at: CallContext | None = None) -> ToolResult:
+    """The tool's result; ToolError and msgspec.ValidationError pass."""
+    tool = bound(family)[name]
+    args = msgspec.convert(arguments, tool.args, strict=True)
+    return asyncio.run(tool.run(args, at or context()))  # type: ignore[arg-type]
 
 
-class NoArgs(Args):
-    """No arguments at all."""
+def refused(family: object, name: str, arguments: dict[str, Any], at: CallContext | None = None) -> ToolError:
+    """The error of a call that must fail; it says what was wanted and where."""
+    try:
+        result = call(family, name, arguments, at)
+    except ToolError as error:
+        assert error.field
+        assert error.expected
+        assert error.received
+        assert error.fix is not None
+        return error
+    raise AssertionError(f"{name} {arguments} was not refused: {result.content}")
 
 
-class SampleTools:
-    """Tools under real names whose schemas hold one of everything."""
-
-    @tool("read_file", effects={Effect.READS}, parallel=True)
-    async def read_file(self, args: ReadArgs, call: CallContext) -> ToolResult:
-        """Read."""
-        return ToolResult(args.path)
-
-    @tool("write_file", effects={Effect.WRITES}, rescue=("list_dir", {"path": "."}))
-    async def write_file(self, args: WriteArgs, call: CallContext) -> ToolResult:
-        """Write."""
-        return ToolResult(args.content)
-
-    @tool("checklist_write", effects=())
-    async def checklist_write(self, args: PlanArgs, call: CallContext) -> ToolResult:
-        """Plan."""
-        return ToolResult("ok")
-
-    @tool("git_status", effects={Effect.READS}, polls=True)
-    async def git_status(self, args: NoArgs, call: CallContext) -> ToolResult:
-        """Status."""
-        return ToolResult("clean")
-
-
-ROWS: list[ToolSpec] = specs(SampleTools, "sample")
-
-
-def sample_catalog() -> Catalog:
-    """The catalog of `SampleTools`."""
-    return Catalog(ROWS)
-
-
-def raw(name: str, arguments: str, call_id: str = "call_1") -> RawCall:
-    """A call as streamed."""
-    return RawCall(call_id, name, arguments)
+def payload(result: ToolResult) -> Any:
+    """The JSON in a result's content, after its sentence if it has one."""
+    return msgspec.json.decode(result.content[result.content.index("{") :].encode())

@@ -52,7 +52,17 @@ def events(envelopes: Iterable[object]) -> list[tuple[int, Event]]:
     return [(envelope.seq, envelope.event) for envelope in envelopes]  # type: ignore[attr-defined]
 
 
-class FailingOps(FileOps):
+class QuickOps(FileOps):
+    """The disk, with no wait for it."""
+
+    def fsync(self, fd: int) -> None:
+        pass
+
+    def sync_dir(self, path: str) -> None:
+        pass
+
+
+class FailingOps(QuickOps):
     """The disk, but write number `at` (from 1) takes `taken` bytes and the next one raises `code`; with `lasting`
     every later one does too, until `space` is set."""
 

@@ -8,6 +8,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import BinaryIO
 from zlib import crc32
 
@@ -239,7 +240,7 @@ def _salvage(index: Index, line: bytes, position: int) -> int:
         _foreign_seq(line)
     last = position
     marks = [match.start() for match in _RESTART.finditer(line)]
-    for start, stop in zip(marks, [*marks[1:], len(line)], strict=True):
+    for start, stop in pairwise([*marks, len(line)]):
         end = stop
         for _ in range(2):
             end = line.rfind(b"}", start, end)

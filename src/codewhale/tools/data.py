@@ -67,7 +67,7 @@ class DataTools:
 
 def _one_of_two(args: ValidateData) -> ToolError:
     both = args.path is not None
-    fix = NextCall("validate_data", {"path": args.path}) if both else NextCall("list_dir", {"path": "."})
+    fix = NextCall("validate_data", {"content": args.content}) if both else NextCall("list_dir", {"path": "."})
     return ToolError(
         "invalid_input",
         "Give exactly one of `path` and `content`; got " + ("both." if both else "neither."),
@@ -144,7 +144,8 @@ def _toml(text: str) -> tuple[Any] | Fault:
         if place is None:
             return Fault(message)
         if place[1] is None:
-            return Fault(f"{message} at the end", text.count("\n") + 1)
+            lines = text.split("\n")
+            return Fault(f"{message} at the end", len(lines), len(lines[-1]) + 1)
         return Fault(message, int(place[1]), int(place[2]))
 
 

@@ -195,10 +195,12 @@ def _query(lines: list[str], args: RetrieveToolResult) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     room = args.max_bytes
     for n in matched[: args.max_matches]:
-        around = max(1, n - args.context_lines), min(len(lines), n + args.context_lines)
-        excerpt, _ = _excerpt(lines, *around, room)
-        if not excerpt:
-            break
+        first, last = max(1, n - args.context_lines), min(len(lines), n + args.context_lines)
+        excerpt, shown = _excerpt(lines, first, last, room)
+        if shown <= last - first:
+            if results:
+                break
+            excerpt, _ = _excerpt(lines, n, n, room)
         room -= len(excerpt.encode())
         results.append({"line": n, "excerpt": excerpt})
     return {

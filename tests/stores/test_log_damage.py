@@ -1,0 +1,75 @@
+"""Bytes of a log damaged at random: it opens, reports, and loses only what was damaged."""
+
+import random
+from pathlib import Path
+
+from codewhale.stores.log import SessionLog
+from codewhale.stores.sessions import SessionStore
+from support.storage import HandClock, QuickOps, events, new_log, said
+
+DAMAGES = 500
+
+
+def damaged(data: bytes, chance: random.Random) -> tuple[bytes, list[tuple[int, int]], str]:
+    """The data with one damage, the ranges of the original it touched, and its kind."""
+    kind = chance.choice(["flip", "flips", "truncate", "nuls", "garbage", "double", "insert"])
+    size = len(data)
+    start = chance.randrange(size)
+    end = min(size, start + chance.randrange(1, 900))
+    if kind == "flip":
+        flipped = data[start] ^ 1 << chance.randrange(8)
+        return data[:start] + bytes([flipped]) + data[start + 1 :], [(start, start)], kind
+    if kind == "flips":
+        places = sorted(chance.sample(range(size), 5))
+        spoilt = bytearray(data)
+        for place in places:
+            spoilt[place] ^= chance.randrange(1, 256)
+        return bytes(spoilt), [(place, place) for place in places], kind
+    if kind == "truncate":
+        return data[:start], [(start, size)], kind
+    if kind == "nuls":
+        return data[:start] + bytes(end - start) + data[end:], [(start, end - 1)], kind
+    if kind == "garbage":
+        return data[:start] + chance.randbytes(end - start) + data[end:], [(start, end - 1)], kind
+    if kind == "insert":
+        return data[:start] + chance.randbytes(40) + data[start:], [(start, start)], kind
+    return data[:end] + data[start:end] + data[end:], [(end - 1, end)], kind  # a block stands twice
+
+
+def test_500_damages(tmp_path: Path) -> None:
+    log = new_log(tmp_path, 60)
+    before = events(log.read())
+    log.close()
+    path = Path(log.path)
+    folder = str(path.parent)
+    data = path.read_bytes()
+    starts = [0]
+    for line in data.split(b"\n")[:-1]:
+        starts.append(starts[-1] + len(line) + 1)
+    store = SessionStore(str(tmp_path), HandClock())
+    for seed in range(DAMAGES):
+        spoilt, ranges, kind = damaged(data, random.Random(seed))
+        path.write_bytes(spoilt)
+        touched = {
+            seq
+            for seq in range(1, len(starts))
+            if any(first < starts[seq] and last >= starts[seq - 1] for first, last in ranges)
+        }
+        if len(touched) == len(before):
+            continue
+        unheld = events(store.read(log.session))
+        again = SessionLog(folder, HandClock(), ops=QuickOps())
+        kept = events(again.read())
+        case = (seed, kind, ranges)
+        assert kept == unheld, case
+        lost = {seq for seq, _ in before} - {seq for seq, _ in kept}
+        assert lost <= touched, (case, lost, touched)
+        assert [one for one in before if one[0] not in lost] == kept, case
+        harmless = kind == "truncate" and ranges[0][0] in (*starts, *(start - 1 for start in starts))
+        assert bool(again.damage) or harmless or spoilt == data or kind == "double", case
+        if lost and not harmless:
+            assert again.damage.cut_bytes or again.damage.skipped_lines, case
+        after = again.append([said("goes on")])
+        again.close()
+        assert events(store.read(log.session)) == kept + events(after), case
+        Path(log.path + ".corrupt").unlink(missing_ok=True)
