@@ -42,11 +42,7 @@ DOORS = (
     Door(("apply", "-w", "work"), exits=(1, 2), stdin="no patch\n"),
     Door(("tools", "list", "--json"), says='"read_file"'),
     Door(("tools", "head"), says='"read_file"'),
-    Door(("tools", "check"), says='"run"', stdin='{"id":"1","name":"read_file","arguments":"{\\"path\\":\\"a\\"}"}\n'),
-    Door(("policy", "check", "--json", "ls"), says="allow"),
-    Door(("policy", "check", "rm -rf /"), exits=(3, 4)),
-    Door(("policy", "check", "--batch"), says='"decision"', stdin='{"id":1,"cmd":"git status"}\n'),
-    Door(("sandbox", "check", "--json"), exits=(0, 1)),
+    Door(("config", "--help"), says="usage"),
     Door(("doctor",), exits=(0, 1)),
 )
 
