@@ -1,8 +1,7 @@
 """HTTP/1.1 as a client of model endpoints needs it: one POST, one streamed answer, the connection kept.
 
-Written out because it is the hot path of every turn: against a general client it saves 60 ms of imports or
-more, 1 ms a request and 10 us an event (docs/decisions/http-client.md). Everything that reads the wire is strict and bounded; what it does not
-understand, it refuses. No redirects, cookies, proxies or compression beyond gzip and deflate.
+Written out because it is the hot path of every turn (docs/decisions/http-client.md has the figures). What reads the
+wire is strict and bounded; what it does not understand, it refuses. No redirects, cookies or proxies.
 """
 
 import asyncio
