@@ -11,7 +11,7 @@ from codewhale.catalog.arguments import MAX_ARGUMENT_BYTES, parse, validate
 from codewhale.catalog.schema import check
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import ToolSpec
-from support.calls import ROWS
+from support.samplecatalog import ROWS
 
 SPECS: dict[str, ToolSpec] = {row.name: row for row in ROWS}
 READ, WRITE, STATUS = SPECS["read_file"], SPECS["write_file"], SPECS["git_status"]

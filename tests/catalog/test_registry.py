@@ -8,7 +8,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.tools import ToolSpec
-from support.calls import ROWS, sample_catalog
+from support.samplecatalog import ROWS, sample_catalog
 
 
 def rows(*names: str) -> Catalog:

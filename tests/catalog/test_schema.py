@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.catalog.schema import check, describe, show
-from support.calls import ROWS, PlanArgs, ReadArgs
+from support.samplecatalog import ROWS, PlanArgs, ReadArgs
 
 STRING = {"type": "string"}
 PLAN = next(row.parameters for row in ROWS if row.name == "checklist_write")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codewhale.engine.collect import RawCall
 from codewhale.engine.prepare import Prepared, prepare
-from support.calls import raw, sample_catalog
+from support.samplecatalog import raw, sample_catalog
 
 CATALOG = sample_catalog()
 WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
