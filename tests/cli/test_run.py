@@ -75,6 +75,18 @@ def test_stream_json_is_the_log_as_it_grows(tmp_path: Path) -> None:
     assert shown.stdout == done.stdout
 
 
+def test_each_request_can_be_shown_byte_for_byte(tmp_path: Path) -> None:
+    scripted(tmp_path, NOTE, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "h\u00e9")
+    sizes = [line["event"]["bytes"] for line in lines_of(done.stdout) if line["event"]["type"] == "request_sent"]
+    bodies = [codewhale_program(tmp_path, "sessions", "show", "latest", "--request", n).stdout for n in ("1", "2")]
+    assert [len(body.encode()) for body in bodies] == sizes
+    first, second = (json.loads(body)["messages"] for body in bodies)
+    assert second[: len(first)] == first
+    tools = codewhale_program(tmp_path, "tools", "head").stdout
+    assert f'"tools":{tools}' in bodies[0]
+
+
 def test_deltas_come_only_when_asked_for(tmp_path: Path) -> None:
     scripted(tmp_path, ANSWER)
     done = codewhale_program(tmp_path, "exec", "--output-format", "stream-json", "--deltas", "hi")

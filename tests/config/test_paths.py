@@ -1,10 +1,11 @@
 """Where the state directory is."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from codewhale.config import config_file, home_dir, project_file
+from codewhale.config import config_file, home_dir, load, project_file
 from codewhale.protocol.errors import ConfigError
 
 
@@ -29,3 +30,13 @@ def test_a_home_that_cannot_be_told_is_an_error() -> None:
 def test_file_names() -> None:
     assert config_file("/h/.codewhale") == "/h/.codewhale/config.toml"
     assert project_file("/w") == "/w/.codewhale/config.toml"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_home_of_another_user_is_not_read(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text('provider = "theirs"')
+    os.chown(home, 12345, 12345)
+    with pytest.raises(ConfigError, match="belongs to user 12345, not to you"):
+        load(str(home), str(tmp_path), {}, {}, lambda path, sha256: True)

@@ -17,9 +17,12 @@ def main() -> int:
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["-V"]):
         return _version("codewhale")
-    from codewhale.cli.dispatch import run
+    try:
+        from codewhale.cli.dispatch import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:
+        return 130
 
 
 def tui() -> int:

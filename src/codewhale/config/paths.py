@@ -33,3 +33,17 @@ def config_file(home: str) -> str:
 def project_file(workspace: str) -> str:
     """The configuration file a project may carry."""
     return os.path.join(workspace, PROJECT_PATH)
+
+
+def refuse_foreign(home: str) -> None:
+    """Raises ConfigError when the state directory exists and belongs to another user: what it says may be
+    anyone's wish."""
+    try:
+        owner = os.stat(home).st_uid
+    except OSError:
+        return
+    if owner != os.geteuid():
+        raise ConfigError(
+            f"{home} belongs to user {owner}, not to you ({os.geteuid()}), and is not used; set CODEWHALE_HOME to a "
+            "folder of your own"
+        )
