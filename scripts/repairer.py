@@ -48,6 +48,9 @@ for (name, number), value in sorted(score.items(), key=lambda row: (-row[1], row
 """
 
 
+TIERS = {"one_more": 1, "one_less": 1, "not_removed": 2}
+
+
 class Place(NamedTuple):
     """Lines `first`..`last` (from 1) of a file, worth looking at."""
 
@@ -68,6 +71,7 @@ class Repairer:
 
     def __init__(self, python: bool, limits: Limits) -> None:
         self._python = python
+        self._kind = "*.py" if python else "*.js"
         self._limits = limits
         self._files: dict[str, str] = {}
         self.attempts = 0
@@ -165,7 +169,14 @@ class Repairer:
         for path in dict.fromkeys(place.path for place in places):
             if path not in self._files:
                 yield from self._read(path)
-        return (found for place in places for found in self._sites(place))
+        return self._ordered(places)
+
+    def _ordered(self, places: list[Place]) -> Iterator[tuple[str, Site]]:
+        """Repairs by place, a dozen places at a time: exchanged words first, then numbers, then missing negations,
+        which can stand almost anywhere."""
+        for first in range(0, len(places), 12):
+            found = [row for place in places[first : first + 12] for row in self._sites(place)]
+            yield from sorted(found, key=lambda row: TIERS.get(row[1].operator, 0))
 
     def _definitions(self, told: str) -> Generator[Turn, list[str], list[Place]]:
         """Bodies of the functions that the failing line names, then of those that these name."""
@@ -177,7 +188,9 @@ class Repairer:
                 break
             either = "|".join(re.escape(name) for name in names)
             pattern = rf"(def|class|function) +({either})\b|\b({either})['\"\]]* *[:=] *function"
-            found = yield from self._call("Where is it defined?", "grep_files", pattern=pattern, context_lines=0)
+            found = yield from self._call(
+                "Where is it defined?", "grep_files", pattern=pattern, context_lines=0, include=[self._kind]
+            )
             fresh = []
             for path, line in definitions(found):
                 if path not in self._files:
