@@ -20,7 +20,7 @@ def context(workspace: str, session: str = "s") -> CallContext:
 
 def arguments(tool: BoundTool, values: dict[str, Any]) -> Args:
     """An argument struct from JSON-able values, bounds and unknown fields checked."""
-    return msgspec.json.decode(json.dumps(values).encode("utf-8", "surrogatepass"), type=tool.args)
+    return msgspec.convert(json.loads(json.dumps(values)), type=tool.args)
 
 
 async def invoke(tools: dict[str, BoundTool], workspace: str, name: str, /, **values: Any) -> ToolResult:

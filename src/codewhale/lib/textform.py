@@ -9,7 +9,7 @@ from msgspec import Struct
 _BOMS = (("utf-8", codecs.BOM_UTF8), ("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE))
 _SAMPLE = 8192
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
-_MAX_CONTROL_SHARE = 0.1
+_FEW_CONTROLS, _MAX_CONTROL_SHARE = 4, 0.1
 
 
 class TextForm(Struct, frozen=True):
@@ -46,7 +46,7 @@ def looks_binary(data: bytes) -> bool:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return len(data) % 2 == 1
     sample = data[:_SAMPLE]
-    return len(_CONTROL.findall(sample)) > len(sample) * _MAX_CONTROL_SHARE
+    return len(_CONTROL.findall(sample)) > _FEW_CONTROLS + len(sample) * _MAX_CONTROL_SHARE
 
 
 def line_end(text: str) -> str:

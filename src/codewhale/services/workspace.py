@@ -200,6 +200,10 @@ class Workspace:
             old = self.read(name, limit=KEEP_LIMIT).sha256 if self.exists(name) else None
             self._refuse_stale(session, name, old, edit.base)
 
+    def check_fresh(self, session: str, file: FileBytes) -> None:
+        """Raise what `apply` would when the session last saw other bytes than these."""
+        self._refuse_stale(session, self.resolve(file.path), file.sha256, None)
+
     def missing(self, path: str) -> ToolError:
         """The error for a path that does not exist, with the likeliest name beside it."""
         name = self.relative(path)
@@ -468,11 +472,12 @@ def _refuse_kind(name: str, mode: int) -> None:
 def _too_large(name: str, size: int, limit: int) -> ToolError:
     return ToolError(
         "execution_failed",
-        f"{name} has {size:,} bytes, more than the {limit:,} that can be handled whole",
+        f"{name} has {size:,} bytes, more than the {limit:,} that can be handled whole. Text can be read in windows "
+        "(read_file with start_line)",
         field="path",
         expected=f"at most {limit:,} bytes",
         received=f"{size:,} bytes",
-        fix=NextCall("read_file", {"path": name, "start_line": 1, "max_lines": 200}),
+        fix=NextCall("list_dir", {"path": os.path.dirname(name) or "."}),
     )
 
 

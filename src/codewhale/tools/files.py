@@ -127,7 +127,7 @@ class FileTools:
         return await run_to_end(_edit, self._workspaces.at(call.workspace), args, call.session)
 
     def _image(self, space: Workspace, path: str, session: str) -> ToolResult:
-        file = space.read(path, session, IMAGE_LIMIT + 1)
+        file = space.read(path, session)
         facts = image_facts(file.data)
         if facts is None or len(file.data) > IMAGE_LIMIT:
             raise _unreadable(file.path, f"an image of more than {IMAGE_LIMIT:,} bytes")
@@ -365,6 +365,7 @@ def _edit(space: Workspace, args: EditFile, session: str) -> ToolResult:
     if args.search == args.replace:
         raise _bad_search(args, "search and replace are the same; nothing would change", "a different replace")
     file = space.read(args.path)
+    space.check_fresh(session, file)
     form = decode(file.data)
     if form is None:
         raise _unreadable(file.path, f"a binary file of {len(file.data):,} bytes")
