@@ -194,6 +194,7 @@ RUN = """
     asyncio.run(main())
 """
 AIMED = [
+    "log.append.mid=kill@1",
     "log.append.before=kill@17",
     "log.append.mid=short@17",
     "log.append.after=kill@30",
@@ -215,7 +216,7 @@ def test_killed_at_a_point_everything_acknowledged_is_there(tmp_path: Path, fail
     assert process.returncode == -signal.SIGKILL
     store = SessionStore(str(tmp_path), HandClock())
     for row in store.summaries():
-        log = store.open(row.id)
+        log = store.open(row.id)  # whatever is listed can be opened
         log.append([said("goes on")])
         log.close()
     if out:

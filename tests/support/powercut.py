@@ -105,7 +105,7 @@ class File:
         for cut in range(1, grown):
             torn = full[: len(base) + cut]
             yield torn
-            if cut % 3 == 0:
+            if cut % 8 == 0:
                 yield torn + bytes(grown - cut)
                 yield base + bytes(cut) + full[len(base) + cut :]
 

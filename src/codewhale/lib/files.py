@@ -2,6 +2,7 @@
 operations these need as one object, so that a test can record, refuse or replay them."""
 
 import contextlib
+import fcntl
 import os
 import stat
 
@@ -26,7 +27,11 @@ class FileOps:
 
     def fsync(self, fd: int) -> None:
         """Return once the file's bytes and size are on disk."""
-        getattr(os, "fdatasync", os.fsync)(fd)
+        full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
+        if full is not None:
+            fcntl.fcntl(fd, full)
+        else:
+            os.fdatasync(fd)
 
     def truncate(self, fd: int, size: int) -> None:
         """Cut the file to `size` bytes."""

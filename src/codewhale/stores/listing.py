@@ -14,6 +14,7 @@ from codewhale.protocol.events import MessageAdded, ModelChanged, SessionOpened,
 from codewhale.protocol.messages import Text
 from codewhale.protocol.ops import SessionSummary
 from codewhale.stores import records
+from codewhale.stores.log import LOG_FILE
 from codewhale.stores.records import Record
 
 LISTING_FILE = "listing.json"
@@ -100,7 +101,7 @@ def summarise(folder: str, *, ops: FileOps = DISK) -> tuple[Fold, bool]:
     """The fold of the session in `folder` and whether its log is damaged. Raises OSError when there is no log,
     NewerFormatError; the cache is read, brought up to date and written where it can be."""
     cache = os.path.join(folder, LISTING_FILE)
-    with open(os.path.join(folder, "log.jsonl"), "rb") as file:
+    with open(os.path.join(folder, LOG_FILE), "rb") as file:
         found = os.fstat(file.fileno())
         listing = _cached(cache)
         if listing.mtime == found.st_mtime_ns and listing.offset == found.st_size:
@@ -117,7 +118,8 @@ def summarise(folder: str, *, ops: FileOps = DISK) -> tuple[Fold, bool]:
     if listing.offset > before or not torn:
         with contextlib.suppress(OSError):
             atomic_write(cache, msgspec.json.encode(listing), ops=ops, point="listing")
-    return listing.fold, listing.damaged or torn
+    # A torn first record is a session that never began, not one that is damaged.
+    return listing.fold, listing.damaged or (torn and bool(listing.seq))
 
 
 def _cached(path: str) -> Listing:

@@ -21,6 +21,7 @@ from codewhale.protocol.events import LOG_VERSION, Envelope, Event, KnownEvent, 
 
 _PREFIX = b'{"crc":"'
 _BODY = len(_PREFIX) + 8 + 2  # where the bytes under the crc begin
+_TYPE = b'{"type":"'
 _SEQ = b'"v":%d,"seq":' % LOG_VERSION
 # A record's beginning that no nested object can be: those stand after a colon, a comma or a bracket.
 _RESTART = re.compile(rb'(?<![:,\[])\{"crc":"[0-9a-f]{8}","v":')
@@ -50,6 +51,9 @@ class Record(Struct, frozen=True):
     @property
     def type(self) -> str:
         """The event's type tag."""
+        head = bytes(memoryview(self.event)[:64])
+        if head.startswith(_TYPE) and (end := head.find(b'"', len(_TYPE))) > 0:
+            return head[len(_TYPE) : end].decode()
         return _TAG.decode(self.event).type
 
 

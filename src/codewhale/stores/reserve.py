@@ -1,6 +1,7 @@
 """Room kept for the worst day: a file whose only use is to be deleted when the disk is full."""
 
 import contextlib
+import errno
 import os
 
 from codewhale.lib.files import DISK, write_all
@@ -23,10 +24,7 @@ class Reserve:
         except OSError:
             return
         try:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(fd, 0, SIZE)
-            else:
-                write_all(DISK, fd, bytes(SIZE))
+            _allocate(fd)
         except OSError:
             self.release()
         finally:
@@ -38,3 +36,12 @@ class Reserve:
             os.unlink(self._path)
             return True
         return False
+
+
+def _allocate(fd: int) -> None:
+    try:
+        os.posix_fallocate(fd, 0, SIZE)
+    except (AttributeError, OSError) as error:
+        if getattr(error, "errno", None) == errno.ENOSPC:
+            raise
+        write_all(DISK, fd, bytes(SIZE))  # a system or file system that cannot allocate ahead

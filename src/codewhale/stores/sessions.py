@@ -69,6 +69,7 @@ class SessionStore:
         """Hold a session; damage found is on the log. Raises SessionBusyError naming the holder, SessionError."""
         folder = self._existing(session)
         self._own()
+        self._reserve.fill()
         return SessionLog(folder, self._clock, ops=self._ops, reserve=self._reserve)
 
     def read(self, session: str) -> Iterator[Envelope]:
@@ -123,14 +124,17 @@ class SessionStore:
         """Delete sessions, all or none. Raises SessionBusyError when one is open, SessionError when one is not
         there."""
         folders = {session: self._existing(session) for session in sessions}
-        with contextlib.ExitStack() as held:
-            for session, folder in folders.items():
-                holder = lock.SessionLock(os.path.join(folder, LOCK_FILE), session)
-                held.callback(holder.release)
-            for folder in folders.values():
-                gone = os.path.join(self._root, f".removed-{os.path.basename(folder)}-{os.urandom(4).hex()}")
-                self._ops.rename(folder, gone)
-                shutil.rmtree(gone, ignore_errors=True)
+        try:
+            with contextlib.ExitStack() as held:
+                for session, folder in folders.items():
+                    holder = lock.SessionLock(os.path.join(folder, LOCK_FILE), session)
+                    held.callback(holder.release)
+                for session, folder in folders.items():
+                    gone = os.path.join(self._root, f".removed-{session}-{os.urandom(4).hex()}")
+                    self._ops.rename(folder, gone)
+                    shutil.rmtree(gone, ignore_errors=True)
+        except OSError as error:
+            self._refused("remove sessions", error)
 
     # -------------------------------------------------------------- many
 
