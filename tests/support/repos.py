@@ -45,8 +45,8 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 class Trap(Struct, frozen=True):
-    """One way a repository has to run a program: how it is set, and a plain command that falls for it (none where only
-    newer versions of git do)."""
+    """One way a repository has to run a program: how it is set, and a plain command that falls for it (none where it
+    takes a terminal)."""
 
     name: str
     set: Callable[[Path, str], None]
@@ -116,7 +116,7 @@ TRAPS = (
     Trap("textconv", _config("diff.evil.textconv=PAYLOAD", attributes=EVIL), ("log", "-p")),
     Trap("textconv in blame", _config("diff.evil.textconv=PAYLOAD", attributes=EVIL), ("blame", "a.txt")),
     Trap("clean filter", _config("filter.evil.clean=PAYLOAD", attributes=EVIL), ("diff",)),
-    Trap("required filter", _config("filter.evil.clean=PAYLOAD", "filter.evil.required=true", attributes=EVIL), ("diff",)),
+    Trap("required filter", _config("filter.evil.clean=PAYLOAD", "filter.evil.required=1", attributes=EVIL), ("diff",)),
     Trap("process filter", _config("filter.evil.process=PAYLOAD", attributes=EVIL), ("diff",)),
     Trap("smudge filter", _config("filter.evil.smudge=PAYLOAD", attributes=EVIL), ("cat-file", "--filters", ":a.txt")),
     Trap("filter with dots", _config("filter.e.v.i.l.clean=PAYLOAD", attributes="*.txt filter=e.v.i.l\n"), ("diff",)),
@@ -128,7 +128,7 @@ TRAPS = (
                               "gpg.ssh.allowedSignersFile=/dev/null"), ("log", "-1")),
     Trap("gpg of x509", _signed("SIGNED MESSAGE", "log.showSignature=true", "gpg.x509.program=PAYLOAD"), ("log", "-1")),
     Trap("gpg by format", _signed("PGP SIGNATURE", "format.pretty=%G?", "gpg.openpgp.program=PAYLOAD"), ("show",)),
-    Trap("pager", _config("core.pager=PAYLOAD", "pager.status=PAYLOAD", "pager.log=PAYLOAD"), ("-p", "log", "-1")),
+    Trap("pager", _config("core.pager=PAYLOAD", "pager.status=PAYLOAD", "pager.log=PAYLOAD")),  # terminals only
     Trap("submodule", _submodule, ("status",)),
     Trap("lazy fetch", _lazy_fetch, ("show", "HEAD")),
 )  # fmt: skip

@@ -4,22 +4,29 @@ Separate from the walker: it decides about one path, the walker decides where to
 """
 
 import os
+import re
 import stat
-from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from codewhale.system.repository import read_small
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
 RULE_FILES = (".gitignore", ".ignore")  # the later one wins
 _LARGEST = 1 << 20
+_FOLDER_MARK = "(?P<ps_d>/)"  # where the library lets a rule match by a folder above the path
+
+
+class _Layer(Struct, frozen=True):
+    """The rules of one file: the folder it stands in ("" or ending in a slash), and (ignores, pattern) in order."""
+
+    base: str
+    rules: tuple[tuple[bool, re.Pattern[str]], ...]
 
 
 class Rules:
     """The rules in force in one folder: its own, those of the folders above it, and the person's global ones."""
 
-    def __init__(self, layers: "tuple[tuple[str, GitIgnoreSpec], ...]" = ()) -> None:
+    def __init__(self, layers: tuple[_Layer, ...] = ()) -> None:
         self._layers = layers
 
     @classmethod
@@ -29,7 +36,7 @@ class Rules:
         data = read_small(os.path.join(base, "git", "ignore"))
         return cls().adding("", data) if data else cls()
 
-    def entering(self, folder: str, fd: int, names: "set[str]") -> "Rules":
+    def entering(self, folder: str, fd: int, names: set[str]) -> "Rules":
         """The rules inside `folder` (path from the walk's root, "" for the root itself), open as `fd` and holding
         `names`."""
         rules = self
@@ -40,31 +47,42 @@ class Rules:
         return rules
 
     def adding(self, folder: str, data: bytes) -> "Rules":
-        """These rules and those of a rule file in `folder`. A file that cannot be understood adds none."""
-        spec = _parsed(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").splitlines())
-        return self if spec is None else Rules((*self._layers, (folder + "/" if folder else "", spec)))
+        """These rules and those of a rule file in `folder`. Lines that cannot be understood are passed over."""
+        lines = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").split("\n")
+        rules = tuple(rule for line in lines if (rule := _rule(line.removesuffix("\r"))) is not None)
+        return Rules((*self._layers, _Layer(folder + "/" if folder else "", rules))) if rules else self
 
     def ignores(self, path: str, is_dir: bool) -> bool:
-        """Whether `path` (from the walk's root) is ignored, its folder not being so."""
+        """Whether `path` (from the walk's root) is ignored by itself; its folder must not be."""
         subject = path + "/" if is_dir else path
-        for base, spec in reversed(self._layers):
-            verdict = spec.check_file(subject[len(base) :]).include
-            if verdict is not None:
-                return verdict
+        for layer in reversed(self._layers):
+            inner = subject[len(layer.base) :]
+            for verdict, pattern in reversed(layer.rules):
+                if pattern.search(inner):
+                    return verdict
         return False
 
 
-def _parsed(lines: list[str]) -> "GitIgnoreSpec | None":
+def _rule(line: str) -> tuple[bool, re.Pattern[str]] | None:
+    """(whether it ignores, what it matches) of one line, None for a blank, a comment or what is no rule."""
+    if not line.strip() or line.startswith("#"):
+        return None
     from pathspec import GitIgnoreSpec
 
-    good: list[Any] = []
-    for line in lines:
-        try:
-            good.extend(GitIgnoreSpec.from_lines([line]).patterns)
-        except ValueError:
-            continue  # git passes over what it cannot parse as well
-    good = [pattern for pattern in good if pattern.include is not None]
-    return GitIgnoreSpec(good) if good else None
+    try:
+        (rule,) = GitIgnoreSpec.from_lines([_plain(line)]).patterns
+        matcher: re.Pattern[str] | None = getattr(rule, "regex", None)
+        if rule.include is None or matcher is None:
+            return None
+        return rule.include, re.compile(matcher.pattern.replace(_FOLDER_MARK, r"/\Z"))
+    except (ValueError, re.error):
+        return None
+
+
+def _plain(line: str) -> str:
+    """The same rule in words that the library and git read alike: all that is in a folder, not the folder itself."""
+    line = line if line.endswith("\\ ") else line.rstrip(" ")
+    return line + "/*" if line.endswith("/**") else line
 
 
 def _read(folder: int, name: str) -> bytes:

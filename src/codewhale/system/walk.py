@@ -5,6 +5,7 @@ symlinks are told but not followed, and nested repositories are asked for themse
 """
 
 import asyncio
+import contextlib
 import os
 import stat
 import threading
@@ -103,13 +104,13 @@ class Walker:
 
     async def _ignored(self, start: str, found: tuple[Entry, ...]) -> set[str]:
         folder = os.path.join(self.root, start)
-        if find_repository(folder) is not None and found:
-            try:
-                if not await _is_ignored(folder):
-                    return await _ignored_by_git(folder, found)
-            except ToolError:
-                pass  # no git, or a repository it does not accept: the tree's own rules
-        return await asyncio.to_thread(_ignored_by_rules, self.root, start, found)
+        told: set[str] | None = None
+        if found and find_repository(folder) is not None:
+            with contextlib.suppress(ToolError):  # no git, or a repository it does not accept: the tree's own rules
+                told = None if await _is_ignored(folder) else await _ignored_by_git(folder, found)
+        if told is None:
+            told = await asyncio.to_thread(_ignored_by_rules, self.root, start, found)
+        return told | {".git"}
 
 
 class _Gathering:
@@ -218,7 +219,7 @@ class _Gathering:
         except OSError:
             return
         try:
-            self._descend(fd, start, Rules() if self._include_ignored else Rules.personal(), 0)
+            self._descend(fd, start, Rules() if self._include_ignored else _rules_above(self._root, start), 0)
         finally:
             os.close(fd)
 
@@ -277,28 +278,43 @@ async def _is_ignored(folder: str) -> bool:
     return done.exit_code == 0
 
 
-async def _ignored_by_git(folder: str, found: tuple[Entry, ...]) -> set[str]:
+async def _ignored_by_git(folder: str, found: tuple[Entry, ...]) -> set[str] | None:
+    """The names git ignores, None where it cannot say."""
     names = "".join(f"./{entry.name}\0" for entry in found).encode()
     done = await git(("check-ignore", "-z", "--stdin"), folder, stdin=names, output_limit=_LIST_LIMIT)
+    if done.exit_code not in (0, 1):
+        return None
     ignored = {name.removeprefix("./") for name in done.stdout.decode("utf-8", "replace").split("\0") if name}
     folders = [entry.name for entry in found if entry.is_dir and entry.name in ignored]
     if folders:  # an ignored folder that holds committed files is not hidden
         held = await git(("ls-files", "-z", "--", *folders), folder, output_limit=_LIST_LIMIT)
         ignored -= {path.partition("/")[0] for path in held.stdout.decode("utf-8", "replace").split("\0")}
-    return ignored | {".git"}
+    return ignored
 
 
 def _ignored_by_rules(root: str, start: str, found: tuple[Entry, ...]) -> set[str]:
+    fd = _open_folder(root, start)
+    try:
+        rules = _rules_above(root, start).entering(start, fd, {entry.name for entry in found})
+    finally:
+        os.close(fd)
+    return {entry.name for entry in found if rules.ignores(os.path.join(start, entry.name), entry.is_dir)}
+
+
+def _rules_above(root: str, start: str) -> Rules:
+    """The rules of the folders above `start` ("" is the root), none where they ignore `start` itself: then it was
+    asked for in spite of them."""
     rules, folder = Rules.personal(), ""
-    for step in ("", *(part for part in start.split("/") if part)):
-        folder = os.path.join(folder, step)
+    for step in start.split("/") if start else ():
         fd = _open_folder(root, folder)
         try:
             rules = rules.entering(folder, fd, set(os.listdir(fd)))
         finally:
             os.close(fd)
-    ignored = {entry.name for entry in found if rules.ignores(os.path.join(start, entry.name), entry.is_dir)}
-    return ignored | {".git"}
+        folder = os.path.join(folder, step)
+        if rules.ignores(folder, True):
+            return Rules()
+    return rules
 
 
 def _scan(root: str, start: str) -> tuple[Entry, ...]:
