@@ -250,11 +250,12 @@ def test_an_ambiguous_session_lists_the_matches(tmp_path: Path) -> None:
     assert all(one in done.stderr for one in ids)
 
 
-def test_an_unknown_provider_names_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_provider_names_the_known_ones_and_leaves_nothing(tmp_path: Path) -> None:
     scripted(tmp_path, ANSWER)
     done = codewhale_program(tmp_path, "exec", "--provider", "nobody", "hi")
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no provider 'nobody'; configured are: deepseek, played, scripted" in done.stderr
+    assert codewhale_program(tmp_path, "sessions", "list", "--all", "--json").stdout == "[]\n"
 
 
 def test_a_broken_script_is_named(tmp_path: Path) -> None:
@@ -311,6 +312,18 @@ def test_a_signal_stops_the_turn_and_the_log_says_so(tmp_path: Path, number: sig
         assert process.stderr.read() == b""
     rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
     assert rows[0]["state"] == "idle"
+
+
+def test_a_second_signal_ends_a_run_whose_reader_sleeps(tmp_path: Path) -> None:
+    scripted(tmp_path, json.dumps({"text": "x" * 3_000_000}))
+    with start(tmp_path, "exec", "hi") as process:
+        assert process.stdout is not None
+        select.select([process.stdout], [], [])
+        process.send_signal(signal.SIGTERM)
+        while process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            select.select([], [], [], 0.02)
+        assert process.returncode == 130
 
 
 def test_an_interrupted_command_leaves_nothing_running(tmp_path: Path) -> None:

@@ -162,15 +162,14 @@ def _tell_programs(error: CodeWhaleError, what: Any, session: str) -> None:
 
 
 def _obey_signals(headless: Any) -> None:
-    """The first Ctrl+C (or TERM, HUP) stops the turn, the second ends the process at once."""
+    """The first Ctrl+C (or TERM, HUP) stops the turn, the same once more ends the process at once."""
     loop = asyncio.get_running_loop()
-    count = 0
+    seen: set[int] = set()
 
     def stop(number: int, frame: object) -> None:
-        nonlocal count
-        count += 1
-        if count > 1 and number == signal.SIGINT:
+        if number in seen:
             os._exit(130)
+        seen.add(number)
         loop.call_soon_threadsafe(headless.interrupt)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
