@@ -24,6 +24,7 @@ KEEP_SECONDS = 3600.0
 KEEP_MOST = 128
 RUNNING_MOST = 128
 FEED_SECONDS = 0.1
+PAUSE = 0.1
 FEED_BYTES = 8_000
 PROCESSES = 4096
 MODEL = "model"
@@ -235,6 +236,10 @@ class _Job:
         err, err_omitted = self.streams["stderr"].read(reader)
         return Reading(self.view(), out, err, out_omitted, err_omitted)
 
+    def size(self) -> int:
+        """Bytes printed so far."""
+        return sum(stream.whole.total for stream in self.streams.values())
+
     def waiting(self, reader: str) -> bool:
         """Whether the reader has something to read."""
         return any(stream.waiting(reader) for stream in self.streams.values())
@@ -303,8 +308,8 @@ class ShellJobs:
         return job.read(reader)
 
     async def interact(self, session: str, job_id: str, write: Input, reader: str = MODEL) -> Reading:
-        """Write to its input, then wait for the first new output, its end or the time, and read. Raises KeyError,
-        BrokenPipeError when its input is closed."""
+        """Write to its input, then wait for the first new output and the pause after it, its end or the time, and
+        read. Raises KeyError, BrokenPipeError when its input is closed."""
         job = self._job(session, job_id)
         if job.child is None or job.completed is not None:
             raise BrokenPipeError("the command has ended")
@@ -315,8 +320,12 @@ class ShellJobs:
                     await job.child.write(write.data)
                 if write.close:
                     await job.child.close_stdin()
-        left = max(0.0, deadline - asyncio.get_running_loop().time())
-        await job.until(lambda: job.waiting(reader) or job.news(reader), left)
+        await job.until(lambda: job.waiting(reader) or job.news(reader), _left(deadline))
+        while (pause := min(PAUSE, _left(deadline))) > 0 and not job.news(reader):
+            seen = job.size()
+            await job.until(lambda seen=seen: job.size() != seen or job.news(reader), pause)  # type: ignore[misc]
+            if job.size() == seen:
+                break
         return job.read(reader)
 
     def keep(self, session: str, job_id: str) -> JobView:
@@ -364,6 +373,10 @@ class ShellJobs:
         for at, job in enumerate(ended):
             if (job.ended_at or 0.0) < old or at < len(ended) - KEEP_MOST:
                 del self._jobs[job.id]
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - asyncio.get_running_loop().time())
 
 
 def _launch(spec: JobSpec) -> Launch:

@@ -4,8 +4,9 @@ It is run by path (`python -I -S launcher.py`), so it imports nothing of ours an
 the command (child subreaper), says on a status pipe when the command itself ends, and ends the whole tree when told to,
 or when the harness is gone: the control pipe closes with it.
 
-Arguments: control fd, status fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit), command.
-Status lines: `started PID TICKS`, `failed ERRNO`, `exit CODE LEFT`, `left LEFT`, `over processes|memory`.
+Arguments: control, status and exec fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit),
+command. Status lines: `forked PID TICKS`, `exit CODE LEFT`, `left LEFT`, `over processes|memory`. The exec pipe carries
+an errno, or closes as the command begins: the command may do anything to its launcher, and none waits for a word then.
 """
 
 # ruff: noqa: SIM105  (start-up time is the command's latency: no contextlib, and not `signal`, which imports enum)
@@ -119,28 +120,26 @@ class Launcher:
         except OSError:
             pass
 
-    def start(self, argv: "list[str]", tty: bool) -> bool:
-        """Fork and execute; False when the program could not be started."""
-        failed, fail = os.pipe()
+    def start(self, argv: "list[str]", tty: bool, began: int) -> None:
+        """Fork, say so, and let the command begin."""
+        gate, opened = os.pipe()
         launcher = os.getpid()
         self.command = os.fork()
         if self.command == 0:
             try:
+                os.close(opened)
+                os.read(gate, 1)
                 self._become(argv, tty, launcher)
             except OSError as error:
-                os.write(fail, str(error.errno).encode())
+                os.write(began, str(error.errno).encode())
             finally:
                 os._exit(127)
-        os.close(fail)
-        problem = os.read(failed, 16)
-        os.close(failed)
-        if problem:
-            self.say("failed " + problem.decode())
-            return False
         self.running = True
         state = stat(self.command)
-        self.say(f"started {self.command} {state[0] if state else 0}")
-        return True
+        self.say(f"forked {self.command} {state[0] if state else 0}")
+        os.close(began)
+        os.close(gate)
+        os.close(opened)
 
     def _become(self, argv: "list[str]", tty: bool, launcher: int) -> None:
         os.setsid()
@@ -272,7 +271,7 @@ def _prefer_for_oom() -> None:
 
 def main(args: "list[str]") -> None:
     """Run one command to the end of its tree."""
-    control, status, tty, *most = (int(arg) for arg in args[:6])
+    control, status, began, tty, *most = (int(arg) for arg in args[:7])
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wake, waker = os.pipe()
     for fd in (wake, waker):
@@ -281,8 +280,7 @@ def main(args: "list[str]") -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     launcher = Launcher(control, status, (most[0], most[1], most[2]))
-    if not launcher.start(args[6:], bool(tty)):
-        return
+    launcher.start(args[7:], bool(tty), began)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -290,7 +288,7 @@ def main(args: "list[str]") -> None:
 
 
 if __name__ == "__main__":
-    for passed in sys.argv[1:3]:
+    for passed in sys.argv[1:4]:
         os.set_inheritable(int(passed), False)
     main(sys.argv[1:])
     os._exit(0)

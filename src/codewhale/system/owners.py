@@ -70,8 +70,11 @@ class Supervised:
         self._loop = asyncio.get_running_loop()
         self._process: Process | None = None
         self._control = -1
-        self._status = -1
+        self._status = self._began = -1
         self._buffer = b""
+        self._lines: list[list[str]] = []
+        self._problem: str | None = None
+        self._told = False
         self._command = (0, 0)
         self._pause = 0.001
 
@@ -80,18 +83,30 @@ class Supervised:
         OSError for a bad working directory."""
         control, self._control = os.pipe()
         self._status, status = os.pipe()
-        head = (sys.executable, "-I", "-S", _program(), str(control), str(status))
+        self._began, began = os.pipe()
+        theirs = (control, status, began)
+        head = (sys.executable, "-I", "-S", _program())
         try:
-            self._process = spawn((*head, *map(str, options), *argv), (control, status))
+            self._process = spawn((*head, *map(str, (*theirs, *options)), *argv), theirs)
         except BaseException:
-            self._close_control()
-            os.close(self._status)
+            for fd in (self._control, self._status, self._began):
+                os.close(fd)
             raise
         finally:
-            os.close(control)
-            os.close(status)
-        os.set_blocking(self._status, False)
+            for fd in theirs:
+                os.close(fd)
+        for fd in (self._status, self._began):
+            os.set_blocking(fd, False)
+        self._loop.add_reader(self._began, self._begin)
         self._loop.add_reader(self._status, self._read)
+
+    def _begin(self) -> None:
+        """The exec pipe has an errno or is closed: the command has begun, or cannot."""
+        with contextlib.suppress(BlockingIOError):
+            self._problem = os.read(self._began, 16).decode()
+            self._loop.remove_reader(self._began)
+            os.close(self._began)
+            self._pass_on()
 
     def _read(self) -> None:
         try:
@@ -99,16 +114,28 @@ class Supervised:
         except BlockingIOError:
             return
         *lines, self._buffer = (self._buffer + data).split(b"\n")
-        for line in lines:
-            word, *rest = line.decode().split()
-            if word == "started":
-                self._command = (int(rest[0]), int(rest[1]))
-            self._report(word, *rest)
+        self._lines += [line.decode().split() for line in lines]
+        if self._problem is None:
+            self._begin()
+        self._pass_on()
         if not data:
             self._loop.remove_reader(self._status)
             os.close(self._status)
             self._close_control()
             self._reap()
+
+    def _pass_on(self) -> None:
+        """Report what is known, the beginning before all else."""
+        if self._lines and self._lines[0][0] == "forked":
+            _, command, started = self._lines.pop(0)
+            self._command = (int(command), int(started))
+        if self._problem is None or not self._command[0]:
+            return
+        if not self._told:
+            self._told = True
+            self._report(*(("failed", self._problem) if self._problem else ("started", str(self._command[0]))))
+        while self._lines:
+            self._report(*self._lines.pop(0))
 
     def _reap(self) -> None:
         assert self._process is not None
@@ -116,6 +143,10 @@ class Supervised:
             self._pause = min(self._pause * 2, 0.1)
             self._loop.call_later(self._pause, self._reap)
             return
+        if self._problem is None:
+            self._problem = ""
+            self._loop.remove_reader(self._began)
+            os.close(self._began)
         if self._process.returncode:
             self._kill_session()
         self._report("gone")
@@ -163,18 +194,24 @@ class Direct:
 
     def start(self, spawn: Spawn, argv: Sequence[str]) -> None:
         """Start the program. Raises OSError as the system says it."""
-        self._process = spawn(argv, ())
-        self._loop.call_soon(self._report, "started", str(self._process.pid))
+        self.watch(spawn(argv, ()))
+
+    def watch(self, process: Process, pidfd: bool = True) -> None:
+        """Own a started process; `pidfd` False looks at it now and then, as where the kernel cannot tell."""
+        self._process = process
+        self._loop.call_soon(self._report, "started", str(process.pid))
         try:
-            self._watch = os.pidfd_open(self._process.pid)
+            self._watch = os.pidfd_open(process.pid) if pidfd else -1
         except (AttributeError, OSError):
+            self._watch = -1
+        if self._watch < 0:
             self._poll(0.001)
         else:
             self._loop.add_reader(self._watch, self._exited)
 
     def _poll(self, pause: float) -> None:
         assert self._process is not None
-        if self._process.poll() is None:
+        if pause <= 0.001 or self._process.poll() is None:
             self._loop.call_later(pause, self._poll, min(pause * 1.5, 0.05))
         else:
             self._end()

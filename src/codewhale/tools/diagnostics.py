@@ -8,9 +8,9 @@ import sys
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
-from codewhale.system.environment import child_env
 from codewhale.system.git import head_ref
 from codewhale.system.launch import Launch, run
+from codewhale.system.programs import find_program
 from codewhale.tools.base import Args, tool
 
 SECONDS = 10.0
@@ -30,7 +30,7 @@ class DiagnosticsTools:
         current, current_error = _current_directory()
         branch, git_error = await _branch(call.workspace)
         rustc, cargo, python, node = await asyncio.gather(
-            *(_version(program) for program in ("rustc", "cargo", "python3", "node"))
+            *(_version(program, call.workspace) for program in ("rustc", "cargo", "python3", "node"))
         )
         report = {
             "workspace_root": call.workspace,
@@ -41,7 +41,7 @@ class DiagnosticsTools:
             "git_error": git_error,
             "sandbox_available": False,
             "sandbox_type": None,
-            "bwrap_available": _which("bwrap") is not None,
+            "bwrap_available": find_program("bwrap") is not None,
             "cgroup_version": _cgroup_version(),
             "rustc_version": rustc,
             "cargo_version": cargo,
@@ -67,22 +67,16 @@ async def _branch(workspace: str) -> tuple[str | None, str | None]:
         return None, str(error)
 
 
-async def _version(program: str) -> str | None:
-    """The first line of `program --version`, None when it is not there or does not answer."""
-    path = _which(program)
-    if path is None:
+async def _version(program: str, workspace: str) -> str | None:
+    """The first line of `program --version`, None when it does not answer, is not there, or is the project's own."""
+    path = find_program(program)
+    if path is None or path.startswith(workspace.rstrip("/") + "/"):
         return None
     try:
         done = await run(Launch((path, "--version"), "/", seconds=SECONDS, supervised=False))
     except OSError:
         return None
     return done.stdout.decode("utf-8", "replace").strip().partition("\n")[0] or None if done.exit_code == 0 else None
-
-
-def _which(program: str) -> str | None:
-    import shutil
-
-    return shutil.which(program, path=child_env()["PATH"])
 
 
 def _cgroup_version() -> int | None:

@@ -276,7 +276,9 @@ def _directory(args: ExecShell, workspace: str) -> str:
     try:
         path = os.path.join(root.path, root.resolve(args.cwd or "."))
     except PathRefused as refused:
-        raise _bad_directory(args, "path_escape", f"cwd must lie inside the workspace {root.path}: {refused.reason}")
+        resolved = os.path.normpath(os.path.join(root.path, args.cwd or "."))
+        problem = f"cwd {one_line(resolved)} cannot be used: {refused.reason}; give one relative to {root.path}"
+        raise _bad_directory(args, "path_escape", problem)
     except OSError as error:
         raise _bad_directory(args, "invalid_input", f"cwd cannot be used: {error.strerror}")
     if not os.path.isdir(path):
@@ -341,7 +343,8 @@ def _foreground_text(reading: Reading, args: ExecShell) -> str:
     elif job.status == "Killed":
         head = "Command was cancelled and its processes were ended."
     else:
-        head = f"Command failed: {_standing(job)}."
+        standing = _standing(job)
+        head = f"Command {standing[:1].lower()}{standing[1:]}."
     return f"{head}\n\n{output or '(no output)'}"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -45,7 +46,8 @@ sys.exit(1 if bad else 0)
 
 
 class Gate(Struct, frozen=True):
-    """One check: `argv` launched in `cwd` (absolute; `shown_cwd` beneath the workspace), or why it is skipped."""
+    """One check: `argv` launched in `cwd` (absolute; `shown_cwd` beneath the workspace), or why it is skipped.
+    `shown` is what is read instead of the command line."""
 
     name: str
     ecosystem: str
@@ -54,6 +56,7 @@ class Gate(Struct, frozen=True):
     shown_cwd: str = "."
     stdin: bytes = b""
     skipped: str = ""
+    shown: str = ""
 
 
 class GateResult(Struct, frozen=True):
@@ -122,6 +125,8 @@ async def _run(gate: Gate, seconds: float) -> GateResult:
             )
     except OSError as error:
         return _skipped(gate, f"{gate.argv[0]} could not be started: {error.strerror}")
+    except ValueError as error:
+        return _skipped(gate, f"it cannot be started: {error}")
     except ToolError as error:
         return _skipped(gate, error.message)
     return _result(gate, done)
@@ -152,10 +157,8 @@ def _skipped(gate: Gate, why: str) -> GateResult:
 
 
 def _command(gate: Gate) -> str:
-    import shlex
-
     words = [os.path.basename(gate.argv[0]), *gate.argv[1:]] if gate.argv else []
-    return shlex.join(words) if _PARSE not in words else f"{words[0]} (ast.parse of each file)"
+    return gate.shown or shlex.join(words)
 
 
 def _program(name: str, ecosystem: str, program: str, words: Sequence[str], root: str) -> Gate:
@@ -189,7 +192,8 @@ async def _python(root: str, full: bool, most: int, asked: bool) -> list[Gate]:
     if python is None:
         return [Gate("python-syntax", "python", ("python3",), root, skipped="python3 is not installed")]
     stdin = "\0".join(files[:most]).encode("utf-8", "surrogateescape")
-    gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin)]
+    said = f"ast.parse of {min(most, len(files))} of {len(files)} Python files"
+    gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=said)]
     tests = await find_python(root) if full else None
     if tests is not None:
         gates.append(Gate("python-test", "python", tests.argv, root))

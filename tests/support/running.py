@@ -1,0 +1,51 @@
+"""What tests of running things share: a call's surroundings, waiting on a condition, looking at processes."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.tools import CallContext
+
+
+def context(workspace: Path, session: str = "one", progress: Callable[[str], None] = lambda line: None) -> CallContext:
+    """A call in `session`."""
+    return CallContext("call_1", session, str(workspace), Mode.YOLO, progress, lambda: False)
+
+
+async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:
+    """Return as soon as the condition holds; fail when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never held"
+        await asyncio.sleep(0.01)
+
+
+def running(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+def pids(*files: Path) -> list[int]:
+    """The numbers written to these files; one that is not written yet is left out."""
+    texts = [file.read_text() for file in files if file.exists()]
+    return [int(text) for text in texts if text.strip()]
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    """An executable script."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def open_files() -> int:
+    """Descriptors this process has open."""
+    return len(os.listdir("/proc/self/fd"))

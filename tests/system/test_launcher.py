@@ -1,0 +1,54 @@
+"""The launcher's eyes and hands: who descends from whom, and never a signal to the wrong process."""
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from codewhale.system import launcher
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def test_descendants_are_found_however_deep() -> None:
+    command = "sh -c 'sleep 600 & wait' & wait"
+    top = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 5
+        while len(launcher.descendants(top.pid)) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert top.pid in launcher.descendants(os.getpid())
+    finally:
+        os.killpg(top.pid, signal.SIGKILL)
+        top.wait()
+
+
+def test_g6_a_signal_reaches_only_the_process_that_began_then() -> None:
+    child = subprocess.Popen(["sleep", "600"])
+    state = launcher.stat(child.pid)
+    assert state is not None
+    launcher.send(child.pid, state[0] - 1, signal.SIGKILL)
+    launcher.send(child.pid, state[0] + 1, signal.SIGKILL)
+    time.sleep(0.05)
+    assert child.poll() is None
+    launcher.send(child.pid, state[0], signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    launcher.send(child.pid, state[0], signal.SIGKILL)
+
+
+def test_what_is_gone_has_no_state() -> None:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    assert launcher.stat(child.pid) is None and launcher.children(child.pid) == []
+
+
+def test_it_starts_without_a_package_around_it_and_imports_little() -> None:
+    script = f"import sys; exec(open({launcher.__file__!r}).read(), {{'__name__': 'it'}}); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True)
+    heavy = {"enum", "subprocess", "asyncio", "json", "re", "signal", "contextlib", "site", "codewhale"}
+    assert not heavy & set(ast.literal_eval(done.stdout))
