@@ -6,7 +6,7 @@ from codewhale.services.patching.model import FilePatch, Hunk, Kind, Line
 from codewhale.services.patching.refusal import malformed
 
 _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
-_NUMBERED = re.compile(r"@@+ *-\d")
+_NUMBERED = re.compile(r"@@+ *-\S")
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPED = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 _OLD_PREFIXES, _NEW_PREFIXES = ("a/", "c/", "i/", "o/", "w/"), ("b/", "w/", "i/", "c/", "o/")
@@ -182,9 +182,9 @@ def file_names(old: str, new: str) -> tuple[str, ...]:
         name = new if old == _NO_FILE else old
         return _distinct(name[2:] if name.startswith(("a/", "b/")) else name, name)
     if old == new:
-        return _distinct(new, new.partition("/")[2])
+        return (new,)
     if old.startswith(_OLD_PREFIXES) and new.startswith(_NEW_PREFIXES) and old[:2] != new[:2]:
-        return _distinct(new[2:], old[2:], new) if old[2:] == new[2:] else _distinct(new[2:], old[2:])
+        return _distinct(new[2:], old[2:])
     return _distinct(new, old, new.partition("/")[2])
 
 
