@@ -94,7 +94,8 @@ def argument_table(schema: dict[str, Any]) -> str:
     rows = ["| argument | type | needed | meaning |", "|---|---|---|---|"]
     for name, field in fields.items():
         kind = str(field.get("type", "any"))
-        kind += "[]" if kind == "array" else ""
+        if kind == "array":
+            kind = f"{field.get('items', {}).get('type', 'any')}[]"
         bounds = [
             f"{key} {json.dumps(field[key])}" for key in ("default", "minimum", "maximum", "enum") if key in field
         ]
