@@ -79,7 +79,8 @@ class Routes:
                 f"there is no provider {name!r}; configured are: {known}. "
                 f"Add a table [providers.{name}] to {self._file}"
             )
-        return build_provider(name, settings, self._environ.get(settings.api_key_env, ""))
+        key = self._environ.get(settings.api_key_env, "")
+        return build_provider(name, settings, key, environ=self._environ)
 
 
 @asynccontextmanager

@@ -5,8 +5,11 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row
-from codewhale.protocol.tools import ToolSpec
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.tools import BoundCall, ToolSpec
 from codewhale.tools.base import BoundTool, bound
 
 
@@ -32,11 +35,17 @@ class Parts:
         """The part if it was ever needed, else None."""
         return self._built.get(key)
 
-    def tool(self, spec: ToolSpec) -> BoundTool:
-        """The tool behind a catalog row; its family is built on first use."""
+    def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
+        """The call of a catalog row's tool; its family is built on first use. Raises ToolError when the
+        arguments do not fit."""
         if spec.name not in self._tools:
             self._tools.update(bound(self._build(TOOLS[spec.family])))
-        return self._tools[spec.name]
+        tool = self._tools[spec.name]
+        try:
+            args = msgspec.convert(arguments, tool.args, strict=True)
+        except msgspec.ValidationError as error:
+            raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
+        return BoundCall(tool.decl.subjects(args), lambda call: tool.run(args, call))
 
     def commands(self, key: str) -> object:
         """A command family, built on first use."""

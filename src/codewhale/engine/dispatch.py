@@ -18,8 +18,7 @@ from codewhale.engine.session import Session
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
-from codewhale.protocol.tools import CallContext, Effect, Subject, ToolResult, ToolSpec
-from codewhale.tools.base import Args, BoundTool
+from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
 
 CALL_SECONDS = 3600.0
 
@@ -27,8 +26,8 @@ CALL_SECONDS = 3600.0
 class Toolbox(Protocol):
     """Where running tools come from: the family is imported and built at its first call."""
 
-    def tool(self, spec: ToolSpec) -> BoundTool:
-        """The tool behind a catalog row."""
+    def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
+        """The call of a catalog row's tool with these arguments. Raises ToolError when they do not fit."""
         ...
 
 
@@ -106,24 +105,16 @@ class Dispatcher:
         if prepared.error is not None or prepared.spec is None:
             raise prepared.error or ToolError("not_available", "There is no such tool.")
         spec = prepared.spec
-        tool, args, subjects = self._bind(spec, prepared.arguments)
+        bound = self._toolbox.bind(spec, prepared.arguments)
         refusal = await self._hooks.before(session, prepared)
         if refusal is not None:
             raise _Denied(refusal)
-        decision = await self._gate(session, prepared, spec, subjects)
+        decision = await self._gate(session, prepared, spec, bound.subjects)
         arguments = msgspec.json.encode(prepared.arguments).decode()
         session.emit(CallStarted(prepared.call.id, spec.name, arguments, spec.effects, decision.rule))
         if _touches(spec):
             await session.barrier()
-        return await self._execute(session, prepared, tool, args)
-
-    def _bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> tuple[BoundTool, Args, tuple[Subject, ...]]:
-        tool = self._toolbox.tool(spec)
-        try:
-            args = msgspec.convert(arguments, tool.args, strict=True)
-        except msgspec.ValidationError as error:
-            raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
-        return tool, args, tool.decl.subjects(args)
+        return await self._execute(session, prepared, bound)
 
     async def _gate(
         self, session: Session, prepared: Prepared, spec: ToolSpec, subjects: tuple[Subject, ...]
@@ -141,7 +132,7 @@ class Dispatcher:
             raise _Denied(ToolError("permission_denied", f"{decision.reason} (rule {decision.rule})"))
         return decision
 
-    async def _execute(self, session: Session, prepared: Prepared, tool: BoundTool, args: Args) -> ToolResult:
+    async def _execute(self, session: Session, prepared: Prepared, bound: BoundCall) -> ToolResult:
         call_id = prepared.call.id
         context = CallContext(
             call_id=call_id,
@@ -153,7 +144,7 @@ class Dispatcher:
         )
         try:
             async with asyncio.timeout(CALL_SECONDS):
-                return await tool.run(args, context)
+                return await bound.run(context)
         except TimeoutError:
             raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
         except (ToolError, asyncio.CancelledError):

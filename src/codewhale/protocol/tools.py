@@ -1,6 +1,6 @@
 """Tools as data: what a tool declares, what a call may touch, and the two faces of a result."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any
 
@@ -105,3 +105,10 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     changes: tuple[FileChange, ...] = ()
     images: tuple[Image, ...] = ()
     end_turn: bool = False
+
+
+class BoundCall(Struct, frozen=True):
+    """A call whose arguments fit its tool: what a person would approve, and the call itself."""
+
+    subjects: tuple[Subject, ...]
+    run: Callable[[CallContext], Awaitable[ToolResult]]
