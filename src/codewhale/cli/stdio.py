@@ -3,7 +3,6 @@
 import os
 import select
 import stat
-import sys
 
 from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.protocol.errors import CodeWhaleError
@@ -93,26 +92,19 @@ def piped_in() -> bool:
 
 def read_stdin() -> str:
     """All of stdin as text, bytes that are no UTF-8 replaced. Raises InputError above 1 MiB."""
-    data = bytearray()
-    _tell_when_waiting()
-    while len(data) <= MAX_STDIN:
-        chunk = _read_some()
-        if not chunk:
-            return data.decode("utf-8", "replace")
-        data += chunk
-    raise InputError(f"stdin is larger than {MAX_STDIN} bytes; put it in a file in the workspace and name the file")
+    remedy = "; put it in a file in the workspace and name the file"
+    return read_all_stdin(MAX_STDIN, remedy).decode("utf-8", "replace")
 
 
-def read_all_stdin(limit: int) -> bytes:
-    """All of stdin as bytes. Raises InputError above `limit`."""
+def read_all_stdin(limit: int, remedy: str = "") -> bytes:
+    """All of stdin as bytes. Raises InputError, which ends with `remedy`, above `limit`."""
     data = bytearray()
     _tell_when_waiting()
-    while len(data) <= limit:
-        chunk = _read_some()
-        if not chunk:
-            return bytes(data)
+    while chunk := _read_some():
         data += chunk
-    raise InputError(f"stdin is larger than {limit} bytes")
+        if len(data) > limit:
+            raise InputError(f"stdin is larger than {limit} bytes{remedy}")
+    return bytes(data)
 
 
 def _read_some() -> bytes:
@@ -126,5 +118,5 @@ def _read_some() -> bytes:
 
 
 def _tell_when_waiting() -> None:
-    if not sys.platform.startswith("win") and not select.select([0], [], [], _PATIENCE)[0]:
+    if not select.select([0], [], [], _PATIENCE)[0]:
         say("codewhale: waiting for stdin to end; close it or add </dev/null if nothing is meant to come")
