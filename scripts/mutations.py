@@ -158,13 +158,15 @@ def _counted(found: list[Word], broken: bool) -> Iterator[Site]:
 
 def _negated(found: list[Word], language: str, broken: bool) -> Iterator[Site]:
     negation = "not" if language == "python" else "!"
-    heads = {"if", "elif", "while", "and", "or", "return", "=", "(", "&&", "||", "?", ","}
+    inside = {"=", "(", "?", ","}
+    heads = {"if", "elif", "while", "and", "or", "return", "&&", "||", *inside}
     for position, word in enumerate(found[:-1]):
         after = found[position + 1]
         if not broken and word.text == negation:
             yield Site("not_removed", word.start, after.start, "")
         if broken and word.text in heads and (_is_value(after) or after.text == "("):
-            yield Site("not_removed", after.start, after.start, "not " if language == "python" else "!")
+            operator = "not_removed_inside" if word.text in inside else "not_removed"
+            yield Site(operator, after.start, after.start, "not " if language == "python" else "!")
 
 
 def _returned(text: str, found: list[Word], broken: bool) -> Iterator[Site]:

@@ -48,7 +48,8 @@ for (name, number), value in sorted(score.items(), key=lambda row: (-row[1], row
 """
 
 
-TIERS = {"one_more": 1, "one_less": 1, "not_removed": 2}
+CHUNK = 30
+TIERS = {"one_more": 1, "one_less": 1, "not_removed": 2, "not_removed_inside": 3}
 
 
 class Place(NamedTuple):
@@ -172,10 +173,10 @@ class Repairer:
         return self._ordered(places)
 
     def _ordered(self, places: list[Place]) -> Iterator[tuple[str, Site]]:
-        """Repairs by place, a dozen places at a time: exchanged words first, then numbers, then missing negations,
+        """Repairs by place, some places at a time: exchanged words first, then numbers, then missing negations,
         which can stand almost anywhere."""
-        for first in range(0, len(places), 12):
-            found = [row for place in places[first : first + 12] for row in self._sites(place)]
+        for first in range(0, len(places), CHUNK):
+            found = [row for place in places[first : first + CHUNK] for row in self._sites(place)]
             yield from sorted(found, key=lambda row: TIERS.get(row[1].operator, 0))
 
     def _definitions(self, told: str) -> Generator[Turn, list[str], list[Place]]:

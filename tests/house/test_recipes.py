@@ -13,7 +13,7 @@ import pytest
 
 from support.house import ROOT
 
-FENCE = re.compile(r'^( *)```python file=(\S+)(?: after="((?:\\.|[^"\\])*)")?\n(.*?)^ *```$', re.S | re.M)
+FENCE = re.compile(r'^( *)```(?:python|text) file=(\S+)(?: after="((?:\\.|[^"\\])*)")?\n(.*?)^ *```$', re.S | re.M)
 PAPER = (ROOT / "CONTRIBUTING.md").read_text()
 RECIPES = dict(re.findall(r"^## (An? [^\n]+)\n(.*?)(?=^## |\Z)", PAPER, re.S | re.M))
 
