@@ -165,7 +165,8 @@ def _negated(found: list[Word], language: str, broken: bool) -> Iterator[Site]:
         if not broken and word.text == negation:
             yield Site("not_removed", word.start, after.start, "")
         if broken and word.text in heads and (_is_value(after) or after.text == "("):
-            operator = "not_removed_inside" if word.text in inside else "not_removed"
+            condition = word.text == "(" and position and found[position - 1].text in ("if", "while")
+            operator = "not_removed_inside" if word.text in inside and not condition else "not_removed"
             yield Site(operator, after.start, after.start, "not " if language == "python" else "!")
 
 
