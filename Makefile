@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs format bench real crash smoke shows clean
+.PHONY: help demo test check house docs golden format bench real crash smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -31,14 +31,20 @@ check: $(STAMP) ## format, lint, types, floor plan, papers up to date
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+	@$(PY) scripts/catalog.py --check
 	@$(PY) scripts/docs.py --check
 	@$(PY) -m pytest tests/house
 
 house: $(STAMP) ## the floor plan alone
 	@$(PY) -m pytest tests/house
 
-docs: $(STAMP) ## write the generated parts of the papers again
+docs: $(STAMP) ## write the catalog and the generated parts of the papers again
+	@$(PY) scripts/catalog.py
 	@$(PY) scripts/docs.py --write
+
+golden: $(STAMP) ## take the head bytes as they are now for the ones checked in: look at the difference
+	@$(PY) tests/house/test_golden.py
+	@git --no-pager diff --stat -- tests/house/golden
 
 format: $(STAMP) ## format and mend what ruff can mend
 	@$(PY) -m ruff format .

@@ -1,7 +1,7 @@
 """The bytes every session begins with, checked in: the tools array and the system text of an empty workspace.
 
 A difference here is a difference in every user's prefix cache: look at it, then write the files again with
-`python tests/house/test_golden.py`.
+`make golden`.
 """
 
 import os
@@ -10,7 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
+
+from codewhale.protocol.modes import Mode
+from codewhale.testing import harness
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 HEADS = {"tools.openai-chat.json": ("head", "--dialect", "openai-chat"), "system.txt": ("head", "--system")}
@@ -32,6 +36,18 @@ def head(arguments: tuple[str, ...], hash_seed: str = "0") -> bytes:
 @pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
 def test_head_bytes_are_the_ones_checked_in(name: str, hash_seed: str) -> None:
     assert head(HEADS[name], hash_seed) == (GOLDEN / name).read_bytes()
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_every_mode_sends_the_head_checked_in(mode: Mode, tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    async with harness(tmp_path / "home", workspace, [{"text": "Done."}]) as agent:
+        await agent.turn("Say done.", await agent.open(mode=mode))
+    tools = (GOLDEN / "tools.openai-chat.json").read_bytes()
+    assert agent.provider.requests[0].count(b'"tools":' + tools) == 1
+    sent = msgspec.json.decode(agent.provider.requests[0])
+    assert sent["messages"][0]["content"] == (GOLDEN / "system.txt").read_text()
 
 
 if __name__ == "__main__":
