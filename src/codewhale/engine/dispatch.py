@@ -12,7 +12,7 @@ from msgspec import Struct
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.engine.asking import Asking
 from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, block, note
-from codewhale.engine.outputs import Outputs, error_metadata, inline_limit, render_error
+from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Prepared
 from codewhale.engine.session import Session
 from codewhale.protocol.decisions import Decision, DecisionRequest
@@ -165,7 +165,8 @@ class Dispatcher:
         repeats: int = 0,
     ) -> Outcome:
         window = session.provider.settings.context_window if session.provider is not None else 0
-        limit = inline_limit(window)
+        # What a model fetches back on purpose, within that tool's own cap, is not cut and kept once more.
+        limit = FETCH_LIMIT if prepared.spec is not None and prepared.spec.family == "results" else inline_limit(window)
         content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)
         metadata = {**result.metadata, **cut, **_deprecation(prepared)}
         ms = int((time.monotonic() - began) * 1000)

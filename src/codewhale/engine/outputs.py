@@ -14,6 +14,7 @@ from codewhale.protocol.errors import ToolError
 INLINE_LIMIT = 16_384
 INLINE_LIMIT_LARGE = 49_152
 LARGE_WINDOW = 500_000
+FETCH_LIMIT = 262_144
 _NOTICE = 256
 
 
