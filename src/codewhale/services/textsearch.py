@@ -88,34 +88,40 @@ def compile_pattern(query: Query) -> Any:
         raise PatternError("nested too deep or too large", 0)
 
 
-def is_portable(pattern: str) -> bool:
-    """Whether every engine reads the pattern alike, and a line that matches it alone also does within its text."""
+def portable(pattern: str) -> str | None:
+    """The pattern for ripgrep, a line end before $ allowed for, when every engine reads it alike and a line that
+    matches it alone also does within its text; else None."""
     index, in_set, quantified = (4 if pattern.startswith("(?i)") else 0), False, False
+    told = [pattern[:index]]
     while index < len(pattern):
         char, rest = pattern[index], pattern[index + 1 :]
         step = 1
         if char == "\\":
             if not rest or rest[0] not in _ESCAPES or (in_set and rest[0] == "b"):
-                return False
+                return None
             step = 2
         elif in_set:
             if char == "[" or (char in "&-~|" and rest[:1] == char):
-                return False
+                return None
             in_set = char != "]"
         elif char == "[":
             in_set = True
             step += len(rest) - len(rest.removeprefix("^").removeprefix("]"))
-        elif char == "(" and rest[:1] == "?" and rest[:2] != "?:":
-            return False
         elif char == "{":
             step = _repeat_length(pattern[index:])
             if step == 0:
-                return False
-        elif (char == "+" and quantified) or char in "\n\r":
-            return False
+                return None
+        elif _differs(char, rest, quantified):
+            return None
         quantified = not in_set and char in "*+?{"
+        told.append(r"(?:\r?$)" if char == "$" and not in_set else pattern[index : index + step])
         index += step
-    return not in_set
+    return None if in_set else "".join(told)
+
+
+def _differs(char: str, rest: str, quantified: bool) -> bool:
+    """Whether a character outside sets begins what engines read differently: special groups, possessive repeats."""
+    return (char == "(" and rest[:1] == "?" and rest[:2] != "?:") or (char == "+" and quantified) or char in "\n\r"
 
 
 def _repeat_length(text: str) -> int:
@@ -133,10 +139,11 @@ async def search(root: str, files: Sequence[str], query: Query, *, seconds: floa
     """
     scan = _Scan(Root(root), query, seconds)
     try:
-        if rg is None or len(files) < _WORTH_RG or not scan.portable:
+        if rg is None or len(files) < _WORTH_RG or scan.portable is None:
             return await asyncio.to_thread(scan.all, files)
         hits, sampled = await asyncio.gather(
-            _files_with(rg, root, files, query, seconds), asyncio.to_thread(scan.sampled, files)
+            _files_with((rg, scan.portable), root, files, query.ignore_case, seconds),
+            asyncio.to_thread(scan.sampled, files),
         )
         if hits is None:
             return await asyncio.to_thread(scan.all, files)
@@ -147,23 +154,19 @@ async def search(root: str, files: Sequence[str], query: Query, *, seconds: floa
         scan.stop()
 
 
-async def _files_with(rg: str, root: str, files: Sequence[str], query: Query, seconds: float) -> set[str] | None:
-    """The files that ripgrep finds a match in, or None when it cannot tell."""
-    options = (
-        "--no-config",
-        "--no-messages",
-        "--files-with-matches",
-        "--null",
-        "--text",
-        "--crlf",
-        "--max-filesize=10M",
-    )
-    case = ("--ignore-case",) if query.ignore_case else ("--case-sensitive",)
+async def _files_with(
+    rg: tuple[str, str], root: str, files: Sequence[str], ignore_case: bool, seconds: float
+) -> set[str] | None:
+    """The files in which ripgrep (its path, the pattern) finds a match, or None when it cannot tell."""
+    options = ("--no-config", "--no-messages", "--files-with-matches", "--null", "--text", "--max-filesize=10M")
+    case = "--ignore-case" if ignore_case else "--case-sensitive"
+    until = time.monotonic() + seconds
     hits: set[str] = set()
     for chunk in _chunks(files):
-        argv = (rg, *options, *case, "-e", query.pattern, "--", *chunk)
+        argv = (rg[0], *options, case, "-e", rg[1], "--", *chunk)
+        left = max(0.1, until - time.monotonic())
         try:
-            done = await run(Launch(argv=argv, cwd=root, seconds=seconds, supervised=False, output_limit=64 << 20))
+            done = await run(Launch(argv=argv, cwd=root, seconds=left, supervised=False, output_limit=64 << 20))
         except OSError:
             return None
         if done.exit_code not in (0, 1) or done.stdout_gap >= 0:
@@ -197,7 +200,7 @@ class _Scan:
         self._matches: list[Match] = []
         self._total = 0
         self._complete = True
-        self.portable = is_portable(query.pattern)
+        self.portable = portable(query.pattern)
         self.read: set[str] = set()
 
     def stop(self) -> None:
@@ -256,7 +259,7 @@ class _Scan:
 
     def _search(self, file: str, text: str) -> None:
         try:
-            for hit in self._hits(text) if self.portable else self._by_line(text, 1, 0):
+            for hit in self._hits(text) if self.portable is not None else self._by_line(text, 1, 0):
                 self._total += 1
                 if len(self._matches) < self._query.limit:
                     self._matches.append(_match(file, text, hit, self._query.context))

@@ -26,6 +26,7 @@ GREP_EXCLUDES = (
 NAME_EXCLUDES = ("target", "node_modules", ".git", "DerivedData", "dist", "build", "*.lock", "*.plist")
 MAP_SKIPS = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 _ROWS = 20
+_ESCAPABLE = 4000  # characters of a pattern that stay within bounds when each is escaped
 
 
 class GrepFiles(Args, frozen=True):
@@ -183,7 +184,7 @@ def _bad_pattern(args: GrepFiles, error: PatternError) -> ToolError:
         field="pattern",
         expected="a regular expression",
         received=one_line(args.pattern),
-        fix=_again("grep_files", args, pattern=escaped(args.pattern)),
+        fix=_again("grep_files", args, pattern=escaped(args.pattern[:_ESCAPABLE])),
     )
 
 
@@ -195,7 +196,7 @@ def _slow_pattern(args: GrepFiles, file: str) -> ToolError:
         field="pattern",
         expected="a pattern without nested repeats",
         received=one_line(args.pattern),
-        fix=_again("grep_files", args, pattern=escaped(args.pattern)),
+        fix=_again("grep_files", args, pattern=escaped(args.pattern[:_ESCAPABLE])),
     )
 
 
