@@ -186,4 +186,9 @@ def _first_line(data: bytes) -> str:
 
 
 def _unavailable(message: str) -> ToolError:
-    return ToolError("not_available", message, fix=NextCall("list_dir", {"path": "."}))
+    return ToolError(
+        "not_available",
+        message,
+        expected="git, and a repository it can read",
+        fix=NextCall("list_dir", {"path": "."}),
+    )
