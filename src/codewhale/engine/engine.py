@@ -63,10 +63,10 @@ class Engine:
         if not session.busy:
             self._begin(session, op)
             await session.barrier()
-        elif op.delivery == "steer":
+        elif op.delivery == "steer" and not session.ending:
             session.steers.append(op)
         else:
-            session.queue.append(op)
+            self._queue(session, op)
             session.emit(Queued(op.text, len(session.queue)))
 
     def interrupt(self, session_id: str) -> None:
@@ -132,7 +132,7 @@ class Engine:
             turns=state.turns,
             messages=state.messages,
             requests=state.requests,
-            busy=here.busy,
+            busy=not here.idle,
             waiting_for=here.waiting_for,
             instructions=tuple((item.name, item.bytes) for item in chain),
             tokens_in=state.usage.input,
@@ -141,7 +141,7 @@ class Engine:
 
     def _idle(self, session: str) -> Session:
         here = self.session(session)
-        if here.busy:
+        if not here.idle:
             raise SessionError("a turn is running; interrupt it or wait for its end")
         return here
 
@@ -203,6 +203,14 @@ class Engine:
             session.waiting_for = ""
             session.fault = error
             session.fanout.close()
+
+    def _queue(self, session: Session, op: SendMessage) -> None:
+        """Keep a message for its turn. One sent after the end of an interrupted turn goes first: it says go on."""
+        if session.ending and session.stop_reason:
+            session.stop_reason = ""
+            session.queue.appendleft(op)
+        else:
+            session.queue.append(op)
 
     def _next(self, session: Session) -> None:
         """Begin the next queued message's turn; steers that came too late are turns of their own."""

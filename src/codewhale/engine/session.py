@@ -52,8 +52,13 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs."""
+        """Whether a turn's task runs."""
         return self.task is not None and not self.task.done()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no turn runs, or the last one has told its end already."""
+        return self.ending or not self.busy
 
     def emit(self, *events: Event) -> None:
         """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; nothing
