@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def messages(body: bytes) -> list[dict[str, Any]]:
 @given(sessions())
 def test_each_request_begins_with_the_one_before(events: list[Event]) -> None:
     bodies = requests(events)
-    for before, after in zip(bodies, bodies[1:], strict=False):
+    for before, after in pairwise(bodies):
         assert before.endswith(b"]}")
         assert after.startswith(before[:-2])
 

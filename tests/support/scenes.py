@@ -1,0 +1,114 @@
+"""Whole turns: an application with a model that says exactly what a test wants, and a listener that can wait."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from codewhale.app.compose import AppOptions, open_app
+from codewhale.protocol.events import CallFinished, Envelope, Event, TurnFinished
+from codewhale.protocol.stream import StreamEvent
+from codewhale.providers.scripted import ScriptedProvider
+from codewhale.testing import Harness
+
+E = TypeVar("E")
+SECONDS = 30.0
+
+
+class DeltaProvider(ScriptedProvider):
+    """A model whose answers are given as stream events; an asyncio.Event among them is waited for."""
+
+    def __init__(self, answers: Sequence[Sequence[StreamEvent | asyncio.Event]]) -> None:
+        super().__init__()
+        self._answers = list(answers)
+
+    async def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
+        """The next answer, or the scripted one when they are used up."""
+        if not self._answers:
+            async for event in super().stream(body):
+                yield event
+            return
+        self.requests.append(body)
+        for item in self._answers.pop(0):
+            if isinstance(item, asyncio.Event):
+                await item.wait()
+            else:
+                yield item
+
+
+@asynccontextmanager
+async def scene(
+    home: Path, workspace: Path, provider: ScriptedProvider, environ: Mapping[str, str] | None = None
+) -> AsyncIterator[Harness]:
+    """An application over this provider."""
+    options = AppOptions(home=str(home), workspace=str(workspace), provider="scripted", model="scripted")
+    async with open_app(options, environ=environ or {}, providers={"scripted": provider}) as app:
+        yield Harness(app, provider, workspace)
+
+
+class Watch:
+    """All events of a session from now on, and a way to wait for one."""
+
+    def __init__(self, stream: AsyncIterator[Envelope]) -> None:
+        self.events: list[Event] = []
+        self._news = asyncio.Condition()
+        self._task = asyncio.create_task(self._listen(stream))
+
+    async def _listen(self, stream: AsyncIterator[Envelope]) -> None:
+        async for envelope in stream:
+            async with self._news:
+                self.events.append(envelope.event)
+                self._news.notify_all()
+
+    async def until(self, kind: type[E], count: int = 1) -> E:
+        """The event number `count` (from 1) of this type. Raises TimeoutError."""
+        async with asyncio.timeout(SECONDS), self._news:
+            await self._news.wait_for(lambda: len(only(self.events, kind)) >= count)
+        return only(self.events, kind)[count - 1]
+
+    async def close(self) -> None:
+        """Stop listening."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+
+@asynccontextmanager
+async def watching(stage: Harness, session: str) -> AsyncIterator[Watch]:
+    """A watch on a session."""
+    watch = Watch(stage.client.events(session, from_seq=-1, durable=False))
+    await asyncio.sleep(0)
+    try:
+        yield watch
+    finally:
+        await watch.close()
+
+
+def only(events: Sequence[Event], kind: type[E]) -> list[E]:
+    """The events of one type."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def ending(events: Sequence[Event]) -> TurnFinished:
+    """The one end of a turn."""
+    (found,) = only(events, TurnFinished)
+    return found
+
+
+def results(events: Sequence[Event]) -> list[CallFinished]:
+    """The results of calls in order."""
+    return only(events, CallFinished)
+
+
+def sent(stage: Harness, number: int = -1) -> list[dict[str, Any]]:
+    """The messages of a request, the system text first."""
+    messages: list[dict[str, Any]] = json.loads(stage.provider.requests[number])["messages"]
+    return messages
+
+
+async def appears(path: Path) -> None:
+    """Return once the file is there. Raises TimeoutError."""
+    async with asyncio.timeout(SECONDS):
+        while not path.exists():
+            await asyncio.sleep(0.01)
