@@ -159,12 +159,15 @@ class Repairer:
     def _candidates(self, told: str, failing: str) -> Generator[Turn, list[str], Iterator[tuple[str, Site]]]:
         """Repairs to try, the most suspicious lines first."""
         places = [Place(path, line, line) for path, line in reversed(frames(told)) if not is_test(path)]
+        if places:
+            text = yield from self._read(places[0].path)
+            places.insert(1, enclosing(text, places[0]))
         if self._python:
             where = failing.split("::", maxsplit=1)[0]
             command = f"python -c '{LOCATE}' {where}"
             traced = yield from self._call("Which lines does it run?", "exec_shell", command=command)
             found = re.findall(r"SUSPECT (\S+) (\d+) ([\d.]+)", traced)
-            places = [*places[:1], *(Place(path, int(line), int(line)) for path, line, _ in found), *places[1:]]
+            places = [*places[:2], *(Place(path, int(line), int(line)) for path, line, _ in found), *places[2:]]
         places += yield from self._definitions(told)
         places += [Place(path, 1, 10**6) for path in dict.fromkeys(place.path for place in places)]
         for path in dict.fromkeys(place.path for place in places):
@@ -289,6 +292,17 @@ def body(path: str, text: str, line: int) -> Place:
             break
         last = number + 1
     return Place(path, line, last)
+
+
+def enclosing(text: str, place: Place) -> Place:
+    """The function around a line, as far as indents tell; the line itself at the top of a file."""
+    lines = text.splitlines()
+    own = len(lines[place.first - 1]) - len(lines[place.first - 1].lstrip()) if place.first <= len(lines) else 0
+    for number in range(min(place.first, len(lines)), 0, -1):
+        line = lines[number - 1]
+        if re.match(r"\s*(async +)?(def|function|class)\b", line) and len(line) - len(line.lstrip()) < own:
+            return body(place.path, text, number)
+    return place
 
 
 def position(names: list[str], text: str, line: int) -> int:
