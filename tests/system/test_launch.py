@@ -15,6 +15,7 @@ from codewhale.system.launch import Ceiling, Launch, run, start
 from codewhale.system.launcher import descendants
 from support.running import eventually, open_files, pids, running
 
+NAMES = ("main", "first", "second")
 STUBBORN = """
 import os, signal, sys, time
 def away(name):
@@ -41,6 +42,10 @@ def shell(command: str, cwd: Path, **more: object) -> Launch:
 
 def stubborn(cwd: Path, then: str = "time.sleep(600)", **more: object) -> Launch:
     return Launch((sys.executable, "-c", STUBBORN + then), str(cwd), **more)  # type: ignore[arg-type]
+
+
+async def all_started(folder: Path) -> None:
+    await eventually(lambda: len(pids(*(folder / name for name in NAMES))) == 3, 10)
 
 
 @pytest.fixture(params=[True, False], ids=["supervised", "direct"])
@@ -113,37 +118,36 @@ async def test_timeout_says_so_and_keeps_the_output(tmp_path: Path, supervised: 
 
 
 async def test_g1_timeout_kills_the_whole_tree(tmp_path: Path) -> None:
-    child = await start(stubborn(tmp_path, seconds=1.2))
     began = time.monotonic()
+    child = await start(stubborn(tmp_path, seconds=2.0))
+    await all_started(tmp_path)
     done = await child.wait()
-    assert done.timed_out and time.monotonic() - began < 1.2 + 2.0
-    found = pids(tmp_path / "main", tmp_path / "first", tmp_path / "second")
+    assert done.timed_out and time.monotonic() - began < 2.0 + 2.0
+    found = pids(*(tmp_path / name for name in NAMES))
     assert len(found) == 3 and not any(running(pid) for pid in found)
     await child.kill()
 
 
 async def test_g1_cancel_kills_the_whole_tree_before_it_leaves(tmp_path: Path) -> None:
-    ready = asyncio.Event()
     task = asyncio.create_task(run(stubborn(tmp_path)))
-    await eventually(lambda: (tmp_path / "main").exists())
+    await all_started(tmp_path)
     began = time.monotonic()
     task.cancel()
-    ready.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - began < 2.0
-    found = pids(tmp_path / "main", tmp_path / "first", tmp_path / "second")
+    found = pids(*(tmp_path / name for name in NAMES))
     assert len(found) == 3 and not any(running(pid) for pid in found)
 
 
 async def test_g1_cancelling_twice_changes_nothing(tmp_path: Path) -> None:
     task = asyncio.create_task(run(stubborn(tmp_path)))
-    await eventually(lambda: (tmp_path / "main").exists())
+    await all_started(tmp_path)
     task.cancel()
     asyncio.get_running_loop().call_later(0.05, task.cancel)
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not any(running(pid) for pid in pids(tmp_path / "main", tmp_path / "first", tmp_path / "second"))
+    assert not any(running(pid) for pid in pids(*(tmp_path / name for name in NAMES)))
 
 
 async def test_g1_a_grandchild_that_holds_the_pipe_delays_nothing(tmp_path: Path) -> None:
@@ -220,11 +224,11 @@ async def test_g2_a_harness_killed_dies_with_its_children(tmp_path: Path) -> Non
         [sys.executable, "-c", G2_HARNESS, STUBBORN + "time.sleep(600)", str(tmp_path)]
     )
     try:
-        await eventually(lambda: (tmp_path / "main").exists(), 10)
+        await all_started(tmp_path)
     finally:
         harness.kill()
         harness.wait()
-    found = pids(tmp_path / "main", tmp_path / "first", tmp_path / "second")
+    found = pids(*(tmp_path / name for name in NAMES))
     assert len(found) == 3
     await eventually(lambda: not any(running(pid) for pid in found), 2.0)
 

@@ -61,7 +61,7 @@ class Reader:
 
 
 class Writer:
-    """Writes to a file descriptor as fast as the other side reads. `owns` tells whether close closes it."""
+    """Writes to a file descriptor as fast as the other side reads."""
 
     def __init__(self, fd: int, end: bytes | None = None) -> None:
         """`end` is what stands for the end of input where closing cannot (a terminal's ^D); with it the descriptor is
@@ -69,6 +69,7 @@ class Writer:
         self._fd = fd
         self._end = end
         self._lock = asyncio.Lock()
+        self._ready = asyncio.Event()
         self._feeding: asyncio.Task[None] | None = None
         os.set_blocking(fd, False)
 
@@ -96,11 +97,11 @@ class Writer:
 
     async def _writable(self) -> None:
         loop = asyncio.get_running_loop()
-        ready = loop.create_future()
         fd = self._fd
-        loop.add_writer(fd, lambda: None if ready.done() else ready.set_result(None))
+        self._ready.clear()
+        loop.add_writer(fd, self._ready.set)
         try:
-            await ready
+            await self._ready.wait()
         finally:
             if self._fd == fd:
                 loop.remove_writer(fd)
@@ -125,3 +126,4 @@ class Writer:
             fd, self._fd = self._fd, -1
             asyncio.get_running_loop().remove_writer(fd)
             os.close(fd)
+            self._ready.set()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable
@@ -102,10 +103,19 @@ def _split(args: str) -> tuple[str, ...]:
             field="args",
             expected="words as a shell splits them, quotes closed",
             received=args[:200],
-            fix=NextCall(
-                "run_tests", {"args": shlex.join(args.replace('"', " ").replace("'", " ").replace("\\", " ").split())}
-            ),
+            fix=NextCall("run_tests", {"args": _closed(args)}),
         )
+
+
+def _closed(args: str) -> str:
+    """The same words with the open quote closed, or without the quotes where that is not enough."""
+    for closed in (f"{args}'", f'{args}"', args.rstrip("\\")):
+        try:
+            shlex.split(closed)
+        except ValueError:
+            continue
+        return closed
+    return re.sub(r"[\\'\"]", " ", args)
 
 
 async def _python(root: str, given: tuple[str, ...]) -> Runner | None:

@@ -51,36 +51,28 @@ def _digest(root: str, names: list[str], deadline: float, stop: threading.Event)
     for name in names:
         path = os.path.join(root, name)
         try:
-            room -= _add(whole, name, path)
+            state = os.lstat(path)
+            room -= state.st_size
+            if room < 0 or stop.is_set() or time.monotonic() > deadline:
+                return ""
+            entry = _entry(path, state.st_mode)
         except OSError:
             continue
-        if room < 0 or stop.is_set() or time.monotonic() > deadline:
-            return ""
+        whole.update(os.fsencode(f"{entry[0]} {name}\0") + entry[1])
     return whole.hexdigest()
 
 
-def _add(whole: "hashlib._Hash", name: str, path: str) -> int:
-    """Add one file; its size. What is gone or is no file counts as not there (OSError)."""
-    mode = os.lstat(path).st_mode
+def _entry(path: str, mode: int) -> tuple[str, bytes]:
+    """(kind, hash of the contents). What is gone or is no file counts as not there (OSError)."""
     if stat.S_ISLNK(mode):
-        kind, contents, size = "link", hashlib.sha256(os.fsencode(os.readlink(path))).digest(), 0
-    elif stat.S_ISREG(mode):
-        kind = "program" if mode & 0o100 else "file"
-        contents, size = _contents(path)
-    else:
+        return "link", hashlib.sha256(os.fsencode(os.readlink(path))).digest()
+    if not stat.S_ISREG(mode):
         raise OSError("not a file")
-    whole.update(f"{kind} {name}\0".encode("utf-8", "surrogateescape") + contents)
-    return size
-
-
-def _contents(path: str) -> tuple[bytes, int]:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    digest = hashlib.sha256()
     with os.fdopen(fd, "rb", buffering=0) as file:
-        digest = hashlib.sha256()
-        size = 0
-        while block := file.read(BLOCK):
+        left = MOST_BYTES
+        while left > 0 and (block := file.read(BLOCK)):
             digest.update(block)
-            size += len(block)
-            if size > MOST_BYTES:
-                break
-        return digest.digest(), size
+            left -= len(block)
+    return "program" if mode & 0o100 else "file", digest.digest()

@@ -1,0 +1,240 @@
+"""The shell tools as a model meets them: contents, metadata, errors and their next calls."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.tools import CommandSubject, ToolResult
+from codewhale.services.shelljobs import ShellJobs
+from codewhale.tools.base import bound
+from codewhale.tools.shell import ShellTools
+from support.running import context, eventually, pids, running
+
+COMMON = {
+    "exit_code", "status", "duration_ms", "sandboxed", "sandbox_type", "sandbox_denied", "task_id", "stdout_len",
+    "stderr_len", "stdout_truncated", "stderr_truncated", "stdout_omitted", "stderr_omitted", "summary",
+    "stdout_summary", "stderr_summary", "canceled",
+}  # fmt: skip
+OF_EXEC = COMMON | {"safety_level", "interactive", "combined_output", "backgrounded", "execpolicy"}
+OF_DELTA = COMMON | {"stdout_total_len", "stderr_total_len", "command", "stream_delta", "wait_canceled"}
+
+
+class Shell:
+    """The four tools by name, arguments as a model gives them."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.jobs = ShellJobs(lambda session, event: None)
+        self.tools = bound(ShellTools(self.jobs))
+
+    async def call(self, name: str, session: str = "one", **arguments: Any) -> ToolResult:
+        tool = self.tools[name]
+        return await tool.run(msgspec.convert(arguments, tool.args), context(self.workspace, session))
+
+    async def refused(self, name: str, **arguments: Any) -> ToolError:
+        """The error of a call, its next call proved by making it."""
+        with pytest.raises(ToolError) as caught:
+            await self.call(name, **arguments)
+        error = caught.value
+        assert error.fix is not None and error.message and error.expected is not None
+        assert (await self.call(error.fix.name, **error.fix.arguments)).ok, error.fix
+        return error
+
+
+@pytest.fixture
+async def shell(workspace: Path):  # type: ignore[no-untyped-def]
+    made = Shell(workspace)
+    yield made
+    await made.jobs.aclose()
+
+
+async def test_exec_shell_returns_stdout(shell: Shell) -> None:
+    result = await shell.call("exec_shell", command="echo hello")
+    assert result.ok and result.content == "hello\n"
+    assert result.metadata.keys() >= OF_EXEC
+    assert result.metadata["exit_code"] == 0 and result.metadata["status"] == "Completed"
+    assert result.metadata["stdout_len"] == 6 and result.metadata["summary"] == "hello"
+
+
+async def test_exec_shell_shows_both_streams_and_none(shell: Shell) -> None:
+    both = await shell.call("exec_shell", command="echo out; echo err >&2")
+    assert both.content == "out\n\nSTDERR:\nerr\n"
+    assert (await shell.call("exec_shell", command="true")).content == "(no output)"
+
+
+async def test_exec_shell_failure_is_soft_and_shows_both_streams(shell: Shell) -> None:
+    result = await shell.call("exec_shell", command="echo out; echo err >&2; exit 3")
+    assert not result.ok and "exit code 3" in result.content
+    assert "out\n" in result.content and "STDERR:\nerr" in result.content
+    assert result.metadata["status"] == "Failed" and result.metadata["exit_code"] == 3
+
+
+async def test_exec_shell_runs_bash_without_login_files(shell: Shell) -> None:
+    result = await shell.call("exec_shell", command="x=(a b); echo ${x[1]}; shopt -q login_shell || echo plain")
+    assert result.content == "b\nplain\n"
+
+
+async def test_cwd_is_honoured_in_the_foreground_and_the_background(shell: Shell) -> None:
+    (shell.workspace / "sub").mkdir()
+    assert (await shell.call("exec_shell", command="pwd", cwd="sub")).content == f"{shell.workspace}/sub\n"
+    job = (await shell.call("exec_shell", command="pwd", cwd="sub", background=True)).metadata["task_id"]
+    assert f"{shell.workspace}/sub\n" in (await shell.call("exec_shell_wait", task_id=job)).content
+
+
+@pytest.mark.parametrize("cwd", ["..", "/", "/etc", "sub/../..", "out", "missing", "file"])
+async def test_a_cwd_outside_or_missing_is_refused(shell: Shell, cwd: str) -> None:
+    (shell.workspace / "out").symlink_to("/etc")
+    (shell.workspace / "file").write_text("")
+    error = await shell.refused("exec_shell", command="pwd", cwd=cwd)
+    assert error.field == "cwd" and error.received == cwd
+    assert error.kind == ("invalid_input" if cwd in ("missing", "file") else "path_escape")
+
+
+async def test_timeout_tells_how_to_go_on(shell: Shell) -> None:
+    command = "echo begun; sleep 600"
+    result = await shell.call("exec_shell", command=command, timeout_ms=1000)
+    assert not result.ok and "begun" in result.content and "background" in result.content
+    assert result.metadata["status"] == "TimedOut" and result.metadata["exit_code"] is None
+    recovery = result.metadata["foreground_timeout_recovery"]
+    assert recovery["process_killed"] and recovery["poll_with"] == ["exec_shell_wait"]
+    again = await shell.call("exec_shell", **recovery["exec_shell_background"])
+    assert again.ok and again.metadata["backgrounded"]
+
+
+async def test_timeout_holds_in_the_background_too(shell: Shell) -> None:
+    started = await shell.call("exec_shell", command="sleep 600", background=True, timeout_ms=1000)
+    result = await shell.call("exec_shell_wait", task_id=started.metadata["task_id"])
+    assert not result.ok and result.metadata["status"] == "TimedOut"
+
+
+async def test_g1_ampersand_does_not_block_and_becomes_a_job(shell: Shell, workspace: Path) -> None:
+    began = time.monotonic()
+    result = await shell.call("exec_shell", command="sleep 600 & echo $! > left; echo started")
+    assert time.monotonic() - began < 1.5
+    job = result.metadata["task_id"]
+    assert result.ok and result.metadata["backgrounded"] and result.metadata["exit_code"] == 0
+    assert "started" in result.content and "exec_shell_cancel" in result.content and job in result.content
+    assert all(running(pid) for pid in pids(workspace / "left"))
+    assert (await shell.call("exec_shell_cancel", task_id=job)).metadata["status"] == "Killed"
+    assert not any(running(pid) for pid in pids(workspace / "left"))
+
+
+async def test_g1_cancelling_the_call_is_quick_and_ends_the_tree(shell: Shell, workspace: Path) -> None:
+    command = "(sleep 600 & echo $! > grand); echo $$ > main; sleep 600"
+    task = asyncio.create_task(shell.call("exec_shell", command=command))
+    await eventually(lambda: len(pids(workspace / "grand", workspace / "main")) == 2)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 1
+    assert not any(running(pid) for pid in pids(workspace / "grand", workspace / "main"))
+
+
+async def test_g3_a_question_gets_no_answer_and_does_not_hang(shell: Shell) -> None:
+    result = await shell.call("exec_shell", command="read -p 'sure? ' answer; echo \"[$answer]\"", timeout_ms=5000)
+    assert result.metadata["status"] == "Completed" and "[]" in result.content
+
+
+async def test_g4_output_is_bounded(shell: Shell) -> None:
+    result = await shell.call("exec_shell", command="seq 1 200000")
+    assert result.metadata["stdout_truncated"] and result.metadata["stdout_omitted"] > 1_000_000
+    assert len(result.content) < 31_000 and "bytes left out" in result.content
+    assert result.content.startswith("1\n2\n") and result.content.endswith("\n200000\n")
+
+
+async def test_stdin_and_combined_output(shell: Shell) -> None:
+    result = await shell.call("exec_shell", command="cat; echo 2 >&2; echo 3", stdin="1\n", combined_output=True)
+    assert result.content == "1\n2\n3\n" and result.metadata["combined_output"]
+
+
+async def test_tty_is_a_job_with_a_terminal(shell: Shell) -> None:
+    started = await shell.call("exec_shell", command="tty; exit 0", tty=True)
+    assert started.metadata["backgrounded"]
+    assert "/dev/" in (await shell.call("exec_shell_wait", task_id=started.metadata["task_id"])).content
+
+
+async def test_interactive_is_refused_in_words(shell: Shell) -> None:
+    error = await shell.refused("exec_shell", command="echo x", interactive=True)
+    assert error.kind == "not_available" and error.field == "interactive" and "terminal" in error.message
+
+
+async def test_a_command_that_cannot_be_passed_on_is_refused(shell: Shell) -> None:
+    assert (await shell.refused("exec_shell", command="echo a\0b")).field == "command"
+    assert (await shell.refused("exec_shell", command="echo \ud800")).field == "command"
+    assert (await shell.refused("exec_shell", command="true " + "x" * 3_000_000)).field == "command"
+
+
+async def test_background_job_is_read_in_deltas(shell: Shell) -> None:
+    started = await shell.call("exec_shell", command="while read l; do echo got $l; done", background=True)
+    job = started.metadata["task_id"]
+    assert started.ok and job in started.content and started.metadata["status"] == "Running"
+    one = await shell.call("exec_shell_interact", task_id=job, input="a\n", timeout_ms=5000)
+    assert one.ok and one.content.startswith("got a\n") and one.metadata.keys() >= OF_DELTA
+    idle = await shell.call("exec_shell_wait", task_id=job, wait=False)
+    assert idle.ok and "no new output" in idle.content and idle.metadata["stdout_total_len"] == 6
+    last = await shell.call("exec_shell_interact", task_id=job, input="b\n", close_stdin=True, timeout_ms=5000)
+    assert last.content.startswith("got b\n")
+    end = await shell.call("exec_shell_wait", task_id=job)
+    assert end.ok and end.metadata["status"] == "Completed" and end.metadata["stream_delta"] is True
+    assert end.metadata["command"] == "while read l; do echo got $l; done"
+
+
+async def test_exec_shell_wait_reports_failure(shell: Shell) -> None:
+    started = await shell.call("exec_shell", command="echo no >&2; exit 2", background=True)
+    result = await shell.call("exec_shell_wait", task_id=started.metadata["task_id"])
+    assert not result.ok and "no\n" in result.content and result.metadata["exit_code"] == 2
+
+
+async def test_an_unknown_job_names_the_known_ones(shell: Shell) -> None:
+    nothing = await shell.refused("exec_shell_wait", task_id="shell_00000000")
+    assert nothing.kind == "execution_failed" and nothing.field == "task_id"
+    job = (await shell.call("exec_shell", command="sleep 600", background=True)).metadata["task_id"]
+    for name in ("exec_shell_wait", "exec_shell_interact", "exec_shell_cancel"):
+        assert job in (await shell.refused(name, task_id="shell_00000000")).message
+
+
+async def test_another_sessions_job_is_unknown(shell: Shell) -> None:
+    job = (await shell.call("exec_shell", command="sleep 600", background=True)).metadata["task_id"]
+    with pytest.raises(ToolError, match="no job"):
+        await shell.call("exec_shell_wait", session="two", task_id=job, wait=False)
+    result = await shell.call("exec_shell_cancel", session="two", all=True)
+    assert result.metadata == {"status": "Noop", "canceled": 0, "task_ids": []}
+
+
+async def test_writing_to_an_ended_job_says_so(shell: Shell) -> None:
+    job = (await shell.call("exec_shell", command="true", background=True)).metadata["task_id"]
+    await shell.call("exec_shell_wait", task_id=job)
+    error = await shell.refused("exec_shell_interact", task_id=job, input="x\n")
+    assert error.kind == "execution_failed" and "Completed" in error.message
+
+
+async def test_exec_shell_cancel_one_and_all(shell: Shell) -> None:
+    jobs = [(await shell.call("exec_shell", command="sleep 600", background=True)).metadata["task_id"] for _ in "abc"]
+    one = await shell.call("exec_shell_cancel", task_id=jobs[0])
+    assert (
+        one.metadata.keys() == {"status", "task_id", "exit_code", "duration_ms"} and one.metadata["status"] == "Killed"
+    )
+    again = await shell.call("exec_shell_cancel", task_id=jobs[0])
+    assert again.ok and "already" in again.content
+    rest = await shell.call("exec_shell_cancel", all=True)
+    assert rest.metadata == {"status": "Killed", "canceled": 2, "task_ids": jobs[1:]}
+    assert (await shell.refused("exec_shell_cancel")).kind == "missing_field"
+
+
+async def test_what_a_person_approves(shell: Shell) -> None:
+    tool = shell.tools["exec_shell"]
+    args = msgspec.convert({"command": "make", "cwd": "sub", "background": True}, tool.args)
+    assert tool.decl.subjects(args) == (CommandSubject("make", "sub", True),)
+    assert {name: tool.decl.effects for name, tool in shell.tools.items()} == {
+        "exec_shell": ("executes",),
+        "exec_shell_wait": ("reads",),
+        "exec_shell_interact": ("executes",),
+        "exec_shell_cancel": ("executes",),
+    }
+    assert shell.tools["exec_shell_wait"].decl.polls
