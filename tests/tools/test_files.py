@@ -301,10 +301,9 @@ EDITS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "search", "replace", "wanted", "how"), EDITS)
-async def test_edit_file(
-    call: Call, root: Path, data: bytes, search: str, replace: str, wanted: bytes, how: str | None
-) -> None:
+@pytest.mark.parametrize("case", EDITS)
+async def test_edit_file(call: Call, root: Path, case: tuple[bytes, str, str, bytes, str | None]) -> None:
+    data, search, replace, wanted, how = case
     (root / "f").write_bytes(data)
     result = await call("edit_file", path="f", search=search, replace=replace, fuzz=True)
     assert (root / "f").read_bytes() == wanted

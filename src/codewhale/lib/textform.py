@@ -9,7 +9,7 @@ from msgspec import Struct
 _BOMS = (("utf-8", codecs.BOM_UTF8), ("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE))
 _SAMPLE = 8192
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
-_FEW_CONTROLS, _MAX_CONTROL_SHARE = 4, 0.1
+_FEW_CONTROLS, _MAX_CONTROL_SHARE = 4, 0.05
 
 
 class TextForm(Struct, frozen=True):

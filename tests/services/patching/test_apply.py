@@ -1,6 +1,9 @@
 """Whole patches on real folders: the outside cases, and everything git can do with a thousand generated ones."""
 
+import os
 import random
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -92,13 +95,23 @@ def diff_of(base: Path, context: int) -> bytes:
     return diff
 
 
+@pytest.fixture
+def quick(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of syncs are not what is tested."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("seed", range(10))
-def test_generated_patches_do_what_git_does(seed: int, tmp_path: Path) -> None:
+def test_generated_patches_do_what_git_does(seed: int, quick: Path) -> None:
     applied = agreed = renamed = ambiguous = refused = named = 0
     for round_ in range(100):
         rng = random.Random(seed * 1000 + round_)
         before, after, tried = scenario(rng)
-        base = tmp_path / str(round_)
+        base = quick / str(round_)
         for name, tree in (("a", before), ("b", after), ("git", tried), ("ours", tried)):
             (base / name).mkdir(parents=True)
             write_tree(base / name, tree)
@@ -106,7 +119,7 @@ def test_generated_patches_do_what_git_does(seed: int, tmp_path: Path) -> None:
         if not diff:
             continue
         theirs = git(base / "git", "apply", "--whitespace=nowarn", "-", stdin=diff)
-        space = workspace(base / "ours", tmp_path / "store")
+        space = workspace(base / "ours", quick / "store")
         try:
             report = apply_patch_text(space, "s", diff.decode()).report
         except ToolError as error:

@@ -36,7 +36,7 @@ class Placement(Struct, frozen=True):
         words = [f"fuzz {self.dropped}" if self.rung == FUZZY else _NAMES[self.rung]]
         if self.offset:
             words.append(f"offset {self.offset:+d}")
-        if self.loose_end:
+        elif self.loose_end:
             words.append("not at the file's edge")
         if self.hunk.recounted:
             words.append("counts corrected")

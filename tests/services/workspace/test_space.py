@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.services.workspace import READ_LIMIT, FileEdit, Ledger, Workspace, Workspaces, file_mask
+from codewhale.services.workspace import READ_LIMIT, FileEdit, Workspace, Workspaces
+from codewhale.services.workspace.space import file_mask
 from codewhale.stores.artifacts import ArtifactStore
 from support.flipper import while_flipping
 from support.patchland import read_tree, workspace, write_tree
@@ -137,15 +138,6 @@ def test_workspaces_share_one_per_root(root: Path, tmp_path: Path) -> None:
     spaces = Workspaces(ArtifactStore(str(tmp_path / "store")))
     assert spaces.at(str(root)) is spaces.at(str(tmp_path / "alias"))
     assert spaces.at(str(root)).root == str(root)
-
-
-def test_a_missing_file_names_the_likely_one(space: Workspace, root: Path) -> None:
-    write_tree(root, {"src/config.py": b"x", "src/Readme.md": b"y"})
-    error = refusal(space.read, "src/confg.py")
-    assert "src/config.py" in error.message
-    assert error.fix is not None and error.fix.name == "read_file" and error.fix.arguments == {"path": "src/config.py"}
-    error = refusal(space.read, "src/deep/none.py")
-    assert error.fix is not None and error.fix.arguments == {"path": "src"}
 
 
 # ------------------------------------------------------------------ hostile paths
@@ -352,20 +344,6 @@ def test_reads_are_bounded(space: Workspace, root: Path) -> None:
     with open(root / "huge", "wb") as stream:
         stream.truncate(READ_LIMIT + 1)
     refusal(space.read, "huge")
-
-
-def test_the_ledger_forgets_the_longest_unused() -> None:
-    ledger = Ledger()
-    for number in range(5000):
-        ledger.note("s", f"f{number}", "x")
-    assert ledger.known("s", "f0") is None and ledger.known("s", "f4999") == "x"
-    for number in range(100):
-        ledger.note(f"s{number}", "f", "x")
-    assert ledger.known("s", "f4999") is None and ledger.known("s99", "f") == "x"
-    ledger.note("s99", "f", None)
-    assert ledger.known("s99", "f") is None
-    ledger.note("", "f", "x")
-    assert ledger.known("", "f") is None
 
 
 def test_a_read_only_file_is_left_alone(space: Workspace, root: Path) -> None:

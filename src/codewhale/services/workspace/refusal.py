@@ -1,0 +1,128 @@
+"""Errors about workspace paths, written for the model: what is wrong, and a next call that works."""
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from codewhale.lib.beneath import PathRefused, Root
+from codewhale.protocol.errors import NextCall, ToolError
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+_REASONS = {
+    errno.ELOOP: "a link on the way keeps changing or leads in a circle",
+    errno.ENOTDIR: "a part of the path is no folder",
+    errno.ENOSPC: "the disk is full; nothing was changed",
+    errno.EBUSY: "it changed while it was being written; nothing was changed",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+class Refusals:
+    """Errors about paths beneath one root."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a path that does not exist, with the likeliest name beside it."""
+        try:
+            name = self._root.relative(path)
+        except PathRefused as refused:
+            return self.escape(path, refused)
+        folder = self.nearest_folder(name)
+        fix, text = NextCall("list_dir", {"path": folder}), f"no such file: {name}"
+        with suppress(PathRefused, OSError):
+            close = self._like(folder, name)
+            if close:
+                text += f". Did you mean {' or '.join(close)}?"
+                if stat.S_ISREG(self._root.stat(close[0]).st_mode):
+                    fix = NextCall("read_file", {"path": close[0]})
+        return ToolError("execution_failed", text, field="path", expected="an existing file", received=path, fix=fix)
+
+    def nearest_folder(self, name: str) -> str:
+        """The deepest existing folder above a path, "." at least."""
+        while name not in ("", "."):
+            name = os.path.dirname(name)
+            try:
+                if name and stat.S_ISDIR(self._root.stat(name).st_mode):
+                    return name
+            except (PathRefused, OSError):
+                continue
+        return "."
+
+    def _like(self, folder: str, name: str) -> list[str]:
+        """Up to three existing paths in `folder` whose names resemble the one wanted there."""
+        import difflib
+
+        wanted = name.removeprefix(folder + "/").split("/")[0] if folder != "." else name.split("/", maxsplit=1)[0]
+        names = {entry: entry.casefold() for entry, _, is_link in self._root.scandir(folder, 5000) if not is_link}
+        close = difflib.get_close_matches(wanted.casefold(), sorted(set(names.values())), 3, 0.65)
+        ranked = sorted((close.index(low), entry) for entry, low in names.items() if low in close)
+        return [entry if folder == "." else f"{folder}/{entry}" for _, entry in ranked[:3]]
+
+    def escape(self, path: str, refused: PathRefused) -> ToolError:
+        """A path that leads out."""
+        return ToolError(
+            "path_escape",
+            f"{path!r} is refused: {refused.reason}. Give a path relative to the workspace {self._root.path}, "
+            "or ask the person to do it",
+            field="path",
+            expected="a path inside the workspace",
+            received=path,
+            fix=NextCall("list_dir", {"path": "."}),
+        )
+
+    def explain(self, path: str, error: Exception, write: bool = False) -> ToolError:
+        """What the file system or the path check said, for the model."""
+        if isinstance(error, PathRefused):
+            return self.escape(path, error)
+        assert isinstance(error, OSError)
+        name = self._root.relative(path)
+        if isinstance(error, FileNotFoundError) and not write:
+            return self.missing(name)
+        verb = "write" if write else "read"
+        kind = "permission_denied" if isinstance(error, PermissionError) else "execution_failed"
+        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        return ToolError(
+            kind,  # type: ignore[arg-type]
+            f"cannot {verb} {name}: {reason}",
+            field="path",
+            expected=f"a path that can be {'written' if write else 'read'}",
+            received=path,
+            fix=NextCall("list_dir", {"path": self.nearest_folder(name)}),
+        )
+
+
+def refuse_kind(name: str, mode: int) -> None:
+    """Raise ToolError for anything but a regular file."""
+    for test, kind in _KINDS:
+        if test(mode):
+            folder = name if test is stat.S_ISDIR else os.path.dirname(name) or "."
+            raise ToolError(
+                "execution_failed",
+                f"{name} is {kind}, not a file",
+                field="path",
+                expected="a regular file",
+                received=name,
+                fix=NextCall("list_dir", {"path": folder}),
+            )
+
+
+def too_large(name: str, size: int, limit: int) -> ToolError:
+    """A file of more bytes than can be handled whole."""
+    return ToolError(
+        "execution_failed",
+        f"{name} has {size:,} bytes, more than the {limit:,} that can be handled whole. Text can be read in windows "
+        "(read_file with start_line)",
+        field="path",
+        expected=f"at most {limit:,} bytes",
+        received=f"{size:,} bytes",
+        fix=NextCall("list_dir", {"path": os.path.dirname(name) or "."}),
+    )

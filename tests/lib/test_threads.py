@@ -1,0 +1,36 @@
+"""Work in a thread that a cancel waits for."""
+
+import asyncio
+import threading
+
+import pytest
+
+from codewhale.lib.threads import run_to_end
+
+
+async def test_results_and_errors_come_back() -> None:
+    assert await run_to_end(lambda a, b: a + b, 1, 2) == 3
+    with pytest.raises(ValueError, match="x"):
+        await run_to_end(int, "x")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_cancel_waits_for_the_end(fails: bool) -> None:
+    started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        go_on.wait(10)
+        ended.set()
+        if fails:
+            raise OSError("after the cancel")
+
+    task = asyncio.create_task(run_to_end(work))
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()

@@ -1,0 +1,56 @@
+"""Patches applied to texts in memory."""
+
+import pytest
+
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.services.patching.parse import parse
+from codewhale.services.patching.plan import Files, Options, Plan, make_plan
+
+HEAD = "--- a/f\n+++ b/f\n"
+
+
+def hunk(body: str, start: int = 1, heading: str = "") -> str:
+    """A hunk with its counts."""
+    lines = body.splitlines()
+    old = sum(line[0] in " -" for line in lines)
+    new = sum(line[0] in " +" for line in lines)
+    return f"@@ -{start},{old} +{start},{new} @@{heading}\n{body}"
+
+
+def absent(path: str) -> ToolError:
+    """The error for a missing file."""
+    return ToolError("execution_failed", f"no such file: {path}", fix=NextCall("list_dir", {"path": "."}))
+
+
+def plan(tree: dict[str, bytes], patch: str, options: Options | None = None) -> Plan:
+    """Work a patch out against files by name."""
+    files = Files(lambda path: path, tree.get, absent)
+    return make_plan(parse(patch), files, options or Options(), patch)
+
+
+def outcome(tree: dict[str, bytes], patch: str, options: Options | None = None) -> dict[str, bytes]:
+    """The files a patch makes of `tree`."""
+    after = dict(tree)
+    edits = plan(tree, patch, options).edits
+    for edit in edits:
+        if edit.data is None:
+            del after[edit.path]
+        else:
+            after[edit.path] = edit.data
+    return after
+
+
+def apply(text: str, patch: str, fuzz: int = 3) -> tuple[str, list[str]]:
+    """The text that a patch of file `f` makes, and how each hunk was found."""
+    done = plan({"f": text.encode()}, patch, Options(fuzz=fuzz))
+    (edit,) = done.edits
+    assert edit.data is not None
+    return edit.data.decode(), list(done.summaries[0].matched)
+
+
+def refuse(text: str, patch: str, fuzz: int = 3) -> ToolError:
+    """The error a patch of file `f` raises."""
+    with pytest.raises(ToolError) as caught:
+        apply(text, patch, fuzz)
+    assert caught.value.fix is not None
+    return caught.value
