@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -109,6 +110,8 @@ def sent(stage: Harness, number: int = -1) -> list[dict[str, Any]]:
 
 async def appears(path: Path) -> None:
     """Return once the file is there. Raises TimeoutError."""
-    async with asyncio.timeout(SECONDS):
-        while not path.exists():
-            await asyncio.sleep(0.01)
+    deadline = time.monotonic() + SECONDS
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(str(path))
+        await asyncio.sleep(0.01)
