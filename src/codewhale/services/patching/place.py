@@ -21,14 +21,15 @@ _FORMS: tuple[Callable[[str], str], ...] = (str, lambda t: t.rstrip("\r"), str.r
 
 class Placement(Struct, frozen=True):
     """Where a hunk goes: `at` is the 0-based first line of `hunk.old`, `rung` the comparison that found it,
-    `offset` how far from the stated line, `dropped` the context lines left out."""
+    `offset` how far from the stated line, `dropped` the context lines left out. `unsure` tells of a hunk with less
+    context than a diff would have there."""
 
     hunk: Hunk
     at: int
     rung: int
     offset: int = 0
     dropped: int = 0
-    loose_end: bool = False
+    unsure: bool = False
 
     @property
     def how(self) -> str:
@@ -36,8 +37,8 @@ class Placement(Struct, frozen=True):
         words = [f"fuzz {self.dropped}" if self.rung == FUZZY else _NAMES[self.rung]]
         if self.offset:
             words.append(f"offset {self.offset:+d}")
-        elif self.loose_end:
-            words.append("not at the file's edge")
+        elif self.unsure:
+            words.append("too little context to be sure")
         if self.hunk.recounted:
             words.append("counts corrected")
         return ", ".join(words)
@@ -91,11 +92,11 @@ class Finder:
         for choice in (edge, found):
             for at in (stated + shift, stated):
                 if at in choice:
-                    return Placement(hunk, at, rung, at - stated, loose_end=hunk.strict and at not in edge)
+                    return Placement(hunk, at, rung, at - stated, unsure=self._loose(hunk, at, edge))
         for choice in (edge, found, [at for at in found if self._under(hunk.heading, at)]):
             if len(choice) == 1:
                 at = choice[0]
-                return Placement(hunk, at, rung, at - stated, loose_end=hunk.strict and at not in edge)
+                return Placement(hunk, at, rung, at - stated, unsure=self._loose(hunk, at, edge))
         raise ambiguous(self._path, name, found, _NAMES[rung])
 
     def _at_edges(self, hunk: Hunk, at: int) -> bool:
@@ -105,6 +106,11 @@ class Finder:
             return True
         ends = bool(hunk.trailing) or at + len(hunk.old) == len(self._content.lines)
         return ends and (at == 0 or (hunk.start or 0) > 1)
+
+    def _loose(self, hunk: Hunk, at: int, edge: list[int]) -> bool:
+        """Whether a diff with context could not have said this hunk here."""
+        bare = not hunk.leading and not hunk.trailing and len(hunk.old) < len(self._content.lines)
+        return hunk.strict and (bare or at not in edge)
 
     def _under(self, heading: str, at: int) -> bool:
         """Whether the nearest line above that could head a hunk is `heading`."""
@@ -121,7 +127,7 @@ class Finder:
         if hunk.start is not None:
             stated = hunk.start if hunk.after else max(0, hunk.start - 1)
             at = min(stated, len(lines))
-            return Placement(hunk, at, EXACT, at - stated, loose_end=hunk.strict and at != len(lines))
+            return Placement(hunk, at, EXACT, at - stated, unsure=hunk.strict and at != len(lines))
         if not hunk.anchors:
             return Placement(hunk, len(lines), EXACT)
         ends = self._anchored(hunk.anchors)

@@ -1,6 +1,5 @@
 """Unified diffs of what was changed, for models and people."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 _CONTEXT = 3
@@ -69,6 +68,8 @@ def _body(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
         yield from ("+" + line for line in right[lead : len(right) - trail])
         yield from (" " + line for line in left[len(left) - trail :])
         return
+    import difflib
+
     groups = difflib.SequenceMatcher(None, left, right, autojunk=False).get_grouped_opcodes(_CONTEXT)
     for group in groups:
         (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
