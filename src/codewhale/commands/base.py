@@ -70,10 +70,10 @@ class CommandRegistry:
 
     async def run(self, line: str, context: CommandContext) -> CommandOutput:
         """Run a line such as "/mode plan"."""
-        name, _, args = line.strip().partition(" ")
+        name, args = (*line.split(maxsplit=1), "", "")[:2]
         if name not in self._rows:
             known = ", ".join(sorted(self._rows))
-            return CommandOutput(f"There is no command {name}. The commands are: {known}.", ok=False)
+            return CommandOutput(f"There is no command {name!r}. The commands are: {known}.", ok=False)
         return await self._bound(name).run(args.strip(), context)
 
     def _bound(self, name: str) -> BoundCommand:
