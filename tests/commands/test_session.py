@@ -1,0 +1,104 @@
+"""/mode, /model, /status and /sessions against a whole application."""
+
+import asyncio
+from pathlib import Path
+
+from codewhale.protocol.events import ContextAppended, HeaderPinned, ModeChanged, RequestSent
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import CommandOutput, Interrupt, RunCommand, SendMessage
+from codewhale.testing import Harness, harness
+from support.scenes import DeltaProvider, only, scene, watching
+
+DONE = {"text": "That is all."}
+
+
+async def run(stage: Harness, session: str, line: str) -> CommandOutput:
+    """What a command says."""
+    output: CommandOutput = await stage.client.submit(RunCommand(session, line))
+    return output
+
+
+async def test_mode_is_shown_and_changed(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open(mode=Mode.AGENT)
+        assert (await run(stage, session, "/mode")).text == "mode: agent (one of plan|agent|yolo)"
+        async with watching(stage, session) as watch:
+            assert await run(stage, session, "/mode plan") == CommandOutput("mode: plan")
+            await watch.until(ModeChanged)
+        assert (await run(stage, session, "/mode")).text.startswith("mode: plan")
+        told = only(await stage.turn("Go", session), ContextAppended)
+        assert any(item.text.startswith("Mode: plan") for item in told)
+
+
+async def test_an_unknown_mode_changes_nothing(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, []) as stage:
+        session = await stage.open(mode=Mode.AGENT)
+        output = await run(stage, session, "/mode YOLO")
+        assert (output.ok, output.text) == (False, "There is no mode 'YOLO'; choose one of plan|agent|yolo.")
+        assert (await run(stage, session, "/mode")).text.startswith("mode: agent")
+
+
+async def test_model_is_shown_and_changed(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open()
+        assert (await run(stage, session, "/model")).text == "model: scripted at scripted"
+        assert (await run(stage, session, "/model large")).text == "model: large at scripted"
+        async with watching(stage, session) as watch:
+            assert (await run(stage, session, "/model scripted/huge")).text == "model: huge at scripted"
+            assert (await watch.until(HeaderPinned)).model == "huge"
+        await stage.turn("Go", session)
+        assert b'"model":"huge"' in stage.provider.requests[0]
+
+
+async def test_a_provider_that_is_not_configured_is_refused_with_those_that_are(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, []) as stage:
+        session = await stage.open()
+        output = await run(stage, session, "/model nowhere/large")
+        assert not output.ok
+        assert "nowhere" in output.text and "scripted" in output.text
+        assert (await run(stage, session, "/model")).text == "model: scripted at scripted"
+
+
+async def test_while_a_turn_runs_nothing_changes_and_status_says_what_it_waits_for(home: Path, workspace: Path) -> None:
+    async with scene(home, workspace, DeltaProvider([[asyncio.Event()]])) as stage:
+        session = await stage.open()
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go"))
+            await watch.until(RequestSent)
+            for line in ("/mode plan", "/model large"):
+                output = await run(stage, session, line)
+                assert not output.ok and "a turn is running" in output.text
+            assert "state         waiting for the model" in (await run(stage, session, "/status")).text
+            await stage.client.submit(Interrupt(session))
+
+
+async def test_status_shows_how_the_session_stands(home: Path, workspace: Path) -> None:
+    (workspace / "AGENTS.md").write_text("Use tabs.\n")
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        await stage.turn("Go", session)
+        lines = (await run(stage, session, "/status")).text.splitlines()
+    rows = {line[:13].strip(): line[14:] for line in lines}
+    assert rows["session"] == session
+    assert rows["workspace"] == str(workspace)
+    assert rows["mode"] == "agent (headless)"
+    assert rows["model"] == "scripted at scripted"
+    assert rows["turns"] == "1, 2 messages, 1 model calls"
+    assert rows["instructions"] == "AGENTS.md (10 bytes)"
+    assert rows["state"] == "idle"
+    assert rows["tokens"].endswith(" out") and not rows["tokens"].startswith("0")
+
+
+async def test_sessions_of_this_workspace_or_of_all(home: Path, workspace: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with harness(home, elsewhere, [DONE]) as stage:
+        other = await stage.open()
+        await stage.turn("Over there", other)
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open()
+        await stage.turn("Right here", session)
+        here = (await run(stage, session, "/sessions")).text
+        everywhere = (await run(stage, session, "/sessions all")).text
+    assert session in here and "Right here" in here and other not in here
+    assert session in everywhere and other in everywhere
