@@ -34,7 +34,7 @@ def imported(home: Path, *arguments: str) -> tuple[set[str], str]:
 def test_version_imports_next_to_nothing(tmp_path: Path) -> None:
     found, said = imported(tmp_path, "--version")
     assert said.startswith("codewhale ")
-    heavy = {"argparse", "asyncio", "msgspec", "httpx2", "subprocess", "json", "dataclasses", "inspect", "ast"}
+    heavy = {"argparse", "asyncio", "msgspec", "httpcore2", "subprocess", "json", "dataclasses", "inspect", "ast"}
     assert found & heavy == set()
     assert len([name for name in found if name.startswith("codewhale")]) <= 4, found
 

@@ -51,7 +51,7 @@ def test_a_provider_that_is_not_used_is_not_imported() -> None:
     code = (
         "import sys; from codewhale.providers import build; from codewhale.providers.base import ProviderSettings; "
         "build.build_provider('p', ProviderSettings(base_url='http://127.0.0.1:1'), ''); "
-        "print([m for m in sys.modules if 'scripted' in m or 'httpx' in m or 'email' in m or m in ('zlib', 'h11')])"
+        "print([m for m in sys.modules if 'scripted' in m or 'httpcore' in m or 'email' in m or m in ('zlib', 'h11')])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -1,11 +1,10 @@
-"""Where requests go: what base URLs, paths and headers are accepted, and what a connection is kept for."""
+"""Where requests go: what base URLs, paths and headers are accepted, and which of them a proxy carries."""
 
 import pytest
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
 from codewhale.providers.endpoint import Endpoint
-from support.wire import Reply, Wire, answer
 
 
 def endpoint(base_url: str, ours: dict[str, str] | None = None, /, **fields: object) -> Endpoint:
@@ -13,27 +12,25 @@ def endpoint(base_url: str, ours: dict[str, str] | None = None, /, **fields: obj
 
 
 @pytest.mark.parametrize(
-    ("url", "first", "host"),
+    ("url", "address", "target", "host"),
     [
-        ("https://api.example.com", "POST /chat/completions HTTP/1.1", "api.example.com"),
-        ("https://api.example.com/v1/", "POST /v1/chat/completions HTTP/1.1", "api.example.com"),
-        ("http://127.0.0.1:8080/v4", "POST /v4/chat/completions HTTP/1.1", "127.0.0.1:8080"),
-        ("http://[::1]:80", "POST /chat/completions HTTP/1.1", "[::1]:80"),
-        ("http://localhost:1", "POST /chat/completions HTTP/1.1", "localhost:1"),
+        ("https://api.example.com", ("https", "api.example.com", 443), "/chat/completions", "api.example.com"),
+        ("https://api.example.com/v1/", ("https", "api.example.com", 443), "/v1/chat/completions", "api.example.com"),
+        ("http://127.0.0.1:8080/v4", ("http", "127.0.0.1", 8080), "/v4/chat/completions", "127.0.0.1:8080"),
+        ("http://[::1]:80", ("http", "[::1]", 80), "/chat/completions", "[::1]:80"),
+        ("http://localhost:1", ("http", "localhost", 1), "/chat/completions", "localhost:1"),
     ],
 )
-def test_the_head_of_a_request(url: str, first: str, host: str) -> None:
-    lines = endpoint(url).head(3).decode().split("\r\n")
-    assert lines[:3] == [first, f"host: {host}", "content-length: 3"]
-    assert lines[-2:] == ["", ""]
+def test_a_base_url_taken_apart(url: str, address: tuple[str, str, int], target: str, host: str) -> None:
+    made = endpoint(url)
+    assert (made.scheme, made.host, made.port) == address
+    assert (made.target, made.headers["host"]) == (target, host)
 
 
 def test_headers_of_the_settings_win() -> None:
     made = endpoint("https://x", {"authorization": "Bearer k"}, headers={"X-Title": "t", "Authorization": "Basic z"})
-    head = made.head(0).decode()
-    assert "\r\nx-title: t\r\n" in head
-    assert "Bearer" not in head
-    assert "\r\nauthorization: Basic z\r\n" in head
+    assert made.headers["x-title"] == "t"
+    assert made.headers["authorization"] == "Basic z"
 
 
 @pytest.mark.parametrize(
@@ -84,18 +81,10 @@ def test_paths_that_cannot_be(path: str) -> None:
         endpoint("https://x", path=path)
 
 
-async def test_only_complete_connections_are_kept() -> None:
-    async with Wire([Reply([answer(200, b"abc")])]) as wire:
-        made = endpoint(wire.url)
-        first = await made.connect()
-        await first.request(made.head(0), b"")
-        made.give_back(first)
-        assert made.take() is None
-        second = await made.connect()
-        await second.request(made.head(0), b"")
-        assert await second.read() == b"abc"
-        made.give_back(second)
-        assert made.take() is second
-        made.give_back(second)
-        made.close()
-        assert made.take() is None
+def test_a_proxy_is_for_other_machines_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "http://proxy.example.com:3128")
+    for host in ("localhost", "127.0.0.1", "127.9.9.9", "[::1]", "models.localhost"):
+        assert endpoint(f"https://{host}/v1").proxy is None
+    found = endpoint("https://api.example.com").proxy
+    assert found is not None
+    assert (found.host, found.port) == ("proxy.example.com", 3128)

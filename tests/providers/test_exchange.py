@@ -16,6 +16,7 @@ from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.exchange import Exchange, Limits
 from codewhale.providers.failures import Failure, ProviderFailure
 from codewhale.providers.openai_stream import ChatParser
+from codewhale.providers.transport import Transport
 from support.wire import Reply, Wire, answer, delta, sse, stream
 
 QUICK = Limits(open=2.0, idle=2.0, wall=8.0, content=1_000_000)
@@ -43,9 +44,9 @@ EVENTS: list[StreamEvent] = [
 
 async def play(url: str, limits: Limits = QUICK) -> tuple[list[StreamEvent], Failure | None, bool]:
     """(events, the failure or None, whether the connection was kept)."""
-    endpoint = Endpoint("p", ProviderSettings(base_url=url), {})
+    transport = Transport(Endpoint("p", ProviderSettings(base_url=url), {}))
     deadline = asyncio.get_running_loop().time() + limits.wall
-    exchange = Exchange(endpoint, b"{}", ChatParser(), limits, deadline)
+    exchange = Exchange(transport, b"{}", ChatParser(), limits, deadline)
     events: list[StreamEvent] = []
     failed = None
     try:
@@ -54,11 +55,10 @@ async def play(url: str, limits: Limits = QUICK) -> tuple[list[StreamEvent], Fai
     except ProviderFailure as error:
         failed = error.failure
     finally:
-        exchange.close()
-    kept = endpoint.take()
-    if kept is not None:
-        kept.close()
-    return events, failed, kept is not None
+        await exchange.close()
+    kept = transport.kept
+    await transport.close()
+    return events, failed, kept == 1
 
 
 async def once(

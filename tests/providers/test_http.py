@@ -94,7 +94,7 @@ async def test_requests_at_once_have_a_connection_each() -> None:
         (Reply([answer(429)]), "rate_limit"),
         (Reply([answer(500, b"<html><title>Oops</title>", content_type="text/html")]), "server"),
         (Reply([], "close"), "connect"),
-        (Reply([b"HTTP/1.1 200 OK\r\n"], "close"), "server"),
+        (Reply([b"HTTP/1.1 200 OK\r\n"], "close"), "connect"),
         (Reply([stream(b"")[:-5]], "close"), "interrupted"),
         (Reply([stream(sse(delta(role="assistant", content="")))[:-5]], "close"), "interrupted"),
         (Reply([stream(sse({"error": {"message": "overloaded"}}))]), "server"),

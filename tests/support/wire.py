@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# A self-signed certificate for 127.0.0.1 with its key; nothing trusts it but a test that says so.
+# A self-signed certificate for 127.0.0.1 and models.example with its key; nothing trusts it but a test that says so.
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
 
 

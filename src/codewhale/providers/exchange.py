@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec import Struct
 
 from codewhale.protocol.stream import StreamEvent
-from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
-from codewhale.providers.http1 import Connection, Head, WireCut, WireError
 from codewhale.providers.sse import SseError, SseReader
+from codewhale.providers.transport import Answer, StaleConnection, Transport, Unreachable, WireCut, WireError
 
 if TYPE_CHECKING:
     import zlib
@@ -61,18 +60,20 @@ class Limits(Struct, frozen=True):
 
 
 class Exchange:
-    """One request on one connection. Call `read` until `over`, then `close` in any case."""
+    """One request and its answer. Call `read` until `over`, then `close` in any case."""
 
-    def __init__(self, endpoint: Endpoint, body: bytes, parser: AnswerParser, limits: Limits, deadline: float) -> None:
+    def __init__(
+        self, transport: Transport, body: bytes, parser: AnswerParser, limits: Limits, deadline: float
+    ) -> None:
         """`deadline` is in the running loop's time."""
         self.over = False
         self.started = False
-        self._endpoint = endpoint
+        self._transport = transport
         self._body = body
         self._parser = parser
         self._limits = limits
         self._deadline = deadline
-        self._connection: Connection | None = None
+        self._answer: Answer | None = None
         self._inflate: zlib._Decompress | None = None
         self._sse = SseReader(limits.content)
         self._shape = ""
@@ -96,90 +97,75 @@ class Exchange:
         self.started = self.started or bool(out)
         return out
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Give the connection back if its answer is complete, else drop it."""
-        if self._connection is not None:
-            self._endpoint.give_back(self._connection)
-            self._connection = None
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            await answer.close()
 
     async def _step(self, out: list[StreamEvent]) -> None:
         try:
-            if self._connection is None:
-                await self._open()
-            data = await self._receive()
+            answer = self._answer or await self._open()
+            data = await self._receive(answer)
             self._take(data, out)
             if not data or self._parser.done:
-                await self._end(out)
-        except WireCut:
+                await self._end(answer, out)
+        except WireCut as cut:
             if not self._parser.ended:
-                raise failure("interrupted", "the connection was closed in the middle of the answer")
+                raise failure("interrupted", str(cut))
             self._end_now(out)
         except (WireError, SseError) as error:
             raise failure("protocol", str(error))
         except OSError as error:
-            raise failure("interrupted", f"the connection failed: {_reason(error)}")
+            raise failure("interrupted", f"the connection failed: {error.strerror or error}")
 
     # ------------------------------------------------------------------ opening
 
-    async def _open(self) -> None:
+    async def _open(self) -> Answer:
         """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
-        head = await self._bounded(self._send(), self._limits.open, "did not begin to answer")
-        if head.status != 200:
-            raise ProviderFailure(await self._refusal(head))
-        coding = head.headers.get("content-encoding", "identity").lower()
+        answer = self._answer = await self._bounded(self._send(), self._limits.open, "did not begin to answer")
+        if answer.status != 200:
+            raise ProviderFailure(await self._refusal(answer))
+        coding = answer.headers.get("content-encoding", "identity").lower()
         if coding in ("gzip", "x-gzip", "deflate"):
             import zlib
 
             self._inflate = zlib.decompressobj(47)
         elif coding != "identity":
             raise failure("protocol", f"the server used a content encoding that was not asked for: {coding}")
+        return answer
 
-    async def _send(self) -> Head:
-        head = self._endpoint.head(len(self._body))
-        self._connection = self._endpoint.take()
-        if self._connection is None:
-            where = f"{self._endpoint.host}:{self._endpoint.port}"
-            try:
-                self._connection = await self._endpoint.connect()
-            except OSError as error:
-                raise _unreachable(where, error)
+    async def _send(self) -> Answer:
         try:
-            return await self._connection.request(head, self._body)
-        except WireCut as cut:
-            if cut.received:
-                raise failure("server", "the connection was closed inside the headers of the answer")
-            if self._connection.requests > 1:
-                fresh = Failure("connect", "the idle connection had been closed", True, 0.0)
-                raise ProviderFailure(fresh)
-            raise failure("connect", "the server closed the connection without an answer")
+            return await self._transport.post(self._body)
+        except Unreachable as error:
+            raise ProviderFailure(Failure("connect", str(error), not error.lasting))
+        except StaleConnection as error:
+            raise ProviderFailure(Failure("connect", str(error), True, 0.0))
+        except WireCut as error:
+            raise failure("connect", str(error))
 
-    async def _refusal(self, head: Head) -> Failure:
+    async def _refusal(self, answer: Answer) -> Failure:
         """The failure that an answer other than 200 means; its body is read as far as that is quick."""
         body = bytearray()
-        with contextlib.suppress(ProviderFailure, WireError, WireCut, OSError):  # What has come says enough.
-            await self._bounded(self._read_refusal(body), _REFUSAL_SECONDS, "")
-        if head.headers.get("content-encoding", "identity").lower() != "identity":
+        with contextlib.suppress(ProviderFailure, WireCut, OSError):  # What has come says enough.
+            await self._bounded(_read_refusal(answer, body), _REFUSAL_SECONDS, "")
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
             body.clear()
-        return from_status(head.status, head.headers, bytes(body), retry_after(head.headers, time.time()))
-
-    async def _read_refusal(self, body: bytearray) -> None:
-        assert self._connection is not None
-        while len(body) < _REFUSAL_BYTES and (data := await self._connection.read()):
-            body += data
+        return from_status(answer.status, answer.headers, bytes(body), retry_after(answer.headers, time.time()))
 
     # ------------------------------------------------------------------ reading
 
-    async def _receive(self) -> bytes:
+    async def _receive(self, answer: Answer) -> bytes:
         """The next bytes of the answer, b"" at its end. Once the model is done, only a short while is given to what
         may follow (usage, [DONE])."""
-        assert self._connection is not None
         idle = min(self._limits.idle, _LINGER) if self._parser.ended else self._limits.idle
         try:
-            data = await self._bounded(self._connection.read(), idle, "sent nothing")
+            data = await self._bounded(answer.read(), idle, "sent nothing")
         except ProviderFailure:
             if not self._parser.ended:
                 raise
-            raise WireCut(True)
+            raise WireCut("the server did not end its answer")
         self._count(len(data))
         return data
 
@@ -225,20 +211,12 @@ class Exchange:
         if self._parser.size > self._limits.content:
             raise failure("protocol", f"the answer holds more than {self._limits.content} characters")
 
-    async def _end(self, out: list[StreamEvent]) -> None:
+    async def _end(self, answer: Answer, out: list[StreamEvent]) -> None:
         """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""
-        assert self._connection is not None
-        if not self._connection.complete:
-            try:
-                await self._bounded(self._drain(), _LINGER, "")
-            except (ProviderFailure, WireCut, WireError, OSError):
-                self._connection.close()
+        if not answer.complete:
+            with contextlib.suppress(ProviderFailure, WireCut, OSError):
+                await self._bounded(_drain(answer), _LINGER, "")
         self._end_now(out)
-
-    async def _drain(self) -> None:
-        assert self._connection is not None
-        while await self._connection.read():
-            pass
 
     def _end_now(self, out: list[StreamEvent]) -> None:
         if self._shape == "json":
@@ -282,11 +260,11 @@ def _shape(data: bytes) -> tuple[str, bytes]:
     return ("json" if start[:1] == b"{" else "page" if start[:1] == b"<" else "events"), start
 
 
-def _unreachable(where: str, error: OSError) -> ProviderFailure:
-    certificate = type(error).__name__ == "SSLCertVerificationError"
-    message = f"cannot connect to {where}: {_reason(error)}"
-    return ProviderFailure(Failure("connect", message, not certificate))
+async def _read_refusal(answer: Answer, body: bytearray) -> None:
+    while len(body) < _REFUSAL_BYTES and (data := await answer.read()):
+        body += data
 
 
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__
+async def _drain(answer: Answer) -> None:
+    while await answer.read():
+        pass

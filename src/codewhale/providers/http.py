@@ -17,6 +17,7 @@ from codewhale.providers.base import Dialect, ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.exchange import AnswerParser, Exchange, Limits
 from codewhale.providers.failures import Failure, ProviderFailure
+from codewhale.providers.transport import Transport
 
 
 class HttpDialect(Dialect, Protocol):
@@ -69,7 +70,7 @@ class HttpProvider:
         limits: Limits | None = None,
         retries: Retries | None = None,
     ) -> None:
-        """Raises ConfigError for a base URL, path or header that cannot be used. No connection is made yet."""
+        """Raises ConfigError for a base URL, path, header or proxy that cannot be used. No connection is made yet."""
         self.name = name
         self.settings = settings
         self.dialect: Dialect = dialect
@@ -77,7 +78,7 @@ class HttpProvider:
         self._api_key = api_key
         self._limits = limits or Limits()
         self._retries = retries or Retries()
-        self._endpoint = Endpoint(name, settings, dialect.headers(api_key))
+        self._transport = Transport(Endpoint(name, settings, dialect.headers(api_key)))
 
     @classmethod
     def build(
@@ -91,7 +92,7 @@ class HttpProvider:
         deadline = asyncio.get_running_loop().time() + self._limits.wall
         attempt = 0
         while True:
-            exchange = Exchange(self._endpoint, body, self._parser(), self._limits, deadline)
+            exchange = Exchange(self._transport, body, self._parser(), self._limits, deadline)
             try:
                 while not exchange.over:
                     for event in await exchange.read():
@@ -100,7 +101,7 @@ class HttpProvider:
             except ProviderFailure as error:
                 failure = error.failure
             finally:
-                exchange.close()
+                await exchange.close()
             attempt += 1
             delay = None if exchange.started else self._retries.delay(attempt, failure)
             if delay is None:
@@ -111,7 +112,7 @@ class HttpProvider:
 
     async def aclose(self) -> None:
         """Close the kept connections."""
-        self._endpoint.close()
+        await self._transport.close()
 
     def _told(self, failure: Failure) -> str:
         """The failure's line, without the key that some servers repeat."""
