@@ -91,6 +91,16 @@ def test_diff_shows_unstaged_staged_and_names_untracked(repo: Path) -> None:
     assert "new.txt" not in good(repo, "git_diff", cached=True)
 
 
+def test_a_file_touched_but_not_changed_is_no_difference(repo: Path) -> None:
+    os.utime(repo / "a.txt", (1, 1))
+    index = (repo / ".git" / "index").read_bytes()
+    assert good(repo, "git_diff") == "No unstaged changes.\n"
+    write(repo, {"sub/b.txt": "changed\n"})
+    assert good(repo, "git_diff").startswith("diff --git a/sub/b.txt b/sub/b.txt\nindex ")
+    assert good(repo, "git_status").splitlines() == ["## main", " M sub/b.txt"]
+    assert (repo / ".git" / "index").read_bytes() == index
+
+
 def test_a_deleted_file_can_still_be_asked_about(repo: Path) -> None:
     (repo / "a.txt").unlink()
     assert "deleted file" in good(repo, "git_diff", path="a.txt")
@@ -137,7 +147,6 @@ def test_log_lists_commits(repo: Path) -> None:
     assert good(repo, "git_log", author="[") == good(repo, "git_log", author="nobody") == "No commits match.\n"
     assert good(repo, "git_log", since="2 weeks ago", until="now").count("commit ") == 2
     assert good(repo, "git_log", until="2001-01-01") == "No commits match.\n"
-    assert good(repo, "git_log", since="now") == "No commits match.\n"
 
 
 @pytest.mark.parametrize("field", ["since", "until"])

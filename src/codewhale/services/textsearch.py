@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
+from codewhale.lib.bounded import read_regular
 from codewhale.system.launch import Launch, run
 
 LARGEST_FILE = 10 << 20
@@ -28,7 +29,7 @@ _MOST_CROSSINGS = 32
 _CHECK_LINES = 2000
 _ESCAPES = frozenset("dDwWsSbntrf" + string.punctuation) - frozenset("<>")
 _FILE = os.O_RDONLY | os.O_NONBLOCK
-_PATIENCE = 5.0  # seconds one search of one text may take
+_PATIENCE = 1.0  # seconds of work one search of one text may take
 
 Hit = tuple[int, int, int]  # number of a line, its offset in the text, offset of the match in the line
 
@@ -245,15 +246,8 @@ class _Scan:
             fd = self._root.open(file, _FILE, links=False)
         except (OSError, PathRefused):
             return None
-        with os.fdopen(fd, "rb") as opened:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode) or info.st_size > LARGEST_FILE:
-                return None
-            try:
-                data = opened.read(LARGEST_FILE + 1)
-            except OSError:
-                return None
-        if len(data) > LARGEST_FILE or b"\0" in data[:_SAMPLE]:
+        data = read_regular(fd, LARGEST_FILE)
+        if data is None or b"\0" in data[:_SAMPLE]:
             return None
         return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace").replace("\r\n", "\n")
 
@@ -268,26 +262,28 @@ class _Scan:
                 raise PatternTooSlow(file)
 
     def _hits(self, text: str) -> Iterator[Hit]:
-        """The matching lines of a text, looked for in the whole of it."""
+        """The matching lines of a text, looked for in the whole of it; line by line once that goes badly."""
         number, start, crossings = 1, 0, 0
         while start < len(text):
-            hit = self._pattern.search(text, start, timeout=self._left(), concurrent=True)
+            try:
+                hit = self._pattern.search(text, start, timeout=self._left(), concurrent=True)
+            except TimeoutError:
+                crossings, hit = _MOST_CROSSINGS, None
+            if crossings >= _MOST_CROSSINGS:
+                yield from self._by_line(text, number, start)
+                return
             line = -1 if hit is None else text.rfind("\n", 0, hit.start()) + 1
             if hit is None or line >= len(text):
                 return
             number += text.count("\n", start, line)
-            end = _line_end(text, line)
-            if hit.end() > end:
+            start, end = line, _line_end(text, line)
+            if hit.end() <= end:
+                yield number, line, hit.start() - line
+            else:  # it goes on into the next line: does this one match by itself?
                 crossings += 1
-                if crossings > _MOST_CROSSINGS:
-                    yield from self._by_line(text, number, line)
-                    return
                 hit = self._pattern.search(text[line:end], timeout=self._left(), concurrent=True)
-                line_start = 0
-            else:
-                line_start = line
-            if hit is not None:
-                yield number, line, hit.start() - line_start
+                if hit is not None:
+                    yield number, line, hit.start()
             number, start = number + 1, end + 1
 
     def _by_line(self, text: str, number: int, start: int) -> Iterator[Hit]:

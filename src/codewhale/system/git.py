@@ -26,6 +26,7 @@ _CONFIG = (
     "core.sshCommand=false",
     "core.quotePath=false",
     "diff.external=",
+    "diff.autoRefreshIndex=false",  # it would write the index, whatever GIT_OPTIONAL_LOCKS says
     "diff.submodule=short",
     "submodule.recurse=false",
     "status.submoduleSummary=false",

@@ -5,10 +5,10 @@ Separate from the walker: it decides about one path, the walker decides where to
 
 import os
 import re
-import stat
 
 from msgspec import Struct
 
+from codewhale.lib.bounded import read_regular
 from codewhale.system.repository import read_small
 
 RULE_FILES = (".gitignore", ".ignore")  # the later one wins
@@ -91,5 +91,4 @@ def _read(folder: int, name: str) -> bytes:
         fd = os.open(name, flags, dir_fd=folder)
     except OSError:
         return b""
-    with os.fdopen(fd, "rb") as file:
-        return file.read(_LARGEST) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    return read_regular(fd, _LARGEST) or b""

@@ -5,9 +5,10 @@ Separate from `git`, which runs the program: both must mean the same repository,
 
 import os
 import re
-import stat
 
 from msgspec import Struct
+
+from codewhale.lib.bounded import read_regular
 
 _SMALL = 1 << 20
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -69,11 +70,7 @@ def read_small(path: str) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        data = file.read(_SMALL + 1)
-    return data if len(data) <= _SMALL else None
+    return read_regular(fd, _SMALL)
 
 
 def _repository_at(folder: str) -> Repository | None:

@@ -27,6 +27,7 @@ _MOST_NAMES = 30
 _LINE_NEAR = 2000  # a cut goes back at most so far to end a line
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _ONLY_LINES = re.compile(r"has only (\d+) line")
+_EMPTY_DIFF = re.compile(r"^diff --git .*\n(?=diff --git |\Z)", re.MULTILINE)  # touched, not changed
 _UNCOMMITTED = re.compile(r"^0{8,64} ", re.MULTILINE)
 _PATH = Doc("File or folder; the whole workspace when absent.", min_length=1)
 _REV = Doc("Commit, branch, tag or an expression such as HEAD~2.", min_length=1, max_length=500)
@@ -133,7 +134,7 @@ class GitTools:
         words = ("diff", f"--unified={_or(args.unified, 3)}", *(("--cached",) if args.cached else ()))
         command = _Command(call.workspace, words, path, _PREFIXES)
         done = await _run(command)
-        diff = _text(done)
+        diff = _EMPTY_DIFF.sub("", _text(done))
         kind = "staged" if args.cached else "unstaged"
         text, note = diff or f"No {kind} changes.\n", "" if args.cached else await _untracked(command)
         display = (DiffBlock(path or ".", diff[:MOST_CHARS]),) if diff else ()
