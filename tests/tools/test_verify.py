@@ -111,7 +111,7 @@ async def test_run_tests_with_cargo(workspace: Path) -> None:
     assert "error" in broken.metadata["summary"] and "src/lib.rs:1" in broken.metadata["cargo_failure_summary"]
 
 
-@pytest.mark.parametrize("args", ["A='one two", 'A="one two', "A=one\\", "A='one\""])
+@pytest.mark.parametrize("args", ["A='one two", 'A="one two', "A=one\\"])
 async def test_run_tests_arguments_that_do_not_split(workspace: Path, args: str) -> None:
     (workspace / "Makefile").write_text("test:\n\techo got $(A)\n")
     with pytest.raises(ToolError) as caught:

@@ -195,7 +195,7 @@ class Child:
     @property
     def _ordered(self) -> bool:
         """Whether the tree is being ended: then the result waits for that."""
-        return self._timed_out or self._killed
+        return self._timed_out or self._killed or bool(self._over)
 
     def _tree_gone(self) -> None:
         if not self._started.done():
@@ -205,6 +205,7 @@ class Child:
         self.leftovers = 0
         self._gone.set_result(None)
         self._advance()
+        self._loop.call_later(GRACE, self._finish)
 
     def _advance(self) -> None:
         """Finished early when there is nothing left to wait for."""

@@ -1,14 +1,12 @@
-"""The launcher: a program of its own that stands between the harness and one command.
+"""The launcher: a program between the harness and one command, run by path (`python -I -S`) with nothing of ours.
 
-It is run by path (`python -I -S launcher.py`), so it imports nothing of ours and little else. It adopts every orphan of
-the command (child subreaper), says on a status pipe when the command itself ends, and ends the whole tree when told to,
-or when the harness is gone: the control pipe closes with it.
-
-Arguments: control, status and exec fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit),
-command. Status lines: `forked PID TICKS`, `exit CODE LEFT`, `left LEFT`, `over processes|memory`. The exec pipe carries
-an errno, or closes as the command begins: the command may do anything to its launcher, and none waits for a word then.
+It adopts every orphan of the command (child subreaper), says on a status pipe when the command itself ends, and ends
+the whole tree when told to, or when the harness is gone: the control pipe closes with it.
 """
 
+# Arguments: control, status and exec fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit),
+# then the command. Status lines: `forked PID TICKS`, `exit CODE LEFT`, `left LEFT`, `over processes|memory`. The exec
+# pipe carries an errno, or closes as the command begins: whatever that does to its launcher, nobody waits for a word.
 # ruff: noqa: SIM105  (start-up time is the command's latency: no contextlib, and not `signal`, which imports enum)
 import _signal as signal  # type: ignore[import-not-found]
 import os

@@ -109,7 +109,7 @@ def _split(args: str) -> tuple[str, ...]:
 
 def _closed(args: str) -> str:
     """The same words with the open quote closed, or without the quotes where that is not enough."""
-    for closed in (f"{args}'", f'{args}"', args.rstrip("\\")):
+    for closed in (args.rstrip("\\"), f"{args}'", f'{args}"'):
         try:
             shlex.split(closed)
         except ValueError:
