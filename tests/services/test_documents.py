@@ -1,10 +1,13 @@
 """Images known by their header, and extracted text made readable. PDFs are read in the file tools' tests."""
 
+import shutil
 import struct
 
 import pytest
 
-from codewhale.services.documents import ImageFacts, clean, image_facts
+from codewhale.protocol.errors import ToolError
+from codewhale.services.documents import ImageFacts, by_program, clean, image_facts
+from support.minipdf import pdf
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08" + struct.pack(">HH", 30, 40) + bytes(12)
 
@@ -31,3 +34,13 @@ def test_image_facts(data: bytes, facts: ImageFacts | None) -> None:
 
 def test_clean() -> None:
     assert clean("a \r\nb\xa0c\0\n\n\n\nd\x07\t \n") == "a\nb c\ufffd\n\nd"
+
+
+async def test_without_the_library_pdftotext_is_asked() -> None:
+    if shutil.which("pdftotext"):
+        found = await by_program("d.pdf", pdf("first page", "second page", "third page"), 2, 0)
+        assert (found.first, found.total, found.pages) == (2, 0, ("second page", "third page"))
+    with pytest.raises(ToolError) as caught:
+        await by_program("d.pdf", b"%PDF-1.4 garbage", 1, 0)
+    assert caught.value.kind == ("execution_failed" if shutil.which("pdftotext") else "not_available")
+    assert caught.value.fix is not None

@@ -65,7 +65,7 @@ async def pdf_text(path: str, data: bytes, first: int, last: int) -> PdfText:
     argv = (sys.executable, "-I", "-c", _EXTRACT, str(first), str(last), str(TEXT_LIMIT))
     done = await _run(path, argv, data)
     if done.exit_code == _NO_MODULE:
-        return await _by_program(path, data, first, last)
+        return await by_program(path, data, first, last)
     if done.exit_code != 0:
         raise _unreadable(path, done)
     found = msgspec.json.decode(done.stdout, type=_Extracted)
@@ -74,7 +74,7 @@ async def pdf_text(path: str, data: bytes, first: int, last: int) -> PdfText:
     return PdfText(first, found.total, tuple(clean(page) for page in found.pages))
 
 
-async def _by_program(path: str, data: bytes, first: int, last: int) -> PdfText:
+async def by_program(path: str, data: bytes, first: int, last: int) -> PdfText:
     """The same by pdftotext, which separates pages by form feeds and does not tell how many there are."""
     span = ("-f", str(first), *(("-l", str(last)) if last else ()))
     try:
