@@ -1,0 +1,146 @@
+"""An engine over tools that obey a test: they wait, fail, raise or ask as they are told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from codewhale.catalog.registry import Catalog
+from codewhale.engine.asking import Asking
+from codewhale.engine.dispatch import Dispatcher, Hooks
+from codewhale.engine.engine import Engine
+from codewhale.engine.opening import Opener, Surroundings
+from codewhale.engine.outputs import Outputs
+from codewhale.engine.redaction import Redactor
+from codewhale.engine.session import Session
+from codewhale.policy.decide import decide
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.tools import BoundCall, CallContext, Effect, ToolResult, ToolSpec
+from codewhale.providers.scripted import ScriptedProvider
+from codewhale.stores.artifacts import ArtifactStore
+from codewhale.stores.lists import Lists
+from codewhale.stores.sessions import SessionStore
+from codewhale.testing import FakeClock
+from codewhale.tools.base import Args, bound, specs, tool
+
+
+class Told(Args):
+    """What a tool is to do: `wait` for the gate of this name, then `fail`, `crash` or say `say`."""
+
+    wait: str = ""
+    fail: str = ""
+    crash: str = ""
+    say: str = "ok"
+    metadata: dict[str, Any] | None = None
+
+
+class ObedientTools:
+    """Tools under listed names whose effects differ and whose deeds do not."""
+
+    def __init__(self) -> None:
+        self.gates: dict[str, asyncio.Event] = {}
+        self.begun: list[str] = []
+
+    def gate(self, name: str) -> asyncio.Event:
+        """The gate of this name."""
+        return self.gates.setdefault(name, asyncio.Event())
+
+    async def _obey(self, args: Told, call: CallContext) -> ToolResult:
+        self.begun.append(call.call_id)
+        if args.wait:
+            call.progress(f"waiting for {args.wait}")
+            await self.gate(args.wait).wait()
+        if args.fail:
+            raise ToolError("execution_failed", args.fail)
+        if args.crash:
+            raise RuntimeError(args.crash)
+        return ToolResult(args.say, metadata=args.metadata or {})
+
+    @tool("read_file", effects={Effect.READS}, parallel=True)
+    async def read(self, args: Told, call: CallContext) -> ToolResult:
+        """Read."""
+        return await self._obey(args, call)
+
+    @tool("write_file", effects={Effect.WRITES})
+    async def write(self, args: Told, call: CallContext) -> ToolResult:
+        """Write."""
+        return await self._obey(args, call)
+
+    @tool("exec_shell", effects={Effect.EXECUTES}, rescue=("read_file", {"say": "rescued"}))
+    async def execute(self, args: Told, call: CallContext) -> ToolResult:
+        """Execute."""
+        return await self._obey(args, call)
+
+    @tool("exec_shell_wait", effects={Effect.READS}, polls=True)
+    async def poll(self, args: Told, call: CallContext) -> ToolResult:
+        """Poll."""
+        return await self._obey(args, call)
+
+
+class Box:
+    """The toolbox over one family."""
+
+    def __init__(self, family: object) -> None:
+        self._tools = bound(family)
+
+    def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
+        """The call of a row's tool with these arguments."""
+        found = self._tools[spec.name]
+        args = msgspec.convert(arguments, found.args, strict=True)
+        return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call))
+
+
+class Stage:
+    """An engine in a folder, its obedient tools and its scripted model."""
+
+    def __init__(self, home: Path, workspace: Path, script: Sequence[Any], hooks: Hooks | None = None) -> None:
+        self.home, self.workspace, self.clock = home, workspace, FakeClock()
+        self.tools = ObedientTools()
+        self.provider = ScriptedProvider(script)
+        self.sessions = SessionStore(str(home), self.clock)
+        self.catalog = Catalog(specs(ObedientTools, "obedient"))
+        artifacts, redactor = ArtifactStore(str(home / "artifacts")), Redactor({})
+        around = Surroundings(
+            home=str(home),
+            sessions=self.sessions,
+            artifacts=artifacts,
+            lists=Lists(),
+            clock=self.clock,
+            redactor=redactor,
+            build_provider=lambda name: self.provider,
+            default_route=lambda: ("scripted", "scripted"),
+            find_root=lambda path: None,
+        )
+        self.asking = Asking(lambda session: self.engine.session(session))
+        self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), hooks)
+        self.engine = Engine(Opener(around, self.catalog), self.catalog, self.dispatcher, lambda path: "")
+
+    def open(self, mode: Mode = Mode.YOLO, authority: Authority = Authority.AUTO, **fields: Any) -> Session:
+        """An open session."""
+        return self.engine.open(OpenSession(str(self.workspace), mode, authority, **fields))
+
+
+@asynccontextmanager
+async def staged(
+    home: Path, workspace: Path, script: Sequence[Any] = (), hooks: Hooks | None = None
+) -> AsyncIterator[Stage]:
+    """A stage, closed at the end."""
+    stage = Stage(home, workspace, script, hooks)
+    try:
+        yield stage
+    finally:
+        await stage.engine.aclose()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Return once the condition holds. Raises TimeoutError after 10 seconds."""
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise TimeoutError
