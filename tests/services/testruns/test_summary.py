@@ -1,5 +1,7 @@
 """What the output of each known runner says, in one line."""
 
+import time
+
 import pytest
 
 from codewhale.services.testruns.summary import cargo_failure, summarise
@@ -76,3 +78,15 @@ def test_cargo_failure_names_errors_tests_and_panics() -> None:
 @pytest.mark.parametrize("command", ["make", "echo cargo", "./cargoish test"])
 def test_other_commands_have_no_cargo_failure(command: str) -> None:
     assert cargo_failure(command, "", "warning: nothing") == ""
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["11 ", "1 a1 ", "\n", " \n", "\t", "=", "Tests: 1", "thread '", "error: a\n", "● > ", "FAIL", "not ok 1"],
+)
+def test_no_output_takes_long_to_read(piece: str) -> None:
+    began = time.monotonic()
+    text = (piece * 40_000)[:40_000]
+    summarise(text, f"{text}x")
+    cargo_failure("cargo test", text, text)
+    assert time.monotonic() - began < 2
