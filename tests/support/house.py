@@ -83,8 +83,24 @@ def walk(tree: ast.AST, inside: bool = False) -> Iterator[tuple[ast.AST, bool]]:
         yield from walk(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
 
 
-def imports(source: Source) -> Iterator[Import]:
+@functools.cache
+def nodes(path: str) -> tuple[ast.AST, ...]:
+    """Every node of a source file, walked once for all tests."""
+    return tuple(ast.walk(next(source.tree for source in sources() if source.path == path)))
+
+
+@functools.cache
+def imports_of(path: str) -> tuple[Import, ...]:
+    """The imports of a source file, found once for all tests."""
+    return tuple(_imports(next(source for source in sources() if source.path == path)))
+
+
+def imports(source: Source) -> tuple[Import, ...]:
     """Imports of our own code, rows of lazy tables included."""
+    return imports_of(source.path)
+
+
+def _imports(source: Source) -> Iterator[Import]:
     for node, inside in walk(source.tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
