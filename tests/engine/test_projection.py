@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies
 
-from codewhale.engine.projection import Projection, header_sha256, pinned_dialect, request_body
+from codewhale.engine.projection import LOST_RESULT, Projection, header_sha256, pinned_dialect, request_body
 from codewhale.protocol.events import (
     CallFinished,
     ContextAppended,
@@ -139,6 +139,7 @@ def test_an_image_that_is_gone_is_said_to_be() -> None:
         raise KeyError(image.artifact)
 
     projection = Projection(pinned_dialect(HEADER), lost)
+    projection.apply(MessageAdded(Message("assistant", (ToolCall("call_1", "read_file", "{}"),))))
     projection.apply(CallFinished("call_1", "read_file", True, "one", images=(IMAGE,)))
     assert b"no longer stored" in projection.request(HEADER, 0)[0]
 
@@ -176,3 +177,36 @@ def test_the_model_and_the_limit_come_from_head_and_event() -> None:
 
 def test_the_name_of_a_head_tells_text_and_tools_apart() -> None:
     assert header_sha256("ab", "c") != header_sha256("a", "bc")
+
+
+@settings(max_examples=60, deadline=None)
+@given(sessions(), strategies.data())
+def test_calls_and_results_stand_in_pairs_whatever_records_are_lost(
+    events: list[Event], data: strategies.DataObject
+) -> None:
+    projection = Projection(pinned_dialect(HEADER), load)
+    for event in events:
+        if isinstance(event, RequestSent) or data.draw(strategies.booleans()):
+            projection.apply(event)
+    projection.apply(MessageAdded(Message("assistant", (Text("Resumed."),))))
+    waiting: list[str] = []
+    for message in messages(projection.request(HEADER, 0)[0]):
+        if message["role"] == "tool":
+            waiting.remove(message["tool_call_id"])
+        else:
+            assert waiting == []
+            waiting = [call["id"] for call in message.get("tool_calls", ())]
+
+
+def test_a_lost_result_is_said_to_be_lost_and_one_told_later_is_not_repeated() -> None:
+    projection = Projection(pinned_dialect(HEADER), load)
+    calls = tuple(ToolCall(f"call_{number}", "read_file", "{}") for number in (1, 2))
+    projection.apply(MessageAdded(Message("assistant", calls)))
+    projection.apply(CallFinished("call_2", "read_file", True, "two"))
+    projection.apply(MessageAdded(Message("user", (Text("Go on."),))))
+    projection.apply(RequestSent(1, 0, "", 0))
+    projection.apply(CallFinished("call_1", "read_file", False, "Interrupted, outcome unknown"))
+    projection.apply(CallFinished("call_7", "read_file", True, "of a call that is lost"))
+    said = messages(projection.request(HEADER, 0)[0])
+    assert [message["role"] for message in said] == ["assistant", "tool", "tool", "user"]
+    assert [message["content"] for message in said[1:3]] == ["two", LOST_RESULT]

@@ -21,9 +21,12 @@ from codewhale.protocol.messages import Message, Part, ResultPart, Text
 from codewhale.providers.base import Dialect, LoadImage, ProviderSettings
 from codewhale.providers.build import build_dialect
 
+LOST_RESULT = "The result of this call is lost: the session log was damaged. Check its effects before repeating it."
+
 
 class Projection:
-    """The wire messages of one session in one dialect."""
+    """The wire messages of one session in one dialect. Where damage took a call or its result from the log, the
+    other half is left out or said to be lost: providers take calls and results in pairs alone."""
 
     def __init__(self, dialect: Dialect, load_image: LoadImage) -> None:
         self._dialect = dialect
@@ -31,6 +34,7 @@ class Projection:
         self._wire = bytearray()
         self._hash = hashlib.sha256()
         self._pending: list[Part] = []
+        self._open: list[str] = []
         self.count = 0
 
     def apply(self, event: Event) -> None:
@@ -38,9 +42,9 @@ class Projection:
         match event:
             case MessageAdded(message=message):
                 self._add(message)
-            case CallFinished():
+            case CallFinished(call_id=call_id) if call_id in self._open:
                 # Results stand together right behind their calls: whatever is pending waits.
-                self._append(Message("tool", (ResultPart(event.call_id, event.content, event.ok),)))
+                self._answer(call_id, event.content, event.ok)
                 if event.images:
                     self._pending += [Text(f"Shown by {event.name}:", source="harness"), *event.images]
             case ContextAppended(text=text):
@@ -56,6 +60,11 @@ class Projection:
         else:
             self._flush()
             self._append(message)
+            self._open = [call.id for call in message.calls]
+
+    def _answer(self, call_id: str, content: str, ok: bool) -> None:
+        self._open.remove(call_id)
+        self._put(Message("tool", (ResultPart(call_id, content, ok),)))
 
     def _flush(self) -> None:
         if self._pending:
@@ -63,6 +72,11 @@ class Projection:
             self._append(Message("user", parts))
 
     def _append(self, message: Message) -> None:
+        for call_id in self._open.copy():
+            self._answer(call_id, LOST_RESULT, False)
+        self._put(message)
+
+    def _put(self, message: Message) -> None:
         data = self._said(message)
         if data:
             self._wire += data

@@ -120,6 +120,7 @@ class SessionState:
 
     def _call_finished(self, event: CallFinished) -> None:
         self.open_calls.pop(event.call_id, None)
+        self.call_ids.add(event.call_id)  # the message that made the call may be lost to damage
         self.started_calls.discard(event.call_id)
         self.tainted = self.tainted or event.origin not in _TRUSTED
         artifact = event.metadata.get("artifact_sha256")
