@@ -10,7 +10,7 @@ from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.opening import Opener
 from codewhale.engine.prompt import context_text, mode_text
-from codewhale.engine.session import STOPPED, Session
+from codewhale.engine.session import BROKEN, STOPPED, Session
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     ContextAppended,
@@ -193,7 +193,7 @@ class Engine:
     async def _finish(self, session: Session, turn: Turn, ending: Ending) -> None:
         result = turn.report.result(ending.status, "" if ending.status == "done" else ending.reason)
         try:
-            session.close_calls(STOPPED)
+            session.close_calls(STOPPED if session.stop_reason else BROKEN)
             session.emit(TurnFinished(session.state.turns, ending.status, ending.reason, result))
             await session.barrier()
             session.waiting_for = ""

@@ -14,6 +14,7 @@ from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.prepare import Prepared, prepare
 from codewhale.engine.report import Report, Status
 from codewhale.engine.session import Session
+from codewhale.protocol.errors import StorageFullError
 from codewhale.protocol.events import (
     BudgetReserved,
     ContextAppended,
@@ -203,10 +204,13 @@ class Turn:
                 if task.done() and not task.cancelled() and task.exception() is None:
                     self._emit_outcome(item, task.result())
             raise
-        outcomes = [task.result() for task in tasks]
-        for item, outcome in zip(batch, outcomes, strict=True):
-            await self._record(item, outcome)
-        return outcomes
+        failures = [task.exception() for task in tasks]
+        for item, task, failure in zip(batch, tasks, failures, strict=True):
+            if failure is None:
+                await self._record(item, task.result())
+        for failure in filter(None, failures):
+            raise failure
+        return [task.result() for task in tasks]
 
     async def _record(self, item: Prepared, outcome: Outcome) -> None:
         self._emit_outcome(item, outcome)
@@ -216,7 +220,13 @@ class Turn:
             self._session.log.sync_soon()
 
     def _emit_outcome(self, item: Prepared, outcome: Outcome) -> None:
-        self._session.emit(*outcome.events)
+        try:
+            self._session.emit(*outcome.events)
+        except StorageFullError:
+            # The call has run and the refusal made room: its result is recorded before the turn ends.
+            self._session.emit(*outcome.events)
+            self.report.add(outcome)
+            raise
         self._session.waiting_for = ""
         self.report.add(outcome)
 

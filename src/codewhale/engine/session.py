@@ -7,6 +7,7 @@ the turn's end waits here, as data.
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from itertools import groupby
 
 from codewhale.engine.budget import Budget
 from codewhale.engine.fanout import Fanout
@@ -22,6 +23,7 @@ from codewhale.stores.log import SessionLog
 
 LOST = "Interrupted, outcome unknown: the process ended while this call ran. It was not repeated. Check its effects."
 STOPPED = "Interrupted by the person before a result came. It was not repeated; part of its work may be done."
+BROKEN = "Interrupted, outcome unknown: the turn ended while this call ran. It was not repeated. Check its effects."
 NEVER_RUN = "Interrupted before it started: this call did not run and changed nothing."
 
 
@@ -61,16 +63,21 @@ class Session:
         return self.ending or not self.busy
 
     def emit(self, *events: Event) -> None:
-        """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; nothing
-        has happened then."""
-        for event in events:
-            if not is_durable(event):
-                at = rfc3339(self._clock.now())
-                self.fanout.push(Envelope(self.log.seq, self.id, at, self._redactor.event(event)))
+        """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; of durable
+        events given together none has happened then."""
+        for durable, together in groupby(events, is_durable):
+            clean = [self._redactor.event(event) for event in together]
+            if durable:
+                self._happen(clean)
                 continue
-            for envelope in self.log.append([self._redactor.event(event)]):
-                self._fold(envelope.event)
-                self.fanout.push(envelope)
+            at = rfc3339(self._clock.now())
+            for event in clean:
+                self.fanout.push(Envelope(self.log.seq, self.id, at, event))
+
+    def _happen(self, events: list[Event]) -> None:
+        for envelope in self.log.append(events):
+            self._fold(envelope.event)
+            self.fanout.push(envelope)
 
     def replay(self, events: Iterable[Event]) -> None:
         """Fold events that the log already holds."""
