@@ -63,9 +63,10 @@ class Opener:
         try:
             self._settle(session, op)
         except BaseException:
-            session.log.close()
-            if not op.resume:
-                self._around.sessions.remove([session.id])
+            with contextlib.suppress(SessionError):  # what went wrong first is what is told
+                session.log.close()
+                if not op.resume:
+                    self._around.sessions.remove([session.id])
             raise
         return session
 
@@ -77,7 +78,7 @@ class Opener:
 
     def _create(self, op: OpenSession, provider: str, model: str) -> Session:
         opened = SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model)
-        return self._session(self._around.sessions.create(opened))
+        return self._session(self._around.sessions.create(opened), op)
 
     def _reopen(self, op: OpenSession) -> Session:
         sessions = self._around.sessions
@@ -86,19 +87,27 @@ class Opener:
             parent = SessionState()
             for envelope in sessions.read(found):
                 parent.apply(envelope.event)
-            opened = SessionOpened(LOG_VERSION, op.workspace, op.mode, parent.provider, parent.model)
-            return self._session(sessions.fork(found, opened))
-        return self._session(sessions.open(found))
+            return self._session(sessions.fork(found, self._beginning(parent, op)), op)
+        return self._session(sessions.open(found), op)
 
-    def _session(self, log: SessionLog) -> Session:
+    def _session(self, log: SessionLog, op: OpenSession) -> Session:
         around = self._around
         session = Session(log.session, log, around.redactor, around.clock)
         for envelope in log.read():
             session.state.apply(envelope.event)
         if not session.state.workspace:
-            log.close()
-            raise SessionError(f"session {log.session} has lost its beginning and cannot be continued; start a new one")
+            session.state.apply(self._beginning(session.state, op))
         return session
+
+    def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:
+        """What stands in for a first record lost to damage: where the session is opened now, with the model that
+        it was last sent to."""
+        provider, model = self._around.default_route()
+        if state.provider:
+            provider, model = state.provider, state.model
+        elif state.header is not None:
+            provider, model = state.header.provider, state.header.model
+        return SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model)
 
     def _settle(self, session: Session, op: OpenSession) -> None:
         state, around = session.state, self._around
@@ -172,13 +181,16 @@ class Opener:
 
     def _tell_damage(self, session: Session) -> None:
         damage = session.log.damage
-        if damage.cut_bytes or damage.skipped_lines:
-            session.notice(
-                "warning",
-                f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record were set aside and "
-                f"{damage.skipped_lines} unreadable records skipped; everything else is kept.",
-                "log_damaged",
-            )
+        if not damage.cut_bytes and not damage.skipped_lines:
+            return
+        text = (
+            f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record were set aside and "
+            f"{damage.skipped_lines} unreadable records skipped; everything else is kept."
+        )
+        if not isinstance(next(session.log.read()).event, SessionOpened):
+            state = session.state
+            text += f" Its beginning is lost: it goes on in {state.workspace} with {state.provider} {state.model}."
+        session.notice("warning", text, "log_damaged")
 
     def _load_image(self, image: Image) -> bytes:
         return self._around.artifacts.get(image.artifact)
