@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 VARIABLE = "CODEWHALE_FAILPOINTS"
 POINTS = (
+    "disk.write",
     "log.append.before",
     "log.append.mid",
     "log.append.after",

@@ -23,6 +23,7 @@ class FileOps:
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
         """How many bytes were taken."""
+        failpoints.hit("disk.write")
         return os.write(fd, data)
 
     def fsync(self, fd: int) -> None:
