@@ -70,7 +70,6 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     effects: tuple[Effect, ...]
     parallel: bool = False
     polls: bool = False
-    noisy: bool = False
     rescue_tool: str = "list_dir"
     rescue: dict[str, Any] = {}
 

@@ -34,7 +34,6 @@ class ToolDecl(Struct, frozen=True):
     subjects: Callable[[Any], tuple[Subject, ...]]
     parallel: bool
     polls: bool
-    noisy: bool
     rescue: tuple[str, dict[str, Any]]
 
 
@@ -45,20 +44,18 @@ def tool(
     subjects: Callable[[Any], tuple[Subject, ...]] = lambda args: (),
     parallel: bool = False,
     polls: bool = False,
-    noisy: bool = False,
     rescue: tuple[str, dict[str, Any]] = ("list_dir", {"path": "."}),
 ) -> Callable[[Callable[[Any, A, CallContext], Awaitable[ToolResult]]], Any]:
     """Declare an async method `(self, args, call)` as the tool `name`; its docstring is what the model reads.
 
-    `effects` and `subjects` are all that policy sees. `parallel`: may run beside other parallel calls.
-    `polls`: repeating it unchanged is normal, so the loop guard leaves it alone. `noisy`: build and test
-    output, cut harder when old. `rescue`: the (tool, arguments) to suggest after an error that has no better
-    next call.
+    `effects` and `subjects` are all that policy sees. `parallel`: may run beside other parallel calls. `polls`:
+    repeating it unchanged is normal, so the loop guard leaves it alone. `rescue`: the (tool, arguments) to suggest
+    after an error that has no better next call.
     """
 
     def mark(method: Callable[[Any, A, CallContext], Awaitable[ToolResult]]) -> Any:
         ordered = tuple(sorted(set(effects)))
-        method.__tool__ = ToolDecl(name, ordered, subjects, parallel, polls, noisy, rescue)  # type: ignore[attr-defined]
+        method.__tool__ = ToolDecl(name, ordered, subjects, parallel, polls, rescue)  # type: ignore[attr-defined]
         return method
 
     return mark
@@ -106,7 +103,6 @@ def specs(family: type, key: str) -> list[ToolSpec]:
                 effects=decl.effects,
                 parallel=decl.parallel,
                 polls=decl.polls,
-                noisy=decl.noisy,
                 rescue_tool=decl.rescue[0],
                 rescue=decl.rescue[1],
             )

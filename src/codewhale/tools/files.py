@@ -295,8 +295,9 @@ def _folder(space: Workspace, path: str) -> str:
     """The resolved folder. Raises ToolError for anything else."""
     resolved = space.resolve(path)
     if not stat.S_ISDIR(space.stat(path).st_mode):
-        regular = stat.S_ISREG(space.stat(path).st_mode)
-        fix = NextCall("read_file" if regular else "list_dir", {"path": resolved if regular else "."})
+        readable = stat.S_ISREG(space.stat(path).st_mode) and not looks_binary(_sniff(space, path)[1])
+        above = os.path.dirname(resolved) or "."
+        fix = NextCall("read_file", {"path": resolved}) if readable else NextCall("list_dir", {"path": above})
         raise ToolError(
             "invalid_input",
             f"{path} is a file, not a folder",

@@ -1,5 +1,5 @@
 """Looking around by text and by name: grep_files, file_search, project_map. All three see the files the one walker
-lists and answer in workspace-relative paths; what matches is decided in services/textsearch and lib/ranking."""
+lists and answer in workspace-relative paths; what matches is decided in services/textsearch and services/ranking."""
 
 import time
 from typing import Annotated, Any
@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import msgspec
 
 from codewhale.lib.globs import GlobError, Globs
-from codewhale.lib.ranking import score
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import MarkdownBlock, TableBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, ToolResult
 from codewhale.services.places import locate
 from codewhale.services.projectmap import build_map
+from codewhale.services.ranking import score
 from codewhale.services.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
 from codewhale.system.programs import find_program
 from codewhale.system.walk import Listing, Walker

@@ -88,7 +88,7 @@ class ShellTools:
     def __init__(self, jobs: ShellJobs) -> None:
         self._jobs = jobs
 
-    @tool("exec_shell", effects={Effect.EXECUTES}, subjects=_command, noisy=True)
+    @tool("exec_shell", effects={Effect.EXECUTES}, subjects=_command)
     async def exec_shell(self, args: ExecShell, call: CallContext) -> ToolResult:
         """Run a shell command in the workspace and return its output and exit code. Use it for builds, formatters,
         git writes and whatever has no tool of its own; prefer the dedicated tools for reading, searching, editing and
@@ -159,7 +159,7 @@ class ShellTools:
     async def _cancel(self, session: str, job_id: str) -> None:
         await self._jobs.cancel(session, job_id)
 
-    @tool("exec_shell_wait", effects={Effect.READS}, polls=True, noisy=True)
+    @tool("exec_shell_wait", effects={Effect.READS}, polls=True)
     async def exec_shell_wait(self, args: ExecShellWait, call: CallContext) -> ToolResult:
         """Read what a background job printed since the last look, waiting for its end (30 s, or timeout_ms) unless wait
         is false. Interrupting stops the waiting, not the job."""

@@ -63,7 +63,7 @@ class VerifyTools:
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
 
-    @tool("run_tests", effects={Effect.EXECUTES}, noisy=True)
+    @tool("run_tests", effects={Effect.EXECUTES})
     async def run_tests(self, args: RunTests, call: CallContext) -> ToolResult:
         """Run the project's tests and return {success, exit_code, command, runner, summary, stderr, stdout}. The runner
         is found by the project's files: cargo, pytest or unittest, npm, pnpm or yarn, go, make. args go to the runner
@@ -113,7 +113,7 @@ class VerifyTools:
         display = (TerminalBlock(command, f"{stdout}{stderr}", report["exit_code"]),)
         return ToolResult(_json({**report, "stderr": stderr, "stdout": stdout}), passed, display, metadata)
 
-    @tool("run_verifiers", effects={Effect.EXECUTES}, subjects=_commands, noisy=True)
+    @tool("run_verifiers", effects={Effect.EXECUTES}, subjects=_commands)
     async def run_verifiers(self, args: RunVerifiers, call: CallContext) -> ToolResult:
         """Run the project's gates side by side (formatting, type checks, lint, syntax; with level full also tests) and
         return one status for each. Success means that every gate passed and none was skipped."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.lib.ranking import score
+from codewhale.services.ranking import score
 
 
 def test_scores_are_the_documented_ones() -> None:
