@@ -113,3 +113,8 @@ def test_errors_inside_an_answer(error: Any, kind: str) -> None:
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, 60.0) == seconds
+
+
+def test_a_blank_text_is_no_text() -> None:
+    assert from_error(" ").message == "the provider reported an error without a text"
+    assert from_status(500, {}, b" \n").message == "HTTP 500"

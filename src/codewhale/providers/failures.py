@@ -73,7 +73,7 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
         return Failure("bad_request", one_line(f"HTTP {status}: {text}", _MESSAGE_LIMIT), False)
     said, words = _said(body, headers.get("content-type", ""))
     kind = _kind(status, words.lower())
-    message = one_line(f"HTTP {status}: {said}" if said else f"HTTP {status}", _MESSAGE_LIMIT)
+    message = one_line(f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}", _MESSAGE_LIMIT)
     if kind == "bad_request" and re.search(_MODEL, words.lower()):
         message += " (check the model's name)"
     elif status == 404:
@@ -87,9 +87,8 @@ def from_error(error: Any) -> Failure:
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 0
     kind = _kind(status, words.lower())
-    return Failure(
-        kind, one_line(said or "the provider reported an error without a text", _MESSAGE_LIMIT), kind in RETRYABLE
-    )
+    message = one_line(said, _MESSAGE_LIMIT) or "the provider reported an error without a text"
+    return Failure(kind, message, kind in RETRYABLE)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

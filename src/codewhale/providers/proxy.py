@@ -26,11 +26,11 @@ def environment_proxy(scheme: str, host: str, port: int) -> ProxyAddress | None:
     ConfigError for one that cannot be used, without telling its password."""
     if not any(value and key.lower().endswith("_proxy") for key, value in os.environ.items()):
         return None
-    from urllib.request import getproxies_environment, proxy_bypass_environment
+    from urllib.request import getproxies_environment, proxy_bypass
 
     proxies = getproxies_environment()
     kind = scheme if proxies.get(scheme) else "all"
-    if not proxies.get(kind) or proxy_bypass_environment(f"{host}:{port}", proxies):
+    if not proxies.get(kind) or proxy_bypass(f"{host}:{port}"):
         return None
     return _parse(proxies[kind].strip(), f"{kind.upper()}_PROXY")
 
