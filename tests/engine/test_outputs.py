@@ -133,6 +133,15 @@ def test_an_error_tells_kind_tool_reason_and_the_next_call() -> None:
     }
 
 
+def test_what_a_message_leaves_out_is_told_beside_it() -> None:
+    error = ToolError("execution_failed", "no such file: b", field="path", expected="an existing file", received="b")
+    assert render_error("read_file", error).endswith(": no such file: b\n`path`: wanted an existing file, got b.")
+    error = ToolError("invalid_input", "search is empty", field="search", expected="text of the file")
+    assert render_error("edit_file", error).endswith("\n`search`: wanted text of the file, got an empty string.")
+    assert error_metadata(error)["error"]["received"] == "an empty string"
+    assert render_error("x", ToolError("not_available", "Gone.")) == "Error (not_available) in x: Gone."
+
+
 def test_a_timeout_advises_a_narrower_scope() -> None:
     text = render_error("grep_files", ToolError("timeout", "It did not end within 5 seconds."))
     assert text.endswith("Narrow the scope or raise the timeout.")

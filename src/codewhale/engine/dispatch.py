@@ -170,14 +170,13 @@ class Dispatcher:
         content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)
         metadata = {**result.metadata, **cut, **_deprecation(prepared)}
         ms = int((time.monotonic() - began) * 1000)
-        error = metadata["error"]["code"] if "error" in metadata else ""
         finished = CallFinished(
             call_id=prepared.call.id,
             name=prepared.name,
             ok=result.ok,
             content=content,
             ms=ms,
-            error=error,
+            error=_code(metadata),
             origin=result.origin,
             display=result.display,
             metadata=metadata,
@@ -202,6 +201,12 @@ class _Denied(Exception):
 
 def _failure(tool: str, error: ToolError) -> ToolResult:
     return ToolResult(render_error(tool, error), ok=False, metadata=error_metadata(error))
+
+
+def _code(metadata: dict[str, Any]) -> str:
+    """The kind of error a call ended with; a tool may keep an `error` of its own there, of any form."""
+    error = metadata.get("error")
+    return str(error.get("code", "")) if isinstance(error, dict) else ""
 
 
 def _touches(spec: ToolSpec) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from codewhale.engine.redaction import Redactor
-from codewhale.lib.text import head_tail, scrub_surrogates
+from codewhale.lib.text import head_tail, one_line, scrub_surrogates
 from codewhale.protocol.errors import ToolError
 
 INLINE_LIMIT = 16_384
@@ -61,16 +61,27 @@ class Outputs:
 
 
 def render_error(tool: str, error: ToolError) -> str:
-    """A failed call as the model reads it: kind, tool, what is wrong, the next call."""
+    """A failed call as the model reads it: kind, tool, what is wrong (the field, what it must be and what came, where
+    the message leaves one out), the next call."""
     advice = {
         "timeout": " Narrow the scope or raise the timeout.",
         "permission_denied": "",
         "not_available": "",
     }.get(error.kind, "")
-    text = f"Error ({error.kind}) in {tool}: {error.message}{advice}"
+    text = f"Error ({error.kind}) in {tool}: {error.message}{advice}{_facts(error)}"
     if error.fix is not None:
         text += f"\nNext call: {error.fix.name} {msgspec.json.encode(error.fix.arguments).decode()}"
     return text
+
+
+def _facts(error: ToolError) -> str:
+    if not error.field or all(fact in error.message for fact in (error.field, error.expected, _received(error))):
+        return ""
+    return f"\n`{error.field}`: wanted {error.expected}, got {one_line(_received(error))}."
+
+
+def _received(error: ToolError) -> str:
+    return error.received or ("an empty string" if error.field else "")
 
 
 def error_metadata(error: ToolError) -> dict[str, Any]:
@@ -80,7 +91,7 @@ def error_metadata(error: ToolError) -> dict[str, Any]:
         "code": error.kind,
         "field": error.field,
         "expected": error.expected,
-        "received": error.received,
+        "received": _received(error),
         "fix": fix,
     }
     return {**error.metadata, "error": code}
