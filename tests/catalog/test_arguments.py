@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from codewhale.catalog.arguments import MAX_ARGUMENT_BYTES, parse, validate
 from codewhale.catalog.schema import check
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.tools import ToolSpec
+from codewhale.protocol.tools import Effect, ToolSpec
 from support.samplecatalog import ROWS
 
 SPECS: dict[str, ToolSpec] = {row.name: row for row in ROWS}
@@ -99,6 +99,12 @@ def test_a_missing_field_names_what_came_instead() -> None:
     assert "`file` is not an argument of this tool" in error.message
 
 
+def test_null_where_a_value_is_required_is_said_to_have_come() -> None:
+    error = complaint(parse('{"path": null, "limit": null}', READ))
+    assert (error.kind, error.field, error.received) == ("missing_field", "path", "null")
+    assert "`path` is missing (null came)" in error.message
+
+
 def test_a_wrong_type_names_argument_got_and_wanted() -> None:
     error = complaint({"path": "a", "limit": "5"})
     assert (error.kind, error.field) == ("invalid_input", "limit")
@@ -111,6 +117,14 @@ def test_a_changing_tool_is_never_offered_again_with_less() -> None:
     error = complaint({"path": "a", "content": "b", "mode": "w"}, WRITE)
     assert error.fix is not None
     assert error.fix.name == "list_dir"
+
+
+def test_a_call_that_would_say_nothing_is_not_offered() -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": []}
+    rescue = {"path": "."}
+    error = complaint({"text": 5}, ToolSpec("check", "sample", "", schema, (Effect.READS,), rescue=rescue))
+    assert error.fix is not None
+    assert (error.fix.name, error.fix.arguments) == ("list_dir", rescue)
 
 
 def test_five_problems_are_told_and_no_more() -> None:
@@ -143,4 +157,4 @@ def test_any_text_is_an_object_or_a_refusal(text: str) -> None:
         assert error.kind == "invalid_input"
         return
     decoded = msgspec.json.decode(text.encode())
-    assert value == {key: item for key, item in decoded.items() if item is not None}
+    assert value == {key: item for key, item in decoded.items() if item is not None or key == "path"}

@@ -61,7 +61,7 @@ def test_a_nested_problem_says_where_it_is() -> None:
 
 def test_null_stands_for_an_absent_optional_field_alone() -> None:
     assert check({"path": "a", "limit": None}, READ) == []
-    assert [problem.field for problem in check({"path": None}, READ)] == ["path"]
+    assert [(problem.field, problem.received) for problem in check({"path": None}, READ)] == [("path", "null")]
 
 
 def test_too_deep_a_value_is_refused_and_not_followed() -> None:

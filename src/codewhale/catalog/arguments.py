@@ -15,8 +15,8 @@ MAX_ARGUMENT_BYTES = 1_048_576
 
 
 def parse(raw: str, spec: ToolSpec) -> dict[str, Any]:
-    """The object that `raw` says, nulls dropped and whole numbers as integers (5.0 is 5). An empty string is the
-    empty object when nothing is required.
+    """The object that `raw` says, nulls dropped but where a field is required, and whole numbers as integers (5.0 is
+    5). An empty string is the empty object when nothing is required.
 
     Raises ToolError invalid_input naming the parse position with its surroundings, or what was there instead
     of an object.
@@ -33,12 +33,13 @@ def parse(raw: str, spec: ToolSpec) -> dict[str, Any]:
         raise _refusal(spec, _where(raw), "one JSON object") from None
     if not isinstance(value, dict):
         raise _refusal(spec, f"arguments are {_kind(value)}, not an object", f"a JSON object with {_required(spec)}")
-    return {key: item for key, item in value.items() if item is not None}
+    required = spec.parameters.get("required", ())
+    return {key: item for key, item in value.items() if item is not None or key in required}
 
 
 def validate(arguments: dict[str, Any], spec: ToolSpec) -> None:
     """Check arguments against the tool's schema. Raises ToolError for the first problem, naming all of them,
-    with the same call less its faulty parts as the fix where that still holds what is required."""
+    with the same call less its faulty parts as the fix where that still says something and all that is required."""
     problems = check(arguments, spec.parameters)
     if not problems:
         return
@@ -60,7 +61,8 @@ def validate(arguments: dict[str, Any], spec: ToolSpec) -> None:
 def _fix(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
     alone = {**spec.parameters, "required": []}
     rest = {key: value for key, value in arguments.items() if not check({key: value}, alone)}
-    if set(spec.effects) <= {"reads"} and not check(rest, spec.parameters):
+    whole = bool(rest) or not spec.parameters.get("properties")
+    if whole and set(spec.effects) <= {"reads"} and not check(rest, spec.parameters):
         return NextCall(spec.name, rest)
     return NextCall(spec.rescue_tool, spec.rescue)
 
@@ -75,9 +77,10 @@ def _whole(value: Any) -> Any:
 
 def _sentence(problem: Problem) -> str:
     if problem.kind == "missing":
-        return f"`{problem.field}` is missing: it must be {problem.expected}."
+        return f"`{problem.field}` is missing ({problem.received} came): it must be {problem.expected}."
     if problem.kind == "unknown":
-        return f"`{problem.field}` is not an argument of this tool; it takes {problem.expected}."
+        known = problem.expected
+        return f"`{problem.field}` is not an argument of this tool ({problem.received} came); it takes {known}."
     return f"`{problem.field}` must be {problem.expected}; got {problem.received}."
 
 

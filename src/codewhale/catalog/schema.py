@@ -60,13 +60,15 @@ def _check_object(value: dict[str, Any], schema: Schema, path: str, depth: int) 
     properties: dict[str, Schema] = schema.get("properties", {})
     prefix = f"{path}." if path else ""
     for name in schema.get("required", ()):
+        wanted = properties.get(name, {})
         if name not in value:
-            yield Problem("missing", prefix + name, describe(properties.get(name, {})), "nothing")
+            yield Problem("missing", prefix + name, describe(wanted), "nothing")
+        elif value[name] is None and not _has_type(None, wanted.get("type")):
+            yield Problem("missing", prefix + name, describe(wanted), "null")
     for name, item in value.items():
         if name in properties:
-            if item is None and name not in schema.get("required", ()):
-                continue
-            yield from _check(item, properties[name], prefix + name, depth + 1)
+            if item is not None:
+                yield from _check(item, properties[name], prefix + name, depth + 1)
         elif schema.get("additionalProperties") is False:
             yield Problem("unknown", prefix + name, ", ".join(properties) or "no arguments", show(item))
 
