@@ -90,12 +90,6 @@ def test_failing_and_succeeding_repeats_count_alike() -> None:
     assert play(LoopGuard(), "aaaaa", "Error (invalid_input) in tool: no") == ["run", "run", "note", "note", "block"]
 
 
-def test_a_turn_of_any_length_is_remembered_in_little() -> None:
-    guard = LoopGuard()
-    play(guard, [str(number) for number in range(5000)])
-    assert len(guard._marks) <= 64
-
-
 def test_what_the_model_is_told_carries_the_count_and_the_tool() -> None:
     assert "repeat 3 of read_file" in note("read_file", 3)
     assert "asked 5 times" in block("read_file", 5)

@@ -34,8 +34,6 @@ async def test_read_edit_answer(home: Path, workspace: Path) -> None:
     ]
     async with harness(home, workspace, script) as stage:
         events = await stage.turn("Fix the typo")
-        session = stage.app.engine.session(next(iter(stage.app.engine._sessions)))
-        assert [envelope.seq for envelope in session.log.read()] == list(range(1, session.log.seq + 1))
     assert (workspace / "greet.py").read_text() == 'print("hello")\n'
     assert isinstance(events[0], TurnStarted) and isinstance(events[-1], TurnFinished)
     assert [item.ok for item in results(events)] == [True, True]

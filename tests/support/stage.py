@@ -118,7 +118,9 @@ class Stage:
         )
         self.asking = Asking(lambda session: self.engine.session(session))
         self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), hooks)
-        self.engine = Engine(Opener(around, self.catalog), self.catalog, self.dispatcher, lambda path: "")
+        self.opener = Opener(around, self.catalog)
+        self.facts = ""
+        self.engine = Engine(self.opener, self.catalog, self.dispatcher, lambda path: self.facts)
 
     def open(self, mode: Mode = Mode.YOLO, authority: Authority = Authority.AUTO, **fields: Any) -> Session:
         """An open session."""

@@ -1,0 +1,60 @@
+"""Lazy construction: each part once, from its row, closed in reverse."""
+
+from pathlib import Path
+
+import pytest
+
+from codewhale.app.parts import Parts, target
+from codewhale.app.table import COMMAND_FAMILIES, COMMANDS, PARTS, TOOLS
+from codewhale.catalog.registry import Catalog
+from codewhale.protocol.errors import ToolError
+from codewhale.stores.artifacts import ArtifactStore
+from codewhale.stores.lists import Lists
+from codewhale.tools.base import declared
+
+GIVEN = {"artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs"}
+
+
+@pytest.fixture
+def parts(home: Path) -> Parts:
+    """Parts over real stores."""
+    return Parts({"artifacts": ArtifactStore(str(home / "artifacts")), "lists": Lists()})
+
+
+def test_every_need_of_every_row_is_given_or_another_row() -> None:
+    for row in [*PARTS.values(), *TOOLS.values(), *COMMAND_FAMILIES.values()]:
+        assert set(row.needs) <= GIVEN | set(PARTS), row
+    assert set(COMMANDS.values()) == set(COMMAND_FAMILIES)
+
+
+def test_every_row_of_the_catalog_has_its_family_and_every_family_its_rows() -> None:
+    catalog = Catalog.load()
+    by_family = {key: set(declared(target(row))) for key, row in TOOLS.items()}
+    found: dict[str, set[str]] = {key: set() for key in TOOLS}
+    for row in catalog.head:
+        found[row.family].add(row.name)
+    assert found == by_family
+
+
+def test_a_part_is_built_at_its_first_use_and_once(parts: Parts) -> None:
+    assert parts.built("workspaces") is None
+    assert parts.part("workspaces") is parts.part("workspaces")
+    assert parts.built("workspaces") is parts.part("workspaces")
+
+
+def test_a_call_is_bound_to_its_tool_with_its_subjects(parts: Parts) -> None:
+    spec = Catalog.load().spec("read_file")
+    assert spec is not None
+    (subject,) = parts.bind(spec, {"path": "a"}).subjects
+    assert subject.path == "a" and not subject.write  # type: ignore[union-attr]
+    with pytest.raises(ToolError) as caught:
+        parts.bind(spec, {"path": 5})
+    assert caught.value.kind == "invalid_input"
+
+
+async def test_what_was_built_is_closed_last_first(home: Path) -> None:
+    parts = Parts({"listener": lambda session, event: None})
+    jobs = parts.part("jobs")
+    assert hasattr(jobs, "aclose")
+    await parts.aclose()
+    await parts.aclose()
