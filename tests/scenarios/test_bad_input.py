@@ -1,0 +1,320 @@
+"""Every tool of the catalog against bad input, as a model would send it: the call is refused in words that help, the
+next call it names works when made literally, nothing hangs and nothing in the workspace changes."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.catalog.registry import Catalog
+from codewhale.protocol.events import CallFinished
+from codewhale.testing import harness
+from support.badcalls import spoiled
+from support.repos import make_repo
+from support.scenes import ending, results
+
+TOOLS = Catalog.load().names()
+SECONDS = 10.0
+NEXT = re.compile(r"^Next call: (\S+) (\{.*\})$", re.MULTILINE)
+ABC = [{"label": "a", "description": "A"}, {"label": "b", "description": "B"}]
+# A call of each tool that works; JOB and KEPT stand for a running job and for an output that was kept.
+GOOD: dict[str, dict[str, Any]] = {
+    "apply_patch": {"changes": [{"path": "new.txt", "content": "x"}]},
+    "checklist_add": {"content": "x"},
+    "checklist_list": {},
+    "checklist_update": {"id": 1, "status": "pending"},
+    "checklist_write": {"todos": [{"content": "a"}]},
+    "diagnostics": {},
+    "edit_file": {"path": "a.txt", "search": "one", "replace": "two"},
+    "exec_shell": {"command": "true"},
+    "exec_shell_cancel": {"task_id": "JOB"},
+    "exec_shell_interact": {"task_id": "JOB", "timeout_ms": 0},
+    "exec_shell_wait": {"task_id": "JOB"},
+    "file_search": {"query": "a"},
+    "git_blame": {"path": "a.txt"},
+    "git_diff": {},
+    "git_log": {},
+    "git_show": {"rev": "HEAD"},
+    "git_status": {},
+    "grep_files": {"pattern": "one"},
+    "list_dir": {"path": "."},
+    "note": {"content": "n"},
+    "project_map": {},
+    "read_file": {"path": "a.txt"},
+    "request_user_input": {"questions": [{"header": "h", "id": "i", "question": "q?", "options": ABC}]},
+    "retrieve_tool_result": {"ref": "KEPT"},
+    "run_tests": {},
+    "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
+    "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
+    "validate_data": {"content": "1"},
+    "write_file": {"path": "new.txt", "content": "x"},
+}
+# Bad calls that no schema can tell from good ones.
+EXTRA: dict[str, list[dict[str, Any]]] = {
+    "apply_patch": [
+        {},
+        {"patch": ""},
+        {"patch": "no patch at all"},
+        {"patch": "x", "changes": [{"path": "new.txt", "content": "x"}]},
+        {"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+four\n"},
+        {"patch": "--- /dev/null\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n"},
+        {"patch": "*** Begin Patch\n*** Update File: a.txt\n*** Move to: ../x\n@@\n-one\n+two\n*** End Patch\n"},
+        {"patch": "*** Begin Patch\n*** Delete File: /etc/passwd\n*** End Patch\n"},
+    ],
+    "edit_file": [
+        {"path": "a.txt", "search": "", "replace": "x"},
+        {"path": "a.txt", "search": "absent words", "replace": "x"},
+        {"path": "twice.txt", "search": "same", "replace": "x"},
+    ],
+    "exec_shell": [{"command": "true\0"}, {"command": "true", "interactive": True}],
+    "exec_shell_cancel": [{"task_id": "no-such-job"}, {"task_id": ""}, {}],
+    "exec_shell_interact": [{"task_id": ""}, {"task_id": "no-such-job"}],
+    "exec_shell_wait": [{"task_id": ""}, {"task_id": "no-such-job"}],
+    "file_search": [{"query": "  "}],
+    "git_blame": [{"path": "a.txt", "rev": "--output=x"}, {"path": "a.txt", "rev": "a b"}],
+    "git_log": [{"since": "no date"}, {"until": "--output=x"}],
+    "git_show": [{"rev": "--output=x"}, {"rev": "HEAD\n"}],
+    "read_file": [{"path": "a.txt", "pages": "1"}],
+    "request_user_input": [{"questions": [GOOD["request_user_input"]["questions"][0]] * 2}],
+    "retrieve_tool_result": [
+        {"ref": "art_0000000000000000"},
+        {"ref": "../../etc/passwd"},
+        {"ref": "KEPT", "mode": "query"},
+        {"ref": "KEPT", "mode": "lines", "start_line": 9, "end_line": 3},
+        {"ref": "KEPT", "mode": "lines", "lines": "9-3"},
+    ],
+    "run_tests": [{"args": "-s'"}],
+    "run_verifiers": [{"commands": [{"name": "t", "program": "true", "cwd": "../"}]}],
+    "validate_data": [{}, {"path": "a.txt", "content": "1"}],
+}
+RAW = (
+    '{"path": "a"',
+    "[]",
+    '"x"',
+    "null",
+    "{'a': 1}",
+    '{"path": "\\ud800"}',
+    "[" * 5000,
+    '{"limit": 1e999}',
+    '{"a":1}}',
+)
+PATHS = {
+    "apply_patch": "changes", "edit_file": "path", "exec_shell": "cwd", "file_search": "path", "git_blame": "path",
+    "git_diff": "path", "git_log": "path", "git_show": "path", "git_status": "path", "grep_files": "path",
+    "list_dir": "path", "read_file": "path", "run_verifiers": "commands", "validate_data": "path", "write_file": "path",
+}  # fmt: skip
+HOSTILE = (
+    "../x", "/etc/passwd", "a/../../x", "../workspace-evil/x", "a\0b", "C:\\x", "\\\\server\\share\\x", "link",
+    "linkdir", "linkdir/secret.txt",
+)  # fmt: skip
+CREATORS = {"apply_patch", "write_file"}
+FILES = {*CREATORS, "edit_file", "git_blame", "read_file", "validate_data"}
+DIRECTORIES = {"exec_shell", "list_dir", "run_verifiers"}
+EMPTY_IS_ROOT = {"exec_shell", "run_verifiers"}
+# Where a path may lead that is no file of text, and the tools that must refuse to go there.
+PLACES = {
+    "absent": set(PATHS) - CREATORS,
+    "folder": FILES,
+    "binary": {*DIRECTORIES, "edit_file", "read_file"},
+    "huge": {*DIRECTORIES, *FILES} - {"git_blame"},
+    "pipe": set(PATHS),
+    "": set(PATHS) - EMPTY_IS_ROOT,
+}
+
+
+@pytest.fixture
+def land(tmp_path: Path) -> Path:
+    """A repository with a file of each kind that a tool could trip over; a secret lies beside it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("SECRET one\n")
+    (tmp_path / "workspace-evil").mkdir()
+    space = make_repo(tmp_path / "land", {"a.txt": "one\n", "twice.txt": "same\nsame\n", "folder/b.txt": "b\n"})
+    (space / "Makefile").write_text("test:\n\t@true\n")
+    (space / "binary").write_bytes(bytes(range(256)) * 8)
+    with open(space / "huge", "wb") as huge:
+        huge.truncate(5 << 30)
+    os.mkfifo(space / "pipe")
+    (space / "link").symlink_to(outside / "secret.txt")
+    (space / "linkdir").symlink_to(outside)
+    return space
+
+
+def state(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Mode, size and time of change of everything in and beside a workspace."""
+    found = {}
+    for place, folders, files in os.walk(folder.parent):
+        for name in (*folders, *files):
+            path = os.path.join(place, name)
+            if not path.startswith(str(folder.parent / "home")):
+                seen = os.lstat(path)
+                found[path] = (seen.st_mode, 0 if name in folders else seen.st_size, seen.st_mtime_ns)
+    return found
+
+
+class Badly:
+    """A model that gets ready, makes bad calls, then makes every next call that it was told, word for word."""
+
+    def __init__(self, space: Path, tool: str, calls: list[Any]) -> None:
+        self.calls = calls
+        self.next: list[tuple[str, str]] = []
+        self.before: dict[str, tuple[int, int, int]] = {}
+        self.after: dict[str, tuple[int, int, int]] = {}
+        self._space = space
+        self._tool = tool
+        self._step = 0
+
+    def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The turn for a request."""
+        self._step += 1
+        told = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+        if self._step == 1:
+            job = "true" if self._tool == "exec_shell_wait" else "exec cat"
+            return {"calls": [{"name": "exec_shell", "arguments": {"command": job, "background": True}}, *READY]}
+        if self._step == 2:
+            self.before = state(self._space)
+            job = re.search(r'"task_id": "([^"]+)"', told[0])
+            assert job is not None
+            calls = json.loads(json.dumps(self.calls).replace('"JOB"', f'"{job[1]}"').replace('"KEPT"', '"call_2"'))
+            return {
+                "calls": [
+                    {"name": self._tool, "arguments": arguments} if self._tool else arguments for arguments in calls
+                ]
+            }
+        if self._step == 3:
+            self.after = state(self._space)
+            self.next = list(dict.fromkeys(found.groups() for text in told if (found := NEXT.search(text))))
+            if self.next:
+                return {"calls": [{"name": name, "arguments": arguments} for name, arguments in self.next]}
+        return {"text": "Done."}
+
+
+READY = (
+    {"name": "exec_shell", "arguments": {"command": "seq 9999"}},
+    {"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},
+)
+
+
+async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[CallFinished]:
+    """The result of each call, once what holds of every bad call was seen to hold."""
+    model = Badly(space, tool, calls)
+    async with harness(home, space, [model] * 4) as stage:
+        events = await stage.turn("Go.")
+    assert ending(events).status == "done"
+    found = results(events)[1 + len(READY) :]
+    bad, good = found[: len(calls)], found[len(calls) :]
+    assert {path for path, _ in model.before.items() ^ model.after.items()} == set()
+    assert [result.ms for result in found if result.ms > SECONDS * 1000] == []
+    assert len(good) == len(model.next)
+    for named, result in zip(model.next, good, strict=True):
+        nobody = named[0] == "request_user_input" and result.error == "not_available"
+        assert result.ok or nobody, f"the next call {named} fails: {result.content[:300]}"
+    return bad
+
+
+def judge(result: CallFinished, what: object, field: str = "") -> None:
+    """Whether a refusal has all its parts, for programs and in words."""
+    said = f"{what}: {result.content[:300]} {result.metadata.get('error')}"
+    assert not result.ok and result.error, said
+    error = result.metadata["error"]
+    assert set(error) == {"code", "field", "expected", "received", "fix"} and error["code"] == result.error, said
+    assert error["field"] == field or not field, said
+    assert error["field"] and error["expected"] and error["received"] and error["fix"], said
+    shown = " ".join(result.content.split())
+    for part in ("field", "expected"):
+        assert " ".join(error[part].split())[:150] in shown, said
+    assert NEXT.search(result.content), said
+    assert "tool itself failed" not in result.content, said
+
+
+def test_the_tables_know_every_tool() -> None:
+    assert set(GOOD) == set(TOOLS)
+    named = {
+        tool for tool in TOOLS if {"path", "cwd"} & set(re.findall(r'"(\w+)":', json.dumps(row_properties(tool))))
+    }  # fmt: skip
+    assert named == set(PATHS)
+
+
+def row_properties(tool: str) -> Any:
+    """The arguments of a tool, as its schema has them."""
+    row = Catalog.load().spec(tool)
+    assert row is not None
+    return row.parameters.get("properties", {})
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_each_argument_spoiled(tool: str, home: Path, land: Path) -> None:
+    row = Catalog.load().spec(tool)
+    assert row is not None
+    cases = list(spoiled(row.parameters, GOOD[tool]))
+    found = await refused(home, land, tool, [case.arguments for case in cases])
+    for case, result in zip(cases, found, strict=True):
+        judge(result, (tool, case.label, case.field), case.field)
+        code = "missing_field" if case.label in ("missing", "null") else "invalid_input"
+        assert result.error == code
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_arguments_that_are_no_object_and_what_no_schema_tells(tool: str, home: Path, land: Path) -> None:
+    found = await refused(home, land, tool, [*RAW, *EXTRA.get(tool, ())])
+    for arguments, result in zip([*RAW, *EXTRA.get(tool, ())], found, strict=True):
+        judge(result, (tool, arguments))
+
+
+@pytest.mark.parametrize("tool", PATHS)
+async def test_each_path_that_leads_nowhere_or_out(tool: str, home: Path, land: Path) -> None:
+    places = [place for place, refusing in PLACES.items() if tool in refusing]
+    found = await refused(home, land, tool, [aimed(tool, path) for path in (*places, *HOSTILE)])
+    for path, result in zip((*places, *HOSTILE), found, strict=True):
+        judge(result, (tool, path))
+        assert result.error == "path_escape" or path not in HOSTILE
+        assert "SECRET" not in result.content and "root:" not in result.content
+
+
+@pytest.mark.parametrize("tool", sorted(set(PATHS) - CREATORS - {"edit_file"}))
+async def test_every_other_odd_path_is_answered(tool: str, home: Path, land: Path) -> None:
+    places = [place for place, refusing in PLACES.items() if tool not in refusing]
+    for place, result in zip(
+        places, await refused(home, land, tool, [aimed(tool, place) for place in places]), strict=True
+    ):
+        assert result.ok or result.content, place
+        assert "tool itself failed" not in result.content
+
+
+def aimed(tool: str, path: str) -> dict[str, Any]:
+    """A call of a tool that is otherwise good, at this path."""
+    field = PATHS[tool]
+    if field == "changes":
+        return {"changes": [{"path": "new.txt", "content": "x"}, {"path": path, "content": "x"}]}
+    if field == "commands":
+        return {"commands": [{"name": "t", "program": "true", "cwd": path}]}
+    return {"path": path} if tool == "validate_data" else {**GOOD[tool], field: path}
+
+
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.startswith("git_")])
+async def test_without_a_repository(tool: str, home: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    (result,) = await refused(home, workspace, tool, [GOOD[tool]])
+    assert (result.ok, result.error) == (False, "not_available")
+    assert str(workspace) in result.content and NEXT.search(result.content)
+
+
+async def test_a_name_that_is_no_tool(home: Path, land: Path) -> None:
+    names = ("", "readfile", "read-file", "x" * 5000, "rm -rf /", "\x1b]0;x\x07", "read_file ", "функция")
+    found = await refused(home, land, "", [{"name": name, "arguments": {"path": "a.txt"}} for name in names])
+    for name, result in zip(names, found, strict=True):
+        judge(result, name, "name")
+        assert result.error == "not_available"
+
+
+async def test_too_long_arguments(home: Path, land: Path) -> None:
+    (result,) = await refused(home, land, "write_file", [{"path": "new.txt", "content": "x" * (1 << 20)}])
+    judge(result, "a mebibyte", "arguments")
+
+
+async def test_a_file_that_does_not_parse_is_a_result_and_no_fault(home: Path, land: Path) -> None:
+    (result,) = await refused(home, land, "validate_data", [{"path": "a.txt"}])
+    assert (result.ok, result.error, result.metadata["valid"]) == (False, "", False)
