@@ -26,6 +26,7 @@ from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice
 from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
+from codewhale.providers.loopback import on_loopback
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
@@ -69,7 +70,8 @@ class Routes:
         return self._provider, self._model
 
     def build(self, name: str) -> Provider:
-        """The provider of a configured name. Raises ConfigError naming the known ones."""
+        """The provider of a configured name. Raises ConfigError naming the known ones, or the variable of a key that
+        is not there; an endpoint on this machine may do without."""
         if name in self._ready:
             return self._ready[name]
         settings = self._tables.get(name)
@@ -79,7 +81,13 @@ class Routes:
                 f"there is no provider {name!r}; configured are: {known}. "
                 f"Add a table [providers.{name}] to {self._file}"
             )
-        key = self._environ.get(settings.api_key_env, "")
+        variable = settings.api_key_env
+        key = self._environ.get(variable, "").strip()
+        if variable and not key and settings.base_url and not on_loopback(settings.base_url):
+            raise ConfigError(
+                f"{variable} is not set, and provider {name} at {settings.base_url} needs the key in it: "
+                f"export {variable}=..., or choose another provider (--provider NAME, or provider in {self._file})"
+            )
         return build_provider(name, settings, key, environ=self._environ)
 
 

@@ -5,12 +5,12 @@ import re
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
+from codewhale.providers.loopback import on_loopback
 from codewhale.providers.proxy import ProxyAddress, environment_proxy
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?"
 )
-_LOOPBACK = re.compile(r"localhost|[a-z0-9.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\]", re.IGNORECASE)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
@@ -28,7 +28,7 @@ class Endpoint:
             raise ConfigError(f"{key} = {settings.base_url!r} is not a URL such as https://api.example.com/v1")
         self.scheme: str = match["scheme"]
         self.host: str = match["host"]
-        loopback = _LOOPBACK.fullmatch(self.host) is not None
+        loopback = on_loopback(settings.base_url)
         if self.scheme == "http" and not loopback and not settings.facts.get("allow_insecure_http"):
             raise ConfigError(
                 f"{key} = {settings.base_url!r} would send the key unencrypted: use https, a loopback address, or set "
