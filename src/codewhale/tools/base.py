@@ -132,7 +132,7 @@ def _canonical(node: Any, components: dict[str, Any]) -> Any:
         rest = {key: value for key, value in node.items() if key != "anyOf"}
         node = {**rest, **(options[0] if len(options) == 1 else {"anyOf": options})}
     out = {key: _canonical(value, components) for key, value in sorted(node.items()) if key != "title"}
-    if out.get("default", 0) in (None, [], {}, ""):
+    if out.get("default", 0) in (None, [], (), {}, ""):
         del out["default"]
     if "enum" in out:
         out["type"] = "string"

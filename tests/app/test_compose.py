@@ -1,0 +1,59 @@
+"""Building everything, closing it in reverse, and what stops it from being built."""
+
+from pathlib import Path
+
+import pytest
+
+from codewhale.app.compose import AppOptions, open_app
+from codewhale.protocol.errors import ConfigError, SessionError
+from codewhale.protocol.ops import OpenSession, SessionStatus
+
+SCRIPTED = 'provider = "play"\nmodel = "script"\n[providers.play]\ndialect = "scripted"\nscript = "{script}"\n'
+
+
+def configure(home: Path, text: str) -> None:
+    (home / "config.toml").write_text(text)
+
+
+async def test_a_configured_provider_and_model_are_used(home: Path, workspace: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text('{"text": "Hello."}\n')
+    configure(home, SCRIPTED.format(script=script))
+    async with open_app(AppOptions(str(home), str(workspace)), environ={}) as app:
+        session = await app.client.submit(OpenSession(str(workspace)))
+        status = await app.client.query(SessionStatus(session))
+        assert (status.provider, status.model) == ("play", "script")
+
+
+async def test_the_command_line_wins_over_the_file(home: Path, workspace: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text("")
+    configure(home, SCRIPTED.format(script=script))
+    options = AppOptions(str(home), str(workspace), model="other")
+    async with open_app(options, environ={}) as app:
+        session = await app.client.submit(OpenSession(str(workspace)))
+        assert (await app.client.query(SessionStatus(session))).model == "other"
+
+
+async def test_an_unknown_provider_is_named_with_those_there_are(home: Path, workspace: Path) -> None:
+    options = AppOptions(str(home), str(workspace), provider="nowhere")
+    async with open_app(options, environ={}) as app:
+        with pytest.raises(ConfigError, match=r"'nowhere'.*deepseek.*\[providers.nowhere\].*config.toml"):
+            await app.client.submit(OpenSession(str(workspace)))
+
+
+async def test_a_session_that_never_had_a_turn_leaves_nothing(home: Path, workspace: Path) -> None:
+    options = AppOptions(str(home), str(workspace), provider="scripted", model="script")
+    async with open_app(options, environ={}) as app:
+        session = await app.client.submit(OpenSession(str(workspace)))
+        assert (home / "sessions" / session).exists()
+    assert not (home / "sessions" / session).exists()
+
+
+async def test_closing_the_application_closes_its_sessions(home: Path, workspace: Path) -> None:
+    options = AppOptions(str(home), str(workspace), provider="scripted", model="script")
+    async with open_app(options, environ={}) as app:
+        session = await app.client.submit(OpenSession(str(workspace)))
+        client = app.client
+    with pytest.raises(SessionError, match="not open here"):
+        await client.query(SessionStatus(session))
