@@ -169,7 +169,11 @@ class Repairer:
             found = re.findall(r"SUSPECT (\S+) (\d+) ([\d.]+)", traced)
             places = [*places[:2], *(Place(path, int(line), int(line)) for path, line, _ in found), *places[2:]]
         places += yield from self._definitions(told)
-        places += [Place(path, 1, 10**6) for path in dict.fromkeys(place.path for place in places)]
+        code = yield from self._call(
+            "Which files hold code?", "grep_files", pattern=r"\b(def|function) ", context_lines=0, include=[self._kind]
+        )
+        whole = [place.path for place in places] + [path for path, _ in definitions(code)]
+        places += [Place(path, 1, 10**6) for path in dict.fromkeys(whole)]
         for path in dict.fromkeys(place.path for place in places):
             if path not in self._files:
                 yield from self._read(path)
@@ -184,7 +188,8 @@ class Repairer:
 
     def _definitions(self, told: str) -> Generator[Turn, list[str], list[Place]]:
         """Bodies of the functions that the failing line names, then of those that these name."""
-        names, seen, places = names_in(failing_lines(told)), set[str](), list[Place]()
+        shown = yield from self._failing_source(told)
+        names, seen, places = names_in(shown + "\n" + failing_lines(told)), set[str](), list[Place]()
         for _ in range(3):
             names = [name for name in names if name not in seen][:40]
             seen.update(names)
@@ -204,6 +209,15 @@ class Repairer:
             places += fresh
             names = names_in("\n".join(text_of(self._files[place.path], place) for place in fresh))
         return places
+
+    def _failing_source(self, told: str) -> Step:
+        """The lines of the tests that a traceback passes through."""
+        lines = []
+        for path, line in frames(told):
+            if is_test(path) and not path.startswith("/"):
+                text = self._files.get(path) or (yield from self._read(path))
+                lines.append(text_of(text, Place(path, line, line)))
+        return "\n".join(lines)
 
     def _sites(self, place: Place) -> Iterator[tuple[str, Site]]:
         text = self._files.get(place.path, "")
@@ -264,7 +278,8 @@ def failing_lines(told: str) -> str:
 def names_in(text: str) -> list[str]:
     """Names that may be functions, in order, called ones first."""
     called = re.findall(r"([A-Za-z_]\w{2,})\(", text)
-    return list(dict.fromkeys([*called, *re.findall(r"[A-Za-z_]\w{2,}", text)]))
+    stems = [re.sub(r"[A-Z][a-z]+$", "", name) for name in called]
+    return [name for name in dict.fromkeys([*called, *stems, *re.findall(r"[A-Za-z_]\w{2,}", text)]) if name]
 
 
 def is_test(path: str) -> bool:
