@@ -15,9 +15,10 @@ from codewhale.protocol.events import (
     TurnFinished,
     TurnStarted,
 )
+from codewhale.protocol.ops import CloseSession
 from codewhale.protocol.stream import CallDelta, Finished, TextDelta
 from codewhale.testing import harness
-from support.scenes import DeltaProvider, ending, only, results, scene, sent
+from support.scenes import DeltaProvider, ending, only, results, scene, sent, watching
 
 
 def call(name: str, arguments: object = None) -> dict[str, object]:
@@ -225,4 +226,7 @@ async def test_a_fault_of_ours_ends_the_turn_and_not_the_session(home: Path, wor
         events = await stage.turn("Go", session)
         assert ending(events).status == "failed"
         assert "out of order" in ending(events).reason
-        assert ending(await stage.turn("Again", session)).status == "done"
+        async with watching(stage, session) as watch:
+            assert ending(await stage.turn("Again", session)).status == "done"
+            await stage.client.submit(CloseSession(session))
+            assert await watch.ended() is None

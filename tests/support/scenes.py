@@ -69,6 +69,12 @@ class Watch:
             await self._news.wait_for(lambda: len(only(self.events, kind)) >= count)
         return only(self.events, kind)[count - 1]
 
+    async def ended(self) -> BaseException | None:
+        """What the stream ended with, once it has. Raises TimeoutError."""
+        async with asyncio.timeout(SECONDS):
+            await asyncio.wait([self._task])
+        return self._task.exception()
+
     async def close(self) -> None:
         """Stop listening."""
         self._task.cancel()

@@ -97,7 +97,7 @@ class Client:
                     yield envelope
             async for envelope in deliver(listener, here.barrier if durable else None):
                 yield envelope
-            if here.fault is not None:
+            if isinstance(here.fault, SessionError):
                 raise SessionError(f"the session ended early: {here.fault}") from here.fault
         finally:
             here.fanout.unsubscribe(listener)
