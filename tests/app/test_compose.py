@@ -6,7 +6,7 @@ import pytest
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.protocol.errors import ConfigError, SessionError
-from codewhale.protocol.ops import OpenSession, SessionStatus
+from codewhale.protocol.ops import Limits, OpenSession, SessionStatus
 
 SCRIPTED = 'provider = "play"\nmodel = "script"\n[providers.play]\ndialect = "scripted"\nscript = "{script}"\n'
 
@@ -57,3 +57,12 @@ async def test_closing_the_application_closes_its_sessions(home: Path, workspace
         client = app.client
     with pytest.raises(SessionError, match="not open here"):
         await client.query(SessionStatus(session))
+
+
+async def test_a_bound_on_cost_needs_a_price(home: Path, workspace: Path) -> None:
+    (home / "config.toml").write_text('[providers.local]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    options = AppOptions(str(home), str(workspace), provider="local", model="m")
+    async with open_app(options, environ={}) as app:
+        with pytest.raises(ConfigError, match="price of m is unknown"):
+            await app.client.submit(OpenSession(str(workspace), limits=Limits(cost=1.0)))
+        assert not list((home / "sessions").glob("2*"))

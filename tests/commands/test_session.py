@@ -44,16 +44,16 @@ async def test_model_is_shown_and_changed(home: Path, workspace: Path) -> None:
         assert (await run(stage, session, "/model")).text == "model: scripted at scripted"
         assert (await run(stage, session, "/model large")).text == "model: large at scripted"
         async with watching(stage, session) as watch:
-            assert (await run(stage, session, "/model scripted/huge")).text == "model: huge at scripted"
-            assert (await watch.until(HeaderPinned)).model == "huge"
+            assert (await run(stage, session, "/model scripted vendor/huge")).text == "model: vendor/huge at scripted"
+            assert (await watch.until(HeaderPinned)).model == "vendor/huge"
         await stage.turn("Go", session)
-        assert b'"model":"huge"' in stage.provider.requests[0]
+        assert b'"model":"vendor/huge"' in stage.provider.requests[0]
 
 
 async def test_a_provider_that_is_not_configured_is_refused_with_those_that_are(home: Path, workspace: Path) -> None:
     async with harness(home, workspace, []) as stage:
         session = await stage.open()
-        output = await run(stage, session, "/model nowhere/large")
+        output = await run(stage, session, "/model nowhere large")
         assert not output.ok
         assert "nowhere" in output.text and "scripted" in output.text
         assert (await run(stage, session, "/model")).text == "model: scripted at scripted"

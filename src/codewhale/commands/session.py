@@ -27,16 +27,18 @@ class SessionCommands:
             return CommandOutput(f"There is no mode {args!r}; choose one of {modes}.", ok=False)
         return self._try(lambda: self._control.set_mode(context.session, Mode(args)), f"mode: {args}")
 
-    @command("/model", "[[PROVIDER/]MODEL]")
+    @command("/model", "[[PROVIDER] MODEL]")
     async def model(self, args: str, context: CommandContext) -> CommandOutput:
         """Show the model, or change it (PROVIDER is a configured provider's name)."""
         status = self._control.status(context.session)
         if not args:
             return CommandOutput(f"model: {status.model} at {status.provider}")
-        provider, slash, model = args.partition("/")
-        route = (provider, model) if slash and model else ("", args)
-        shown = f"model: {route[1]} at {route[0] or status.provider}"
-        return self._try(lambda: self._control.set_model(context.session, *route), shown)
+        words = args.split()
+        if len(words) > 2:
+            return CommandOutput("Say /model MODEL or /model PROVIDER MODEL.", ok=False)
+        provider, model = words if len(words) == 2 else ("", words[0])
+        shown = f"model: {model} at {provider or status.provider}"
+        return self._try(lambda: self._control.set_model(context.session, provider, model), shown)
 
     @command("/status")
     async def status(self, args: str, context: CommandContext) -> CommandOutput:

@@ -13,7 +13,7 @@ from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import LOST, Session
 from codewhale.engine.state import SessionState
 from codewhale.lib.clock import Clock
-from codewhale.protocol.errors import SessionError
+from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
     LOG_VERSION,
     ContextAppended,
@@ -30,6 +30,9 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog
 from codewhale.stores.sessions import SessionStore
+
+
+SCRIPTED = "scripted"
 
 
 class Surroundings(Struct, frozen=True):
@@ -113,6 +116,9 @@ class Opener:
         state, around = session.state, self._around
         wanted = (op.provider or state.provider, op.model or state.model)
         provider = self.provider(wanted[0])
+        if op.limits.cost is not None and provider.settings.dialect != SCRIPTED:
+            # A script costs nothing; of every other model a bound on money needs its price.
+            raise ConfigError(f"the price of {wanted[1]} is unknown, so a bound on cost cannot be kept: bound tokens")
         session.authority = op.authority
         session.budget = Budget(op.limits, around.clock)
         for call_id, sha in state.artifacts.items():
