@@ -31,7 +31,6 @@ from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog
 from codewhale.stores.sessions import SessionStore
 
-
 SCRIPTED = "scripted"
 
 
