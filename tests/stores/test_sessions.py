@@ -63,7 +63,7 @@ def test_everything_is_private_whatever_the_umask(tmp_path: Path, clock: HandClo
         assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
         for name in files:
             found[name] = stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode)
-    assert set(found) == {".reserve", "lock", "log.jsonl", "log.jsonl.corrupt", "listing.json"}
+    assert set(found) == {".reserve", ".swept", "lock", "log.jsonl", "log.jsonl.corrupt", "listing.json"}
     assert set(found.values()) == {0o600}
 
 

@@ -22,6 +22,7 @@ from codewhale.protocol.ops import SessionSummary
 from codewhale.stores import listing, lock, records
 from codewhale.stores.log import FULL, LOCK_FILE, LOG_FILE, SessionLog, read_log
 from codewhale.stores.reserve import Reserve
+from codewhale.stores.sweep import sweep
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -68,8 +69,7 @@ class SessionStore:
     def open(self, session: str) -> SessionLog:
         """Hold a session; damage found is on the log. Raises SessionBusyError naming the holder, SessionError."""
         folder = self._existing(session)
-        self._own()
-        self._reserve.fill()
+        self._prepare()
         return SessionLog(folder, self._clock, ops=self._ops, reserve=self._reserve)
 
     def read(self, session: str) -> Iterator[Envelope]:
@@ -194,8 +194,7 @@ class SessionStore:
         return folder
 
     def _new_folder(self) -> str:
-        self._own()
-        self._reserve.fill()
+        self._prepare()
         while True:
             folder = os.path.join(self._root, ids.session_id())
             try:
@@ -205,6 +204,11 @@ class SessionStore:
             except OSError as error:
                 self._refused("make a session", error)
             return private_dir(folder)
+
+    def _prepare(self) -> None:
+        self._own()
+        self._reserve.fill()
+        sweep(self._home)
 
     def _own(self) -> None:
         try:
