@@ -1,7 +1,6 @@
 """What a session must look like after its process was killed or its disk was full: the scripted session, the front
 door, and the checks, shared by `crash.py`, `disasters.py` and the tests."""
 
-import hashlib
 import json
 import os
 import signal
@@ -101,8 +100,13 @@ class Door:
             env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
 
+    def begun(self) -> list[str]:
+        """The sessions with a whole record, without touching anything."""
+        logs = sorted((self.home / "sessions").glob("*/log.jsonl"))
+        return [path.parent.name for path in logs if b"\n" in path.read_bytes()]
+
     def sessions(self) -> list[str]:
-        """The sessions that began."""
+        """The sessions as they are listed."""
         return [row.id for row in summaries(str(self.home))]
 
     def effects(self) -> list[str]:
@@ -245,8 +249,3 @@ def body_faults(body: bytes) -> list[str]:
             return [f"message {place} stands between calls and the results of {waiting}"]
         waiting = [part["id"] for part in message.get("tool_calls") or ()]
     return [f"no result of {waiting}"] if waiting else []
-
-
-def digest(path: Path) -> str:
-    """A file's sha256; "" when there is none."""
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""

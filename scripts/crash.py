@@ -93,7 +93,7 @@ def random_case(door: Door, seed: int, chance: random.Random, span: tuple[float,
     """Killed at any moment; every fifth is killed once more while it is taken up again."""
     door.configure(long_turns(seed, STEPS))
     lives = [door.live("Do all steps.", seconds=chance.uniform(*span))]
-    begun = door.sessions()
+    begun = door.begun()
     if begun and seed % 5 == 0:
         door.configure(long_turns(seed + 1_000_000, STEPS))
         lives.append(door.live("Go on.", "--resume", begun[0], seconds=chance.uniform(*span)))
@@ -103,7 +103,7 @@ def random_case(door: Door, seed: int, chance: random.Random, span: tuple[float,
 def aimed_lives(door: Door, seed: int, chance: random.Random, aim: Aim) -> Iterator[tuple[Life, str]]:
     """The lives of an aim, each with the point it was aimed at."""
     for number, (option, point, most) in enumerate(aim.lives):
-        begun = door.sessions()
+        begun = door.begun()
         if option and not begun:
             return
         options = [] if not option else [option] if option == "--continue" else [option, begun[0]]
@@ -119,7 +119,7 @@ def verdict(door: Door, seed: int, name: str, kills: tuple[str, ...], lives: lis
     resumes = []
     sessions = door.sessions()
     named = {row["session"] for life in lives for row in life.rows}
-    if missing := named - set(sessions):
+    if missing := (named | set(door.begun())) - set(sessions):
         faults.append(f"sessions not listed: {missing}")
     for session in sessions:
         own = [one for one in lives if any(row["session"] == session for row in one.rows[:1])]
@@ -173,6 +173,8 @@ def kill(kills: int, first: int, workers: int) -> tuple[dict[str, Any], list[str
     for fate in run_all(one, cases(), workers):
         fates.append(fate)
         counted.update(fate.kills)
+        if len(fates) % 100 == 0:
+            print(f"{counted.total()} kills after {time.monotonic() - begun:.0f} s", flush=True)
         if fate.faults:
             print(f"seed {fate.seed} ({fate.name}, {', '.join(fate.kills)}): {'; '.join(fate.faults)}", flush=True)
     resumes = [took for fate in fates for took in fate.resumes]
