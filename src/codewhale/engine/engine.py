@@ -11,7 +11,7 @@ from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.opening import Opener
 from codewhale.engine.prompt import context_text, mode_text
 from codewhale.engine.session import BROKEN, STOPPED, Session
-from codewhale.protocol.errors import SessionError
+from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import (
     ContextAppended,
     Event,
@@ -193,8 +193,11 @@ class Engine:
     async def _finish(self, session: Session, turn: Turn, ending: Ending) -> None:
         result = turn.report.result(ending.status, "" if ending.status == "done" else ending.reason)
         try:
-            session.close_calls(STOPPED if session.stop_reason else BROKEN)
-            session.emit(TurnFinished(session.state.turns, ending.status, ending.reason, result))
+        end = TurnFinished(session.state.turns, ending.status, ending.reason, result)
+            try:
+                _record_end(session, end)
+            except StorageFullError:
+                _record_end(session, end)  # the refusal made room
             await session.barrier()
             session.waiting_for = ""
             self._next(session)
@@ -221,6 +224,11 @@ class Engine:
 
 
 def _swallow_cancellation() -> None:
+def _record_end(session: Session, end: TurnFinished) -> None:
+    session.close_calls(STOPPED if session.stop_reason else BROKEN)
+    session.emit(end)
+
+
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
