@@ -2,7 +2,7 @@
 
 Each package is fetched by pip or npm at a pinned version with its own tests. A seed draws a fault that those tests
 catch; `codewhale exec --yolo` then works against a policy that sees tool results only. Bound: 8 of 10 repaired per
-package; with edits forbidden to the policy, none.
+package; with edit_file switched off to the policy, none.
 """
 
 import argparse
@@ -154,10 +154,11 @@ def repair(package: Package, tree: Path, home: Path, limits: Limits) -> tuple[Re
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     repairer = Repairer(not package.npm, limits)
+    switched_off = "" if limits.edits else '[tools]\ndisabled = ["edit_file"]\n'
     with PolicyServer(repairer.play) as server:
         (home / "config.toml").write_text(
             f'provider = "policy"\nmodel = "policy"\n\n[providers.policy]\ndialect = "openai-chat"\n'
-            f'base_url = "{server.base_url}"\napi_key_env = "POLICY_KEY"\ncontext_window = 1000000\n'
+            f'base_url = "{server.base_url}"\napi_key_env = "POLICY_KEY"\ncontext_window = 1000000\n{switched_off}'
         )
         own = {**environment(), "CODEWHALE_HOME": str(home), "POLICY_KEY": "none"}
         command = [str(BIN / "codewhale"), "exec", "-w", str(tree), "--yolo", "--max-turns", "2000"]
@@ -195,7 +196,7 @@ def show(outcome: Outcome, note: str = "") -> None:
 
 
 def judge(package: Package, first: int, seeds: int, limits: Limits) -> dict[str, Any]:
-    """All seeds of one package, and one with edits forbidden."""
+    """All seeds of one package, and one with edit_file switched off."""
     unpacked = fetch(package)
     lay_out(package, unpacked, SCRATCH / "sound" / package.name)
     if not tests_pass(package, SCRATCH / "sound" / package.name):
@@ -204,8 +205,8 @@ def judge(package: Package, first: int, seeds: int, limits: Limits) -> dict[str,
     for seed in range(first, first + seeds):
         outcomes.append(one(package, unpacked, seed, limits))
         show(outcomes[-1])
-    bound = one(package, unpacked, first, limits._replace(edits=False))
-    show(bound, "   (edits forbidden)")
+    bound = one(package, unpacked, first, limits._replace(edits=False, attempts=10))
+    show(bound, "   (edit_file switched off)")
     mended = sum(outcome.mended for outcome in outcomes)
     return {
         "package": f"{package.name} {package.version}",

@@ -89,7 +89,7 @@ class Repairer:
             if (path, site) in tried or not self._reads_well(path, site):
                 continue
             tried.add((path, site))
-            if self.attempts >= self._limits.attempts or not self._limits.edits:
+            if self.attempts >= self._limits.attempts:
                 break
             self.attempts += 1
             mended = yield from self._try(path, site, failing)

@@ -1,12 +1,15 @@
 """Building everything, closing it in reverse, and what stops it from being built."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.protocol.errors import ConfigError, SessionError
+from codewhale.protocol.events import CallFinished
 from codewhale.protocol.ops import Limits, OpenSession, SessionStatus
+from codewhale.testing import harness
 
 SCRIPTED = 'provider = "play"\nmodel = "script"\n[providers.play]\ndialect = "scripted"\nscript = "{script}"\n'
 
@@ -66,3 +69,23 @@ async def test_a_bound_on_cost_needs_a_price(home: Path, workspace: Path) -> Non
         with pytest.raises(ConfigError, match="price of m is unknown"):
             await app.client.submit(OpenSession(str(workspace), limits=Limits(cost=1.0)))
         assert not list((home / "sessions").glob("2*"))
+
+
+async def test_a_disabled_tool_is_sent_but_refused(home: Path, workspace: Path, tmp_path: Path) -> None:
+    call = {"name": "write_file", "arguments": {"path": "a.txt", "content": "a"}}
+    script = [{"calls": [call]}, {"text": "It is switched off."}]
+    configure(home, '[tools]\ndisabled = ["write_file"]\n')
+    async with harness(home, workspace, script) as stage:
+        events = await stage.turn("Write it")
+        body = json.loads(stage.provider.requests[0])
+    (finished,) = [event for event in events if isinstance(event, CallFinished)]
+    assert not finished.ok and "tools.disabled" in finished.content
+    assert "write_file" in [tool["function"]["name"] for tool in body["tools"]]
+    assert not (workspace / "a.txt").exists()
+
+
+async def test_disabling_a_tool_that_does_not_exist_is_an_error(home: Path, workspace: Path) -> None:
+    configure(home, '[tools]\ndisabled = ["write_files"]\n')
+    with pytest.raises(ConfigError, match=r"'write_files'.*write_file"):
+        async with open_app(AppOptions(str(home), str(workspace)), environ={}):
+            pass

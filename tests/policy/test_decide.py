@@ -74,3 +74,11 @@ def test_a_refusal_says_what_would_allow_the_call() -> None:
     assert "/mode agent" in verdict(Mode.PLAN, PERSON, (WRITES,)).reason
     refused = verdict(Mode.AGENT, HEADLESS, (EXECUTES,)).reason
     assert "--auto" in refused and "--yolo" in refused
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_disabled_tool_is_denied_in_every_mode(mode: Mode) -> None:
+    request = DecisionRequest("edit_file", (Effect.WRITES,), (), mode, Authority.AUTO, "session")
+    verdict = decide(request, disabled=frozenset({"edit_file"}))
+    assert (verdict.verdict, verdict.rule) == ("deny", "config.tools.disabled")
+    assert "tools.disabled" in verdict.reason

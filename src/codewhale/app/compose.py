@@ -3,13 +3,14 @@
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from codewhale.app.client import Client
 from codewhale.app.parts import Parts
-from codewhale.app.settings import open_config
+from codewhale.app.settings import ToolSettings, open_config
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
@@ -140,7 +141,8 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions})
-    dispatcher = Dispatcher(parts, decide, asking, Outputs(artifacts, redactor))
+    disabled = _disabled(config, catalog)
+    dispatcher = Dispatcher(parts, partial(decide, disabled=disabled), asking, Outputs(artifacts, redactor))
     engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts)
     commands = CommandRegistry(COMMANDS, parts.commands)
     parts.give("listener", lambda session, event: _tell(engine, session, event))
@@ -148,6 +150,15 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("command_specs", commands.specs)
     engine.on_close(lambda session: _end_jobs(engine, parts, session))
     return App(Client(engine, asking, commands, sessions), config, engine, parts)
+
+
+def _disabled(config: Config, catalog: Catalog) -> frozenset[str]:
+    names = config.section("tools", ToolSettings).disabled
+    for name in names:
+        if catalog.spec(name) is None:
+            near = ", ".join(catalog.closest(name)) or "see `codewhale tools list`"
+            raise ConfigError(f"{config.path}: tools.disabled: there is no tool {name!r}; did you mean {near}?")
+    return frozenset(names)
 
 
 def _facts(workspace: str) -> str:

@@ -11,12 +11,19 @@ from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import BUILT_IN
 
 
+class ToolSettings(Struct, frozen=True):
+    """The `[tools]` table. `disabled` tools stay in the array and are refused when called, in every mode."""
+
+    disabled: tuple[str, ...] = ()
+
+
 class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for."""
 
     provider: str = ""
     model: str = ""
     providers: dict[str, ProviderSettings] = {}
+    tools: ToolSettings = ToolSettings()
 
 
 def defaults() -> dict[str, Any]:

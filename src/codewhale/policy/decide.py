@@ -10,9 +10,15 @@ from codewhale.protocol.tools import Effect
 _CHANGES = frozenset({Effect.WRITES, Effect.EXECUTES})
 
 
-def decide(request: DecisionRequest) -> Decision:
-    """Allow, ask or deny one call by mode, effects and authority."""
+def decide(request: DecisionRequest, disabled: frozenset[str] = frozenset()) -> Decision:
+    """Allow, ask or deny one call by mode, effects and authority; `disabled` tools are denied in every mode."""
     effects = frozenset(request.effects)
+    if request.tool in disabled:
+        return Decision(
+            "deny",
+            "config.tools.disabled",
+            f"{request.tool} is switched off by the person's configuration (tools.disabled). Work without it.",
+        )
     if request.mode is Mode.PLAN:
         return _plan(request, effects)
     if effects <= {Effect.READS}:
