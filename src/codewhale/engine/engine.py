@@ -192,8 +192,8 @@ class Engine:
 
     async def _finish(self, session: Session, turn: Turn, ending: Ending) -> None:
         result = turn.report.result(ending.status, "" if ending.status == "done" else ending.reason)
-        try:
         end = TurnFinished(session.state.turns, ending.status, ending.reason, result)
+        try:
             try:
                 _record_end(session, end)
             except StorageFullError:
@@ -223,12 +223,12 @@ class Engine:
             self._begin(session, session.queue.popleft())
 
 
-def _swallow_cancellation() -> None:
 def _record_end(session: Session, end: TurnFinished) -> None:
     session.close_calls(STOPPED if session.stop_reason else BROKEN)
     session.emit(end)
 
 
+def _swallow_cancellation() -> None:
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
