@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from codewhale.app.settings import Settings
 from codewhale.config import config_file
 from codewhale.config.edit import parse_key, set_value
 from codewhale.protocol.errors import ConfigError
@@ -157,3 +158,10 @@ def test_a_state_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"config\.toml"):
         set_value(str(tmp_path / "file"), "provider", "p", Shape)
+
+
+def test_a_list_is_set_as_json(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    path, value = set_value(str(home), "tools.disabled", '["exec_shell", "note"]', Settings)
+    assert (path, value) == (("tools", "disabled"), ["exec_shell", "note"])
+    assert 'disabled = ["exec_shell", "note"]' in (home / "config.toml").read_text()

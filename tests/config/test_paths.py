@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.config import config_file, home_dir, load, project_file
+from codewhale.config import config_file, home_dir, load, project_file, refuse_unusable
 from codewhale.protocol.errors import ConfigError
 
 
@@ -30,6 +30,14 @@ def test_a_home_that_cannot_be_told_is_an_error() -> None:
 def test_file_names() -> None:
     assert config_file("/h/.codewhale") == "/h/.codewhale/config.toml"
     assert project_file("/w") == "/w/.codewhale/config.toml"
+
+
+def test_a_home_that_is_no_directory_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for home, reason in ((tmp_path / "file", "it is no directory"), (tmp_path / "file" / "x", "its path is a file")):
+        with pytest.raises(ConfigError, match=rf"{home} cannot be the state.*{reason}; set CODEWHALE_HOME"):
+            refuse_unusable(str(home))
+    refuse_unusable(str(tmp_path / "absent" / "x"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.config import files, values
-from codewhale.config.paths import config_file, project_file, refuse_foreign
+from codewhale.config.paths import config_file, project_file, refuse_unusable
 from codewhale.config.values import Path
 from codewhale.protocol.errors import ConfigError
 
@@ -175,7 +175,7 @@ def load(
 ) -> Config:
     """Read every layer. `overrides` is the command line: dotted keys or trees. `trust(path, sha256)` says
     whether a project's file with these bytes may be read; a workspace .env never is. Raises ConfigError."""
-    refuse_foreign(home)
+    refuse_unusable(home)
     path = config_file(home)
     notices: list[str] = []
     layers = [Layer(DEFAULT, dict(defaults or {})), Layer(path, files.read(path))]

@@ -1,6 +1,7 @@
 """Where configuration lives. Separate because start-up needs it before anything is read."""
 
 import os
+import stat
 from collections.abc import Mapping
 
 from codewhale.protocol.errors import ConfigError
@@ -35,15 +36,19 @@ def project_file(workspace: str) -> str:
     return os.path.join(workspace, PROJECT_PATH)
 
 
-def refuse_foreign(home: str) -> None:
-    """Raises ConfigError when the state directory exists and belongs to another user: what it says may be
-    anyone's wish."""
+def refuse_unusable(home: str) -> None:
+    """Raises ConfigError when there is something at the state directory's path that cannot be one: no directory, or
+    another user's, for what that says may be anyone's wish."""
+    remedy = "set CODEWHALE_HOME to a folder of your own"
     try:
-        owner = os.stat(home).st_uid
+        found = os.stat(home)
+    except NotADirectoryError as error:
+        raise ConfigError(f"{home} cannot be the state directory: a part of its path is a file; {remedy}") from error
     except OSError:
         return
-    if owner != os.geteuid():
+    if not stat.S_ISDIR(found.st_mode):
+        raise ConfigError(f"{home} cannot be the state directory: it is no directory; {remedy}")
+    if found.st_uid != os.geteuid():
         raise ConfigError(
-            f"{home} belongs to user {owner}, not to you ({os.geteuid()}), and is not used; set CODEWHALE_HOME to a "
-            "folder of your own"
+            f"{home} belongs to user {found.st_uid}, not to you ({os.geteuid()}), and is not used; {remedy}"
         )

@@ -218,9 +218,14 @@ def from_text(text: str, kind: Any) -> Any:
     """A value of `kind` out of text: text as it is where text is wanted, else a number, true or false, or
     JSON. Raises msgspec.ValidationError."""
     try:
-        return msgspec.to_builtins(msgspec.convert(text, kind, strict=False))
+        return _plain(msgspec.convert(text, kind, strict=False))
     except msgspec.ValidationError as error:
         try:
-            return msgspec.to_builtins(msgspec.convert(msgspec.json.decode(text), kind))
+            return _plain(msgspec.convert(msgspec.json.decode(text), kind))
         except msgspec.MsgspecError:
             raise error
+
+
+def _plain(value: Any) -> Any:
+    """The value as a file would give it back: lists for tuples, text for enums."""
+    return msgspec.json.decode(msgspec.json.encode(value))
