@@ -5,6 +5,7 @@ import os
 from typing import Any, NoReturn
 
 from codewhale.cli.stdio import say
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 
 
@@ -41,12 +42,17 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
 
 
 def workspace(args: argparse.Namespace) -> str:
-    """The absolute real path that -w names. Raises UsageError when it is no folder."""
+    """The absolute real path that -w names. Raises UsageError when it is no folder that can be read."""
+    given = one_line(args.workspace)
+    if not args.workspace:
+        raise UsageError("-w needs the path of a folder; it is empty")
     try:
         path: str = os.path.realpath(args.workspace, strict=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"-w {args.workspace}: {reason}") from error
+        raise UsageError(f"-w {given}: {reason}") from error
     if not os.path.isdir(path):
-        raise UsageError(f"-w {args.workspace}: not a folder")
+        raise UsageError(f"-w {given}: not a folder")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise UsageError(f"-w {given}: this folder cannot be read")
     return path

@@ -36,9 +36,10 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    from codewhale.config import home_dir
+    from codewhale.config import home_dir, refuse_unusable
 
     home = home_dir(os.environ)
+    refuse_unusable(home)
     match args.action:
         case "list":
             return _list(home, args)

@@ -5,7 +5,9 @@ records is what a real endpoint would have been sent.
 """
 
 import asyncio
+import os
 import re
+import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -160,18 +162,23 @@ def read_script(path: str) -> list[Turn]:
     """The turns of a JSON-lines file: one object a line, blank lines skipped, unknown fields ignored. Raises
     ConfigError naming the file, the line and what is wrong with it."""
     try:
-        with open(path, "rb") as file:
-            lines = file.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    except OSError as error:
-        raise ConfigError(f"script {path} cannot be read: {error.strerror}; set `script` to a JSON-lines file")
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            lines = file.read().removeprefix(b"\xef\xbb\xbf").split(b"\n") if regular else []
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"script {path} cannot be read: {reason}; set `script` to a JSON-lines file")
+    if not regular:
+        raise ConfigError(f"script {path} is not a regular file; set `script` to a JSON-lines file")
     turns: list[Turn] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
             place = f"script {path}, line {number}"
             try:
                 turn = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise ConfigError(f"{place}: not JSON: {error}")
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                reason = "nested too deeply" if isinstance(error, RecursionError) else error
+                raise ConfigError(f"{place}: not JSON: {reason}")
             _turn(turn, place)
             turns.append(turn)
     return turns
