@@ -4,6 +4,9 @@ next call it names works when made literally, nothing hangs and nothing in the w
 import json
 import os
 import re
+import shutil
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ TOOLS = Catalog.load().names()
 SECONDS = 10.0
 NEXT = re.compile(r"^Next call: (\S+) (\{.*\})$", re.MULTILINE)
 ABC = [{"label": "a", "description": "A"}, {"label": "b", "description": "B"}]
-# A call of each tool that works; JOB and KEPT stand for a running job and for an output that was kept.
+# A call of each tool that works; JOB stands for the id of a job. The first call of a session is call_1.
 GOOD: dict[str, dict[str, Any]] = {
     "apply_patch": {"changes": [{"path": "new.txt", "content": "x"}]},
     "checklist_add": {"content": "x"},
@@ -45,7 +48,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "project_map": {},
     "read_file": {"path": "a.txt"},
     "request_user_input": {"questions": [{"header": "h", "id": "i", "question": "q?", "options": ABC}]},
-    "retrieve_tool_result": {"ref": "KEPT"},
+    "retrieve_tool_result": {"ref": "call_1"},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
@@ -82,9 +85,9 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
     "retrieve_tool_result": [
         {"ref": "art_0000000000000000"},
         {"ref": "../../etc/passwd"},
-        {"ref": "KEPT", "mode": "query"},
-        {"ref": "KEPT", "mode": "lines", "start_line": 9, "end_line": 3},
-        {"ref": "KEPT", "mode": "lines", "lines": "9-3"},
+        {"ref": "call_1", "mode": "query"},
+        {"ref": "call_1", "mode": "lines", "start_line": 9, "end_line": 3},
+        {"ref": "call_1", "mode": "lines", "lines": "9-3"},
     ],
     "run_tests": [{"args": "-s'"}],
     "run_verifiers": [{"commands": [{"name": "t", "program": "true", "cwd": "../"}]}],
@@ -125,15 +128,24 @@ PLACES = {
 }
 
 
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with three files and tests that pass, to be copied."""
+    space = tmp_path_factory.mktemp("repository")
+    make_repo(space, {"a.txt": "one\n", "twice.txt": "same\nsame\n", "folder/b.txt": "b\n"})
+    (space / "Makefile").write_text("test:\n\t@true\n")
+    return space
+
+
 @pytest.fixture
-def land(tmp_path: Path) -> Path:
+def land(tmp_path: Path, repository: Path) -> Path:
     """A repository with a file of each kind that a tool could trip over; a secret lies beside it."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("SECRET one\n")
     (tmp_path / "workspace-evil").mkdir()
-    space = make_repo(tmp_path / "land", {"a.txt": "one\n", "twice.txt": "same\nsame\n", "folder/b.txt": "b\n"})
-    (space / "Makefile").write_text("test:\n\t@true\n")
+    space = tmp_path / "land"
+    shutil.copytree(repository, space)
     (space / "binary").write_bytes(bytes(range(256)) * 8)
     with open(space / "huge", "wb") as huge:
         huge.truncate(5 << 30)
@@ -172,13 +184,11 @@ class Badly:
         self._step += 1
         told = [message["content"] for message in body["messages"] if message["role"] == "tool"]
         if self._step == 1:
-            job = "true" if self._tool == "exec_shell_wait" else "exec cat"
-            return {"calls": [{"name": "exec_shell", "arguments": {"command": job, "background": True}}, *READY]}
+            return {"calls": list(READY[self._tool])}
         if self._step == 2:
             self.before = state(self._space)
             job = re.search(r'"task_id": "([^"]+)"', told[0])
-            assert job is not None
-            calls = json.loads(json.dumps(self.calls).replace('"JOB"', f'"{job[1]}"').replace('"KEPT"', '"call_2"'))
+            calls = json.loads(json.dumps(self.calls).replace('"JOB"', f'"{job[1] if job else ""}"'))
             return {
                 "calls": [
                     {"name": self._tool, "arguments": arguments} if self._tool else arguments for arguments in calls
@@ -192,9 +202,20 @@ class Badly:
         return {"text": "Done."}
 
 
-READY = (
-    {"name": "exec_shell", "arguments": {"command": "seq 9999"}},
-    {"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},
+def shell(command: str, background: bool = False) -> dict[str, Any]:
+    """A call that runs a command."""
+    return {"name": "exec_shell", "arguments": {"command": command, "background": background}}
+
+
+# What has to be there before a call of a tool can be a good one.
+NOTHING = ({"name": "list_dir", "arguments": {}},)
+READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
+    lambda: NOTHING,
+    exec_shell_wait=(shell("true", True),),
+    exec_shell_interact=(shell("exec cat", True),),
+    exec_shell_cancel=(shell("exec cat", True),),
+    retrieve_tool_result=(shell("seq 9999"),),
+    checklist_update=({"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},),
 )
 
 
@@ -204,7 +225,7 @@ async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[
     async with harness(home, space, [model] * 4) as stage:
         events = await stage.turn("Go.")
     assert ending(events).status == "done"
-    found = results(events)[1 + len(READY) :]
+    found = results(events)[len(READY[tool]) :]
     bad, good = found[: len(calls)], found[len(calls) :]
     assert {path for path, _ in model.before.items() ^ model.after.items()} == set()
     assert [result.ms for result in found if result.ms > SECONDS * 1000] == []
