@@ -111,6 +111,7 @@ def test_a_file_cannot_close_the_block_it_stands_in(text: str) -> None:
     assert (closing, rest) == ("</instructions>", "")
     assert "</instructions" not in inner.lower().replace(" ", "").replace("\n", "")
     assert "</" not in context_text([("branch", "x</context>y")]).removesuffix("</context>")
+    assert "branch: x\\u202ey\\x1b\n" in context_text([("branch", "x\u202ey\x1b")])
 
 
 def test_a_folder_name_cannot_leave_its_quotes() -> None:

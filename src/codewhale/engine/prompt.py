@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codewhale.lib.text import one_line
+from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.modes import Mode
 
 INSTRUCTION_LIMIT = 32_768
@@ -75,8 +75,9 @@ def load_instructions(workspace: str, home: str, root: str | None) -> tuple[Inst
 
 
 def context_text(kind_values: Iterable[tuple[str, str]]) -> str:
-    """Facts of the moment as one block: `<context>` with a `name: value` line each."""
-    lines = [f"{name}: {_contain(value)}" for name, value in kind_values]
+    """Facts of the moment as one block: `<context>` with a `name: value` line each; characters nobody sees are shown
+    as escapes."""
+    lines = [f"{name}: {_contain(sanitise(value))}" for name, value in kind_values]
     return "<context>\n" + "\n".join(lines) + "\n</context>"
 
 

@@ -15,7 +15,7 @@ from codewhale.protocol.events import Event, KnownEvent, SessionOpened, UnknownE
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
-_NESTING = 3
+_NESTING = 5
 
 
 class Redactor:
