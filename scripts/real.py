@@ -27,9 +27,9 @@ BIN = Path(sys.executable).parent
 PROMPT = "Some tests of this package fail. Find the fault in the source, mend it, and do not touch the tests."
 WANTED = 0.8
 
-# Ends a test run that a fault made endless, and keeps bytecode from outliving a repair made in the same second.
 # Seconds after which a package's tests hang rather than fail; its guard ends them a little later.
 HANGING = 20.0
+# Ends a test run that a fault made endless, and keeps bytecode from outliving a repair made in the same second.
 GUARD = """import faulthandler
 import sys
 
