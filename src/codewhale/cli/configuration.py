@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
 
     home = home_dir(os.environ)
     if args.action == "path":
-        put(config_file(home) + "\n")
+        path = config_file(home)
+        put((sanitise(path) if os.isatty(1) else path) + "\n")
         return 0
     if args.action == "set":
         return _set(home, args.key, args.value)

@@ -2,7 +2,7 @@
 
 import re
 
-_NON_ASCII = re.compile(r"[^\x00-\x7f]")
+_UNPRINTED = re.compile(r"[^\x00-\x7e]")
 # C0 but tab and newline, DEL, C1, zero-width, bidi controls, line separators, BOM, tags, lone surrogates.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -31,10 +31,10 @@ def _escape(char: str) -> str:
 
 
 def ascii_json(data: bytes) -> str:
-    """JSON bytes (UTF-8) as ASCII text: characters beyond ASCII, which can only stand inside strings, become
-    \\uXXXX escapes."""
+    """JSON bytes (UTF-8) as printable ASCII text: DEL and characters beyond ASCII, which can only stand inside strings,
+    become \\uXXXX escapes."""
     text = data.decode()
-    return text if text.isascii() else _NON_ASCII.sub(_json_escape, text)
+    return text if text.isascii() and "\x7f" not in text else _UNPRINTED.sub(_json_escape, text)
 
 
 def _json_escape(match: re.Match[str]) -> str:
