@@ -1,0 +1,143 @@
+"""Rights: what a mode forbids stays forbidden under every name, in every folder, after every resume; what runs is what
+was allowed. The payload makes a file PWNED."""
+
+from pathlib import Path
+
+import pytest
+
+from codewhale.catalog.lifecycle import ALIASES
+from codewhale.catalog.registry import Catalog
+from codewhale.lib.clock import SystemClock
+from codewhale.protocol.events import ApprovalAsked, CallStarted, SessionOpened, TurnFinished
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Answer, CloseSession, Interrupt, SendMessage
+from codewhale.protocol.tools import CommandSubject
+from codewhale.stores.sessions import SessionStore
+from codewhale.testing import harness
+from support.goodcalls import GOOD
+from support.jail import call, marks, played
+from support.repos import make_repo
+from support.scenes import only, results, watching
+
+# What plan mode does with each tool; a new tool needs a row.
+CHANGES = {
+    "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "note", "run_tests",
+    "run_verifiers", "write_file",
+}  # fmt: skip
+LOOKS = {
+    "checklist_add", "checklist_list", "checklist_update", "checklist_write", "diagnostics", "exec_shell_wait",
+    "file_search", "git_blame", "git_diff", "git_log", "git_show", "git_status", "grep_files", "list_dir",
+    "project_map", "read_file", "request_user_input", "retrieve_tool_result", "update_plan", "validate_data",
+}  # fmt: skip
+PAYLOAD = {"command": "touch PWNED"}
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file with its bytes, git's own included."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_h1_every_tool_has_its_row() -> None:
+    assert set(Catalog.load().names()) == CHANGES | LOOKS and not CHANGES & LOOKS
+
+
+@pytest.mark.parametrize("authority", list(Authority))
+async def test_h1_in_plan_mode_no_tool_changes_anything(authority: Authority, home: Path, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"a.txt": "one\n", "Makefile": "test:\n\ttouch PWNED\n"})
+    before = tree(repo)
+    names = sorted((CHANGES | LOOKS) - {"request_user_input", "update_plan"})
+    calls = [call(name, **GOOD[name]) for name in names]
+    found = await played(home, repo, *calls, mode=Mode.PLAN, authority=authority)
+    assert {result.name for result in found if result.error == "permission_denied"} == CHANGES
+    assert tree(repo) == before
+
+
+@pytest.mark.parametrize("alias", sorted(name for name, row in ALIASES.items() if row.state != "removed"))
+@pytest.mark.parametrize("mode", [Mode.PLAN, Mode.AGENT])
+async def test_h4_another_name_passes_the_same_gate(alias: str, mode: Mode, home: Path, workspace: Path) -> None:
+    own = ALIASES[alias].canonical
+    calls = [call(own, **GOOD[own]), call(alias, **GOOD[own])]
+    by_own, by_alias = await played(home, workspace, *calls, mode=mode, authority=Authority.HEADLESS)
+    assert (by_alias.name, by_alias.error, by_alias.ok) == (own, by_own.error, by_own.ok)
+
+
+@pytest.mark.parametrize("name", ["ExecShell", "exec-shell", "EXEC_SHELL", "exec_shell_tool", "functions.exec_shell"])
+@pytest.mark.parametrize(("mode", "authority"), [(Mode.PLAN, Authority.AUTO), (Mode.AGENT, Authority.HEADLESS)])
+async def test_h4_a_misspelt_name_opens_nothing(
+    name: str, mode: Mode, authority: Authority, home: Path, workspace: Path
+) -> None:
+    (result,) = await played(home, workspace, call(name, **PAYLOAD), mode=mode, authority=authority)
+    assert not result.ok and marks(workspace) == []
+
+
+@pytest.mark.parametrize("folder", ["..", "/", "out", "out/deeper", "a/../..", "../workspace-evil"])
+async def test_h5_a_folder_in_a_call_leads_no_command_out(folder: str, home: Path, workspace: Path) -> None:
+    outside = workspace.parent / "outside"
+    (outside / "deeper").mkdir(parents=True)
+    (workspace.parent / "workspace-evil").mkdir()
+    (workspace / "out").symlink_to(outside)
+    check = {"name": "t", "program": "touch", "args": ["PWNED"], "cwd": folder}
+    calls = [
+        call("exec_shell", **PAYLOAD, cwd=folder),
+        call("exec_shell", **PAYLOAD, cwd=folder, background=True),
+        call("run_verifiers", commands=[check]),
+    ]
+    found = await played(home, workspace, *calls)
+    assert [result.error for result in found] == ["path_escape"] * 3 and marks(workspace.parent) == []
+
+
+async def test_h6_a_session_comes_back_with_the_rights_of_now(home: Path, workspace: Path) -> None:
+    again = [{"calls": [call("exec_shell", **PAYLOAD)]}, {"text": "Done."}]
+    async with harness(home, workspace, [{"text": "Begun."}, *again, *again]) as stage:
+        session = await stage.open(mode=Mode.YOLO, authority=Authority.AUTO)
+        await stage.turn("Begin.", session)
+        await stage.client.submit(CloseSession(session))
+        for mode in (Mode.AGENT, Mode.PLAN):
+            session = await stage.open(resume=session, mode=mode, authority=Authority.HEADLESS)
+            events = await stage.turn("Go on.", session)
+            assert [result.error for result in results(events)] == ["permission_denied"] and not only(
+                events, CallStarted
+            )
+            await stage.client.submit(CloseSession(session))
+    opened = next(SessionStore(str(home), SystemClock()).read(session)).event
+    assert isinstance(opened, SessionOpened) and opened.mode is Mode.YOLO and marks(workspace) == []
+
+
+async def test_h3_an_answer_that_comes_too_late_or_to_another_question_is_none(home: Path, workspace: Path) -> None:
+    turn = {"calls": [call("exec_shell", **PAYLOAD)]}
+    async with harness(home, workspace, [turn, turn, {"text": "Done."}]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go."))
+            first = await watch.until(ApprovalAsked)
+            await stage.client.submit(Interrupt(session))
+            await watch.until(TurnFinished)
+            assert await stage.client.submit(Answer(session, first.request_id, allowed=True)) is False
+            await stage.client.submit(SendMessage(session, "Again."))
+            second = await watch.until(ApprovalAsked, 2)
+            assert second.request_id != first.request_id
+            for wrong in (first.request_id, "", "ask_0", second.call_id):
+                assert await stage.client.submit(Answer(session, wrong, allowed=True)) is False
+            assert marks(workspace) == [] and only(watch.events, CallStarted) == []
+            assert await stage.client.submit(Answer(session, second.request_id, allowed=False)) is True
+            assert await stage.client.submit(Answer(session, second.request_id, allowed=True)) is False
+            await watch.until(TurnFinished, 2)
+    assert marks(workspace) == []
+
+
+async def test_a18_what_runs_is_what_was_allowed(home: Path, workspace: Path) -> None:
+    commands = [f"echo {number} > {number}.txt" for number in range(4)]
+    turn = {"calls": [call("exec_shell", command=command, background=True) for command in commands]}
+    async with harness(home, workspace, [turn, {"text": "Done."}]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go."))
+            for number, command in enumerate(commands):
+                asked = await watch.until(ApprovalAsked, number + 1)
+                assert asked.subjects == (CommandSubject(command, ".", True),)
+                await stage.client.submit(Answer(session, asked.request_id, allowed=bool(number % 2)))
+            await watch.until(TurnFinished)
+            ran, waits = only(watch.events, CallStarted), only(watch.events, ApprovalAsked)
+    assert [started.call_id for started in ran] == [waits[1].call_id, waits[3].call_id]
+    assert [started.arguments.count(commands[number]) for started, number in zip(ran, (1, 3), strict=True)] == [1, 1]
+    assert not (workspace / "0.txt").exists() and not (workspace / "2.txt").exists()

@@ -1,0 +1,56 @@
+"""A call of each tool that works, and what has to be there before it can."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+ABC = [{"label": "a", "description": "A"}, {"label": "b", "description": "B"}]
+# JOB stands for the id of a job; the first call of a session is call_1.
+GOOD: dict[str, dict[str, Any]] = {
+    "apply_patch": {"changes": [{"path": "new.txt", "content": "x"}]},
+    "checklist_add": {"content": "x"},
+    "checklist_list": {},
+    "checklist_update": {"id": 1, "status": "pending"},
+    "checklist_write": {"todos": [{"content": "a"}]},
+    "diagnostics": {},
+    "edit_file": {"path": "a.txt", "search": "one", "replace": "two"},
+    "exec_shell": {"command": "true"},
+    "exec_shell_cancel": {"task_id": "JOB"},
+    "exec_shell_interact": {"task_id": "JOB", "timeout_ms": 0},
+    "exec_shell_wait": {"task_id": "JOB"},
+    "file_search": {"query": "a"},
+    "git_blame": {"path": "a.txt"},
+    "git_diff": {},
+    "git_log": {},
+    "git_show": {"rev": "HEAD"},
+    "git_status": {},
+    "grep_files": {"pattern": "one"},
+    "list_dir": {"path": "."},
+    "note": {"content": "n"},
+    "project_map": {},
+    "read_file": {"path": "a.txt"},
+    "request_user_input": {"questions": [{"header": "h", "id": "i", "question": "q?", "options": ABC}]},
+    "retrieve_tool_result": {"ref": "call_1"},
+    "run_tests": {},
+    "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
+    "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
+    "validate_data": {"content": "1"},
+    "write_file": {"path": "new.txt", "content": "x"},
+}
+
+
+def shell(command: str, background: bool = False) -> dict[str, Any]:
+    """A call that runs a command."""
+    return {"name": "exec_shell", "arguments": {"command": command, "background": background}}
+
+
+# What has to be there before a call of a tool can be a good one.
+NOTHING = ({"name": "list_dir", "arguments": {}},)
+READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
+    lambda: NOTHING,
+    exec_shell_wait=(shell("true", True),),
+    exec_shell_interact=(shell("exec cat", True),),
+    exec_shell_cancel=(shell("exec cat", True),),
+    retrieve_tool_result=(shell("seq 9999"),),
+    checklist_update=({"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},),
+)
