@@ -180,7 +180,7 @@ def test_what_may_not_be_read_or_written(tmp_path: Path) -> None:
     refused(powerless(tmp_path, "exec", "hi"), "config.toml: cannot be read: Permission denied")
     shutil.rmtree(tmp_path / "state")
     tmp_path.chmod(0o500)
-    refused(powerless(tmp_path, "exec", "--provider", "scripted", "hi"), str(tmp_path / "state"), "Permission denied")
+    refused(powerless(tmp_path, "exec", "--provider", "scripted", "hi"), "Permission denied; set CODEWHALE_HOME")
     tmp_path.chmod(0o700)
 
 

@@ -215,7 +215,12 @@ class SessionStore:
             private_dir(self._home)
             private_dir(self._root)
         except OSError as error:
-            self._refused("use the session directory", error)
+            if error.errno in FULL:
+                self._refused("use the session directory", error)
+            raise SessionError(
+                f"cannot keep sessions in {self._root}: {error.strerror or error}; set CODEWHALE_HOME to a folder of "
+                "your own"
+            ) from error
 
     def _refused(self, what: str, error: OSError) -> NoReturn:
         if error.errno not in FULL:
