@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 from aftermath import Door, Life, judge, long_turns
 from disasters import damaged_logs, full_disks, long_resume, power_cuts, tiny_disks
 
-STEPS = 10
+STEPS = 24
 AIMED = 0.25
 T = TypeVar("T")
 
@@ -158,7 +158,7 @@ def kill(kills: int, first: int, workers: int) -> tuple[dict[str, Any], list[str
     begun = time.monotonic()
     start, life = min(run_all(whole_life, iter([(first,), (first + 1,)]), workers))
     print(f"left alone, the session begins after {start:.2f} s and takes {life:.2f} s", flush=True)
-    span = (start / 2, min(life, start + 2.0))
+    span = (start / 2, min(life, max(2.0, 2 * start)))
     fates: list[Fate] = []
     counted: Counter[str] = Counter()
     aims = itertools.cycle(AIMS)
