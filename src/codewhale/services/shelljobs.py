@@ -152,11 +152,15 @@ class _Job:
     def output(self, stream: str, data: bytes) -> None:
         """Bytes from the child."""
         text = self.streams[stream].feed(data)
-        if self.announced:
-            self._feed += text[-FEED_BYTES:]
-            if self._feeding is None:
-                self._feeding = asyncio.get_running_loop().call_later(FEED_SECONDS, self._tell_output)
+        self._feed += text[-FEED_BYTES:]
+        del self._feed[:-FEED_BYTES]
+        self._tell_soon()
         self.wake()
+
+    def _tell_soon(self) -> None:
+        """What came before the job was announced is told with what comes after."""
+        if self.announced and self._feed and self._feeding is None:
+            self._feeding = asyncio.get_running_loop().call_later(FEED_SECONDS, self._tell_output)
 
     def _tell_output(self) -> None:
         self._feeding = None
@@ -176,6 +180,7 @@ class _Job:
             self.announced = True
             spec = self.spec
             self._listener(self.session, JobStarted(self.id, spec.command, spec.shown_cwd, spec.call_id))
+            self._tell_soon()
 
     async def follow(self, child: Child) -> None:
         """From start to the end of the last process."""
