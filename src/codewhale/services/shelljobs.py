@@ -174,10 +174,12 @@ class _Job:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def announce(self) -> None:
-        """From here on this is a job that people and programs hear of."""
+    def announce(self, *, told: bool = False) -> None:
+        """From here on this is a job that people and programs hear of; `told` when they have its output so far."""
         if not self.announced:
             self.announced = True
+            if told:
+                self._feed.clear()
             spec = self.spec
             self._listener(self.session, JobStarted(self.id, spec.command, spec.shown_cwd, spec.call_id))
             self._tell_soon()
@@ -336,7 +338,7 @@ class ShellJobs:
     def keep(self, session: str, job_id: str) -> JobView:
         """A foreground command left processes behind: it is a background job from here on. Raises KeyError."""
         job = self._job(session, job_id)
-        job.announce()
+        job.announce(told=True)
         return job.view()
 
     async def cancel(self, session: str, job_id: str) -> JobView:
