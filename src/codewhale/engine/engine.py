@@ -161,6 +161,7 @@ class Engine:
             told.append(ContextAppended("facts", facts))
         session.emit(*told)
         session.stop_reason, session.running, session.ending = "", False, False
+        session.fault = None
         session.task = asyncio.create_task(self._run(session), name=f"turn {session.id}")
 
     async def _run(self, session: Session) -> None:
