@@ -8,7 +8,7 @@ import pytest
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import CallFinished
-from codewhale.protocol.ops import Limits, OpenSession, SessionStatus
+from codewhale.protocol.ops import Limits, OpenSession, RunCommand, SendMessage, SessionStatus
 from codewhale.testing import harness
 
 SCRIPTED = 'provider = "play"\nmodel = "script"\n[providers.play]\ndialect = "scripted"\nscript = "{script}"\n'
@@ -89,3 +89,12 @@ async def test_disabling_a_tool_that_does_not_exist_is_an_error(home: Path, work
     with pytest.raises(ConfigError, match=r"'write_files'.*write_file"):
         async with open_app(AppOptions(str(home), str(workspace)), environ={}):
             pass
+
+
+async def test_what_asks_no_model_needs_no_key(home: Path, workspace: Path) -> None:
+    async with open_app(AppOptions(str(home), str(workspace)), environ={}) as app:
+        session = await app.client.submit(OpenSession(str(workspace)))
+        assert (await app.client.submit(RunCommand(session, "/status"))).ok
+        with pytest.raises(ConfigError, match="DEEPSEEK_API_KEY is not set"):
+            await app.client.submit(SendMessage(session, "hello"))
+        assert (await app.client.query(SessionStatus(session))).turns == 0

@@ -71,8 +71,7 @@ class Routes:
         return self._provider, self._model
 
     def build(self, name: str) -> Provider:
-        """The provider of a configured name. Raises ConfigError naming the known ones, or the variable of a key that
-        is not there; an endpoint on this machine may do without."""
+        """The provider of a configured name. Raises ConfigError naming the known ones."""
         if name in self._ready:
             return self._ready[name]
         settings = self._tables.get(name)
@@ -82,14 +81,23 @@ class Routes:
                 f"there is no provider {name!r}; configured are: {known}. "
                 f"Add a table [providers.{name}] to {self._file}"
             )
-        variable = settings.api_key_env
-        key = self._environ.get(variable, "").strip()
-        if variable and not key and settings.base_url and not on_loopback(settings.base_url):
+        return build_provider(name, settings, self._key(settings), environ=self._environ)
+
+    def may_ask(self, name: str) -> None:
+        """Raises ConfigError naming the variable of a key that is not there, before anything is dialled; an endpoint
+        on this machine may do without, and so may whatever asks no model."""
+        settings = self._tables.get(name)
+        if name in self._ready or settings is None or not settings.api_key_env or self._key(settings):
+            return
+        if settings.base_url and not on_loopback(settings.base_url):
+            variable = settings.api_key_env
             raise ConfigError(
                 f"{variable} is not set, and provider {name} at {settings.base_url} needs the key in it: "
                 f"export {variable}=..., or choose another provider (--provider NAME, or provider in {self._file})"
             )
-        return build_provider(name, settings, key, environ=self._environ)
+
+    def _key(self, settings: ProviderSettings) -> str:
+        return self._environ.get(settings.api_key_env, "").strip()
 
 
 @asynccontextmanager
@@ -143,7 +151,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions})
     disabled = _disabled(config, catalog)
     dispatcher = Dispatcher(parts, partial(decide, disabled=disabled), asking, Outputs(artifacts, redactor))
-    engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts)
+    engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts, routes.may_ask)
     commands = CommandRegistry(COMMANDS, parts.commands)
     parts.give("listener", lambda session, event: _tell(engine, session, event))
     parts.give("control", engine)

@@ -32,11 +32,21 @@ _STOP_SECONDS = 5.0
 class Engine:
     """All open sessions of this process."""
 
-    def __init__(self, opener: Opener, catalog: Catalog, dispatcher: Dispatcher, facts: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        opener: Opener,
+        catalog: Catalog,
+        dispatcher: Dispatcher,
+        facts: Callable[[str], str],
+        may_ask: Callable[[str], None] = lambda provider: None,
+    ) -> None:
+        """`facts(workspace)` is what a message is told of the moment; `may_ask(provider)` raises ConfigError when a
+        provider cannot be asked as configured."""
         self._opener = opener
         self._catalog = catalog
         self._dispatcher = dispatcher
         self._facts = facts
+        self._may_ask = may_ask
         self._sessions: dict[str, Session] = {}
         self._closers: list[Callable[[str], Awaitable[None]]] = []
 
@@ -58,9 +68,11 @@ class Engine:
         return session
 
     async def send(self, op: SendMessage) -> None:
-        """Take a person's message; returns once it is safe on disk (or queued in memory behind a running turn)."""
+        """Take a person's message; returns once it is safe on disk (or queued in memory behind a running turn). Raises
+        ConfigError when the session's provider cannot be asked."""
         session = self.session(op.session)
         if not session.busy:
+            self._may_ask(session.state.provider)
             self._begin(session, op)
             await session.barrier()
         elif op.delivery == "steer" and not session.ending:
