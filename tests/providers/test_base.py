@@ -25,7 +25,7 @@ def test_bodies_are_pure_and_append_only(name: str) -> None:
     for count in range(len(TALK) + 1):
         dialect = build_dialect("p", settings)
         wire = [data for message in TALK[:count] if (data := dialect.message(message, lambda image: b""))]
-        bodies.append(dialect.body("m", "Be brief.", dialect.tools_json(()), b",".join(wire), 10))
+        bodies.append(dialect.body("m", "Be brief.", dialect.tools_json(()), [b",".join(wire)], 10))
         again = [data for message in TALK[:count] if (data := dialect.message(message, lambda image: b""))]
         assert wire == again
         assert dialect.name == name

@@ -92,7 +92,7 @@ class Projection:
         included; they are set apart from later ones by the request_sent event alone, so that a request that was
         never sent leaves no trace."""
         last = self._said(Message("user", tuple(self._pending))) if self._pending else b""
-        messages = bytes(self._wire) + last
+        messages = (self._wire, last) if last else (self._wire,)
         body = self._dialect.body(header.model, header.system, header.tools_json, messages, max_tokens)
         digest = self._hash.copy()
         digest.update(last)

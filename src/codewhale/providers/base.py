@@ -9,6 +9,7 @@ from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.stream import StreamEvent
 from codewhale.protocol.tools import ToolSpec
 
+Buffer = bytes | bytearray
 LoadImage = Callable[[Image], bytes]
 
 
@@ -44,8 +45,9 @@ class Dialect(Protocol):
         """One message as wire JSON: comma-joined objects, b"" when it has nothing to say."""
         ...
 
-    def body(self, model: str, system: str, tools_json: str, messages: bytes, max_tokens: int) -> bytes:
-        """A whole request body around comma-joined wire messages. `max_tokens` 0 leaves the field out."""
+    def body(self, model: str, system: str, tools_json: str, messages: Sequence[Buffer], max_tokens: int) -> bytes:
+        """A whole request body around comma-joined wire messages, given in pieces so that a long conversation is
+        copied once. `max_tokens` 0 leaves the field out."""
         ...
 
 

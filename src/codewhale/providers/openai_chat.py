@@ -13,7 +13,7 @@ import msgspec
 from codewhale.lib.text import scrub_surrogates
 from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.tools import ToolSpec
-from codewhale.providers.base import LoadImage, ProviderSettings
+from codewhale.providers.base import Buffer, LoadImage, ProviderSettings
 from codewhale.providers.openai_stream import ChatParser
 
 OMITTED = "(reasoning omitted)"
@@ -59,16 +59,16 @@ class OpenAIChat:
             wire.append(_json({"role": "user", "content": content}))
         return b",".join(wire)
 
-    def body(self, model: str, system: str, tools_json: str, messages: bytes, max_tokens: int) -> bytes:
-        """A whole request body around comma-joined wire messages. An empty `tools_json` ("" or "[]") and a
-        `max_tokens` of 0 leave their fields out."""
-        parts = [b'{"model":', _json(model), self._stream]
+    def body(self, model: str, system: str, tools_json: str, messages: Sequence[Buffer], max_tokens: int) -> bytes:
+        """A whole request body around comma-joined wire messages, which may come in several pieces. An empty
+        `tools_json` ("" or "[]") and a `max_tokens` of 0 leave their fields out."""
+        parts: list[Buffer] = [b'{"model":', _json(model), self._stream]
         if max_tokens > 0:
             parts.append(f',"{self._limit_field}":{max_tokens}'.encode())
         if tools_json not in ("", "[]"):
             parts += (b',"tools":', tools_json.encode())
         head = self.system(system)
-        parts += (b',"messages":[', head, b"," if head and messages else b"", messages, b"]}")
+        parts += (b',"messages":[', head, b"," if head and any(messages) else b"", *messages, b"]}")
         return b"".join(parts)
 
     def headers(self, api_key: str) -> dict[str, str]:
