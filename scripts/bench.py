@@ -11,7 +11,10 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,7 +144,8 @@ def measure(short: int, long: int, times: int) -> list[Row]:
         Row("smoke: four effects, exit 0", 1, smoke, at_least=True),
         Row("start to first request, CPU s", 0.35, first, floor["cpu_first"]),
         Row("turn overhead, median ms", 4.0, 1e3 * loop["gap_median"], 1e3 * floor["gap_median"]),
-        Row("last 10 turns over first 10", 1.2, over(grown), over(floor_grown)),
+        Row("last 10 turns over first 10, CPU", 1.2, growth(OURS, cpu), growth(FLOOR, cpu)),
+        Row("last 10 turns over first 10, wall", 1.2, growth(OURS, wall), growth(FLOOR, wall)),
         Row("turns completed", long, grown["n_main"] - 1, floor_grown["n_main"] - 1, at_least=True),
         Row("TCP connections", 1, max(loop["conns"], grown["conns"]), floor["conns"]),
         Row("prefix kept, worst turn", 1.0, prefix, floor["prefix_min"], at_least=True),
@@ -151,9 +155,40 @@ def measure(short: int, long: int, times: int) -> list[Row]:
     ]
 
 
-def over(loop: dict[str, Any]) -> float:
-    """How much slower the last turns are than the first."""
-    return float(loop["gap_last10"] / loop["gap_first10"])
+Request = dict[str, Any]
+
+
+def growth(agent: str, cost: Callable[[Request, Request], float | None]) -> float | None:
+    """How much dearer the last 10 turns of the long runs are than the first 10; None where it cannot be told."""
+    ratios = []
+    for path in sorted((COPY / "runs" / agent).glob("loop_[0-9]*/requests.jsonl")):
+        sent = [json.loads(line) for line in path.read_text().splitlines()]
+        turns = [request for request in sent if request["kind"] == "main"]
+        costs = [cost(one, other) for one, other in pairwise(turns)]
+        if None in costs or len(costs) < 20:
+            return None
+        ratios.append(statistics.median(costs[-10:]) / statistics.median(costs[:10]))  # type: ignore[type-var]
+    return statistics.median(ratios) if ratios else None
+
+
+def cpu(one: Request, other: Request) -> float | None:
+    """CPU seconds of the agent's process tree between two requests; None where no control group counts them."""
+    return None if one.get("cpu") is None else float(other["cpu"] - one["cpu"])
+
+
+def wall(one: Request, other: Request) -> float:
+    """Seconds between a reply and the next request, less what the server spends there on its own log: it writes the
+    whole request down before it reads on, and that grows with the conversation whoever the agent is."""
+    with tempfile.TemporaryFile("w", buffering=1) as log:
+        least = min(timed(lambda: log.write(json.dumps(one, ensure_ascii=False) + "\n")) for _ in range(3))
+    return float(other["t_conn"] - one["t_end"]) - least
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds that a piece of work takes."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
 
 
 def figure(value: float | None) -> str:
@@ -171,12 +206,12 @@ def main() -> int:
     asked = parser.parse_args()
     prepare()
     rows = measure(asked.turns, asked.long, asked.n)
-    print(f"\n{'figure':32} {'bound':>10} {'measured':>10} {'floor':>10}")
+    print(f"\n{'figure':34} {'bound':>10} {'measured':>10} {'floor':>10}")
     for row in rows:
         sign = ">=" if row.at_least else "<="
         state = "ok" if row.ok else "MISSED"
         bound = f"{sign} {figure(row.bound)}"
-        print(f"{row.id:32} {bound:>10} {figure(row.measured):>10} {figure(row.floor):>10}  {state}")
+        print(f"{row.id:34} {bound:>10} {figure(row.measured):>10} {figure(row.floor):>10}  {state}")
     if asked.json:
         print(json.dumps([row.told() for row in rows]))
     return 0 if all(row.ok for row in rows) else 1

@@ -13,6 +13,7 @@ from codewhale.protocol.events import (
     Notice,
     ReasoningStreamed,
     TextStreamed,
+    TurnFinished,
     TurnStarted,
 )
 
@@ -119,13 +120,18 @@ def test_merging_loses_no_text_no_event_and_no_order(events: list[Event], reads:
     assert flat(asyncio.run(play())) == flat(events)
 
 
+async def nothing_to_wait_for() -> None:
+    """A barrier that is always passed."""
+
+
 async def test_closing_delivers_what_is_queued_and_then_ends() -> None:
     fanout = Fanout()
     listener = fanout.subscribe()
     for number in range(3):
         fanout.push(envelope(TurnStarted(number)))
     fanout.close()
-    assert [found.event async for found in deliver(listener, None)] == [TurnStarted(0), TurnStarted(1), TurnStarted(2)]
+    told = [found.event async for found in deliver(listener, nothing_to_wait_for, durable=False)]
+    assert told == [TurnStarted(0), TurnStarted(1), TurnStarted(2)]
 
 
 async def test_closing_wakes_a_listener_that_waits() -> None:
@@ -133,7 +139,7 @@ async def test_closing_wakes_a_listener_that_waits() -> None:
     listener = fanout.subscribe()
 
     async def listen() -> list[Envelope]:
-        return [found async for found in deliver(listener, None)]
+        return [found async for found in deliver(listener, nothing_to_wait_for, durable=False)]
 
     waiting = asyncio.create_task(listen())
     await asyncio.sleep(0)
@@ -153,7 +159,32 @@ async def test_with_a_barrier_nothing_is_told_before_it_is_passed() -> None:
     listener.push(envelope(TurnStarted(1)))
     listener.push(envelope(TurnStarted(2)))
     listener.close()
-    async for found in deliver(listener, barrier):
+    async for found in deliver(listener, barrier, durable=True):
         assert isinstance(found.event, TurnStarted)
         log.append(f"told {found.event.turn}")
     assert log == ["on disk", "told 1", "told 2"]
+
+
+async def test_without_waiting_only_the_end_of_a_turn_waits() -> None:
+    listener = Subscription()
+    log: list[str] = []
+
+    told = asyncio.Event()
+
+    async def barrier() -> None:
+        log.append("on disk")
+
+    async def follow() -> None:
+        async for found in deliver(listener, barrier, durable=False):
+            log.append(type(found.event).__name__)
+            told.set()
+
+    following = asyncio.create_task(follow())
+    listener.push(envelope(TurnStarted(1)))
+    async with asyncio.timeout(5):
+        await told.wait()
+        assert log == ["TurnStarted"]
+        listener.push(envelope(TurnFinished(1, "done")))
+        listener.close()
+        await following
+    assert log == ["TurnStarted", "on disk", "TurnFinished"]

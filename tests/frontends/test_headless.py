@@ -71,7 +71,7 @@ class Playing:
     async def query(self, query: Query) -> StatusView:
         return StatusView("s1", "/w", Mode.AGENT, Authority.HEADLESS, "p", "m", self._turns, 0, 0, False, "", (), 0, 0)
 
-    async def events(self, session: str, from_seq: int = 0) -> AsyncIterator[Envelope]:
+    async def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
         seq = 0
         for event in self._past:
             seq += is_durable(event)
@@ -240,7 +240,7 @@ async def test_an_answer_cannot_steer_a_terminal_but_reaches_a_file_whole() -> N
 
 async def test_an_event_stream_that_ends_early_is_infrastructure() -> None:
     class Ending(Playing):
-        async def events(self, session: str, from_seq: int = 0) -> AsyncIterator[Envelope]:
+        async def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
             yield Envelope(1, session, AT, OPENED)
 
     code, out, _ = await run(Ending([], []), "json")

@@ -83,7 +83,8 @@ class Client:
 
     async def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
         """The session's durable events after `from_seq` (-1: none of the past), then everything as it happens,
-        until it closes. With `durable` an event is told only once it is on disk. Raises SessionError when the
+        until it closes. With `durable` an event is told only once it is on disk; without, that holds for the end of a
+        turn alone. Raises SessionError when the
         log could not be written any more."""
         here = self._engine.session(session)
         listener = here.fanout.subscribe()
@@ -95,7 +96,7 @@ class Client:
                     if envelope.seq > last:
                         break
                     yield envelope
-            async for envelope in deliver(listener, here.barrier if durable else None):
+            async for envelope in deliver(listener, here.barrier, durable):
                 yield envelope
             if isinstance(here.fault, SessionError):
                 raise SessionError(f"the session ended early: {here.fault}") from here.fault

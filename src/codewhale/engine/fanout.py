@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from codewhale.protocol.events import Envelope, ReasoningStreamed, TextStreamed
+from codewhale.protocol.events import Envelope, ReasoningStreamed, TextStreamed, TurnFinished
 
 _MERGE_ABOVE = 64
 _MERGE_LIMIT = 65_536
@@ -75,10 +75,13 @@ class Fanout:
             listener.close()
 
 
-async def deliver(listener: Subscription, barrier: Callable[[], Awaitable[None]] | None) -> AsyncIterator[Envelope]:
-    """A listener's events until it is closed; `barrier` is awaited before each batch is told."""
+async def deliver(
+    listener: Subscription, barrier: Callable[[], Awaitable[None]], durable: bool
+) -> AsyncIterator[Envelope]:
+    """A listener's events until it is closed. With `durable`, `barrier` is awaited before each batch is told; without,
+    only before the end of a turn is."""
     while batch := await listener.drain():
-        if barrier is not None:
+        if durable or any(isinstance(envelope.event, TurnFinished) for envelope in batch):
             await barrier()
         for envelope in batch:
             yield envelope

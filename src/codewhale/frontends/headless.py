@@ -54,8 +54,9 @@ class Client(Protocol):
         """Ask it; answered as the query says."""
         ...
 
-    def events(self, session: str, from_seq: int = 0) -> AsyncIterator[Envelope]:
-        """What happened since `from_seq`, then what happens; durable events only once they are on disk."""
+    def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
+        """What happened since `from_seq`, then what happens; told only once on disk, or without `durable` at once, the
+        end of a turn excepted."""
         ...
 
 
@@ -152,7 +153,8 @@ class Headless:
 
     async def _follow(self, turn: int) -> dict[str, Any]:
         """Show everything from the opening to the end of `turn`; returns its result."""
-        events = self._client.events(self.session)
+        # Progress on stderr need not wait for the disk; a line of the stream is an acknowledgement and must.
+        events = self._client.events(self.session, durable=self._options.output == "stream-json")
         held: list[Envelope] | None = []
         try:
             async for envelope in events:
@@ -195,7 +197,8 @@ class Headless:
 
     async def _print_opening_and_end(self, result: dict[str, Any]) -> None:
         # A command is no turn, yet whoever reads the lines waits for their end.
-        events = self._client.events(self.session)
+        # Progress on stderr need not wait for the disk; a line of the stream is an acknowledgement and must.
+        events = self._client.events(self.session, durable=self._options.output == "stream-json")
         try:
             first = await anext(aiter(events))
         finally:
