@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,15 @@ from codewhale.protocol.tools import CallContext
 def context(workspace: Path, session: str = "one", progress: Callable[[str], None] = lambda line: None) -> CallContext:
     """A call in `session`."""
     return CallContext("call_1", session, str(workspace), Mode.YOLO, progress, lambda: False)
+
+
+def answers(*programs: str) -> bool:
+    """Whether each program is there and really runs: some are only a shim that has nothing behind it."""
+    return all(
+        shutil.which(name) is not None
+        and subprocess.run([name, "--version"], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+        for name in programs
+    )
 
 
 async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:

@@ -1,7 +1,6 @@
 """run_tests and run_verifiers as a model meets them."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from codewhale.services.testruns.tree import tree_hash
 from codewhale.tools.base import bound
 from codewhale.tools.shell import ShellTools
 from codewhale.tools.verify import VerifyTools
-from support.running import context
+from support.running import answers, context
 
 REPORT = {"success", "exit_code", "stdout", "stderr", "command", "runner"}
 GATE = {
@@ -88,7 +87,7 @@ async def test_run_tests_timeout_is_told_and_kills(workspace: Path) -> None:
     )
 
 
-@pytest.mark.skipif(shutil.which("node") is None or shutil.which("npm") is None, reason="needs node and npm")
+@pytest.mark.skipif(not answers("node", "npm"), reason="needs node and npm")
 async def test_run_tests_with_npm(workspace: Path) -> None:
     (workspace / "package.json").write_text(json.dumps({"name": "a", "scripts": {"test": "node --test"}}))
     (workspace / "a.test.js").write_text("require('node:test')('adds', () => { throw new Error('no') })\n")
@@ -98,7 +97,7 @@ async def test_run_tests_with_npm(workspace: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+@pytest.mark.skipif(not answers("cargo"), reason="needs cargo")
 async def test_run_tests_with_cargo(workspace: Path) -> None:
     (workspace / "Cargo.toml").write_text('[package]\nname = "a"\nversion = "0.1.0"\nedition = "2021"\n')
     (workspace / "src").mkdir()
