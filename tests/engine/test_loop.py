@@ -116,3 +116,18 @@ async def test_every_start_is_in_the_log_before_its_result(home: Path, workspace
 def is_call(event: Event) -> bool:
     """Whether an event is a call's start or end."""
     return isinstance(event, CallStarted | CallFinished)
+
+
+async def test_a_write_under_way_when_the_turn_is_stopped_is_recorded(home: Path, workspace: Path) -> None:
+    script = [{"calls": [call("write_file", wait="latch", say="written")]}, {"text": "Never."}]
+    async with staged(home, workspace, script) as stage:
+        session = stage.open()
+        await begin(stage, session.id)
+        await until(lambda: stage.tools.begun == ["call_1"])
+        stage.engine.interrupt(session.id)
+        await asyncio.sleep(0)
+        assert not finished([envelope.event for envelope in session.log.read()])
+        stage.tools.latch.set()
+        events = await ended(stage, session.id)
+    assert finished(events) == [("call_1", "written")]
+    assert [event.status for event in events if isinstance(event, TurnFinished)] == ["interrupted"]

@@ -15,15 +15,16 @@ async def test_results_and_errors_come_back() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_a_cancel_waits_for_the_end(fails: bool) -> None:
+async def test_a_cancel_waits_for_the_end_and_gets_the_result(fails: bool) -> None:
     started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def work() -> None:
+    def work() -> str:
         started.set()
         go_on.wait(10)
         ended.set()
         if fails:
             raise OSError("after the cancel")
+        return "written"
 
     task = asyncio.create_task(run_to_end(work))
     await asyncio.to_thread(started.wait, 10)
@@ -31,6 +32,9 @@ async def test_a_cancel_waits_for_the_end(fails: bool) -> None:
     await asyncio.sleep(0)
     assert not task.done()
     go_on.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    if fails:
+        with pytest.raises(OSError, match="after the cancel"):
+            await task
+    else:
+        assert await task == "written"
     assert ended.is_set()

@@ -1,6 +1,7 @@
 """An engine over tools that obey a test: they wait, fail, raise or ask as they are told."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
+from codewhale.lib.threads import run_to_end
 from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
@@ -30,7 +32,8 @@ from codewhale.tools.base import Args, bound, specs, tool
 
 
 class Told(Args):
-    """What a tool is to do: `wait` for the gate of this name, then `fail`, `crash` or say `say`."""
+    """What a tool is to do: `wait` for the gate of this name (in a thread for the one named latch), then `fail`,
+    `crash` or say `say`."""
 
     wait: str = ""
     fail: str = ""
@@ -44,6 +47,7 @@ class ObedientTools:
 
     def __init__(self) -> None:
         self.gates: dict[str, asyncio.Event] = {}
+        self.latch = threading.Event()
         self.begun: list[str] = []
 
     def gate(self, name: str) -> asyncio.Event:
@@ -52,7 +56,9 @@ class ObedientTools:
 
     async def _obey(self, args: Told, call: CallContext) -> ToolResult:
         self.begun.append(call.call_id)
-        if args.wait:
+        if args.wait == "latch":
+            await run_to_end(self.latch.wait, 10)
+        elif args.wait:
             call.progress(f"waiting for {args.wait}")
             await self.gate(args.wait).wait()
         if args.fail:

@@ -185,14 +185,10 @@ class Turn:
         return None
 
     async def _run_batch(self, batch: list[Prepared]) -> list[Outcome]:
-        """Run calls side by side (a batch of one runs alone) and record them in their order."""
+        """Run calls side by side (a batch of one runs alone) and record them in their order. What ends while the turn
+        is being cancelled is recorded too: a write that was under way has happened."""
         session = self._session
-        if len(batch) == 1:
-            session.waiting_for = batch[0].name
-            outcome = await self._dispatcher.run(session, batch[0], self._guard)
-            await self._record(batch[0], outcome)
-            return [outcome]
-        session.waiting_for = f"{len(batch)} tools"
+        session.waiting_for = batch[0].name if len(batch) == 1 else f"{len(batch)} tools"
         tasks = [asyncio.create_task(self._dispatcher.run(session, item, self._guard)) for item in batch]
         try:
             await asyncio.wait(tasks)

@@ -8,13 +8,12 @@ T = TypeVar("T")
 
 
 async def run_to_end(function: Callable[..., T], *args: object) -> T:
-    """Run `function(*args)` in a thread and return its result. A cancel waits until the function has ended and
-    then goes on: nothing keeps changing files after the caller was told that it stopped."""
+    """Run `function(*args)` in a thread and return its result. A cancel waits until the function has ended and is
+    then answered by that result (or error): nothing changes files after the caller was told that it stopped, and
+    what was changed is known. A second cancel is not held up."""
     task = asyncio.ensure_future(asyncio.to_thread(function, *args))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()
-        raise
+        return task.result()
