@@ -227,7 +227,7 @@ def main() -> int:
     parser.add_argument("--package", action="append", choices=[package.name for package in PACKAGES])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=None, help="the first seed; drawn when absent")
-    parser.add_argument("--attempts", type=int, default=160)
+    parser.add_argument("--attempts", type=int, default=450)
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON line at the end")
     asked = parser.parse_args()
     first = asked.first if asked.first is not None else random.SystemRandom().randrange(100_000)

@@ -63,7 +63,7 @@ class Place(NamedTuple):
 class Limits(NamedTuple):
     """How hard to try: repairs attempted, and whether edits are allowed at all."""
 
-    attempts: int = 160
+    attempts: int = 450
     edits: bool = True
 
 
