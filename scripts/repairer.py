@@ -11,42 +11,9 @@ from typing import Any, NamedTuple
 
 from mutations import Site, apply, language_of, repairs
 from policy_server import Policy, Turn
+from tracers import tracing
 
 Step = Generator[Turn, list[str], str]
-
-# Runs a test file under a line tracer; prints "SUSPECT path line score" for lines that failing tests run and
-# passing ones run less (Ochiai), best first.
-LOCATE = """
-import sys, os, pytest, collections
-root = os.getcwd() + os.sep
-runs, now = [], set()
-def line(frame, event, arg):
-    now.add((frame.f_code.co_filename, frame.f_lineno)); return line
-def call(frame, event, arg):
-    name = frame.f_code.co_filename
-    inside = name.startswith(root) and "test" not in name[len(root):]
-    return line(frame, event, arg) if inside else None
-class Watch:
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item, call):
-        out = yield
-        if call.when == "call":
-            runs.append((out.get_result().failed, frozenset(now)))
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self, item):
-        now.clear(); sys.settrace(call)
-        yield
-        sys.settrace(None)
-pytest.main(["-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[Watch()])
-failed = sum(bad for bad, _ in runs)
-bad, good = collections.Counter(), collections.Counter()
-for was_bad, lines in runs:
-    (bad if was_bad else good).update(lines)
-score = {key: n / ((failed * (n + good[key])) ** 0.5) for key, n in bad.items()}
-for (name, number), value in sorted(score.items(), key=lambda row: (-row[1], row[0]))[:250]:
-    print("SUSPECT", os.path.relpath(name), number, round(value, 3))
-"""
-
 
 CHUNK = 30
 TIERS = {"one_more": 1, "one_less": 1, "not_removed": 2, "not_removed_inside": 3}
@@ -162,12 +129,11 @@ class Repairer:
         if places:
             text = yield from self._read(places[0].path)
             places.insert(1, enclosing(text, places[0]))
-        if self._python:
-            where = failing.split("::", maxsplit=1)[0]
-            command = f"python -c '{LOCATE}' {where}"
+        command = tracing(failing or next((path for path, _ in frames(told) if is_test(path)), ""))
+        if command:
             traced = yield from self._call("Which lines does it run?", "exec_shell", command=command)
-            found = re.findall(r"SUSPECT (\S+) (\d+) ([\d.]+)", traced)
-            places = [*places[:2], *(Place(path, int(line), int(line)) for path, line, _ in found), *places[2:]]
+            found = re.findall(r"SUSPECT (\S+) (\d+) (\d+)", output(traced))
+            places = [*places[:2], *(Place(path, int(first), int(last)) for path, first, last in found), *places[2:]]
         places += yield from self._definitions(told)
         code = yield from self._call(
             "Which files hold code?", "grep_files", pattern=r"\b(def|function) ", context_lines=0, include=[self._kind]
