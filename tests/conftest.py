@@ -1,5 +1,6 @@
 """Folders that every test starts from."""
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,12 @@ from hypothesis import HealthCheck, settings
 # How long an example takes to draw or to run says something of the machine, nothing of the code.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("steady")
+
+# Whoever starts a run in the background of a script, or under nohup, makes it ignore signals; the programs that the
+# tests start and interrupt would inherit that.
+for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
 GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]
 

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 
 from codewhale.engine.collect import Collector, RawCall
 from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
-from codewhale.protocol.messages import Opaque
+from codewhale.protocol.messages import Opaque, Reasoning, Text, ToolCall
 from codewhale.protocol.stream import (
+    Boundary,
     CallDelta,
     Failed,
     Finished,
@@ -41,7 +42,8 @@ async def test_pieces_become_one_answer_and_each_is_told() -> None:
             ]
         )
     )
-    assert (answer.text, answer.reasoning, answer.opaque, answer.finish) == ("It is.", "let me see", (opaque,), "stop")
+    assert answer.items == (Reasoning("let me see"), Text("It is.", source="model"), opaque)
+    assert (answer.text, answer.finish) == ("It is.", "stop")
     assert answer.usage == Usage(input=3, output=2)
     assert answer.failure is None and answer.calls == ()
     assert told == [
@@ -50,6 +52,34 @@ async def test_pieces_become_one_answer_and_each_is_told() -> None:
         TextStreamed("It "),
         TextStreamed("is."),
     ]
+
+
+async def test_parts_keep_the_order_in_which_they_began_and_blocks_stay_apart() -> None:
+    first, second = Opaque("sample", "1"), Opaque("sample", "2")
+    answer = await Collector(lambda event: None).read(
+        stream(
+            [
+                ReasoningDelta("a"),
+                OpaqueDelta(first),
+                Boundary(),
+                TextDelta("x"),
+                TextDelta("y"),
+                CallDelta(1, "one", "read_file", "{}"),
+                Boundary(),
+                TextDelta("z"),
+                Boundary(),
+                ReasoningDelta("b"),
+                OpaqueDelta(second),
+                CallDelta(0, "nought", "list_dir", ""),
+            ]
+        )
+    )
+    nought, one = RawCall("nought", "list_dir", ""), RawCall("one", "read_file", "{}")
+    words = [Text(text, source="model") for text in ("xy", "z")]
+    assert answer.items == (Reasoning("a"), first, words[0], nought, words[1], Reasoning("b"), second, one)
+    kept = [ToolCall("c1", "list_dir", "{}"), ToolCall("c2", "read_file", "{}")]
+    assert answer.parts(kept) == (Reasoning("a"), first, words[0], kept[0], words[1], Reasoning("b"), second, kept[1])
+    assert answer.parts(()) == (Reasoning("a"), first, *words, Reasoning("b"), second)
 
 
 async def test_interleaved_fragments_go_to_their_calls_in_order_of_index() -> None:

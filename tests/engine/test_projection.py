@@ -19,6 +19,7 @@ from codewhale.protocol.events import (
     RequestSent,
 )
 from codewhale.protocol.messages import Image, Message, Reasoning, Text, ToolCall
+from codewhale.providers.base import RequestOptions
 from support.turns import HEADER, IMAGE, sessions
 
 
@@ -34,7 +35,7 @@ def requests(events: Sequence[Event]) -> list[bytes]:
         if isinstance(event, HeaderPinned):
             header = event
         if isinstance(event, RequestSent):
-            found.append(projection.request(header, 0)[0])
+            found.append(projection.request(header, RequestOptions())[0])
         projection.apply(event)
     return found
 
@@ -103,22 +104,22 @@ def parts(message: dict[str, Any]) -> list[dict[str, Any]]:
 def test_asking_for_a_request_that_is_never_sent_changes_nothing(events: list[Event]) -> None:
     quiet, asked = Projection(pinned_dialect(HEADER), load), Projection(pinned_dialect(HEADER), load)
     for event in events:
-        asked.request(HEADER, 0)
+        asked.request(HEADER, RequestOptions())
         quiet.apply(event)
         asked.apply(event)
-    assert asked.request(HEADER, 0) == quiet.request(HEADER, 0)
+    assert asked.request(HEADER, RequestOptions()) == quiet.request(HEADER, RequestOptions())
 
 
 def test_words_of_person_and_harness_travel_as_one_message_until_they_are_sent() -> None:
     projection = Projection(pinned_dialect(HEADER), load)
     for event in (MessageAdded(Message("user", (Text("hello"),))), ContextAppended("mode", "Mode: plan.")):
         projection.apply(event)
-    body, sha, count = projection.request(HEADER, 0)
+    body, sha, count = projection.request(HEADER, RequestOptions())
     assert messages(body) == [{"role": "user", "content": "hello\nMode: plan."}]
     assert (len(sha), count) == (64, 1)
     projection.apply(RequestSent(1, 0, sha, count))
     projection.apply(ContextAppended("nudge", "Go on."))
-    again, other, count = projection.request(HEADER, 0)
+    again, other, count = projection.request(HEADER, RequestOptions())
     assert messages(again)[1:] == [{"role": "user", "content": "Go on."}]
     assert other != sha and count == 2
 
@@ -129,7 +130,7 @@ def test_an_image_follows_all_results_of_its_batch() -> None:
     projection.apply(MessageAdded(Message("assistant", calls)))
     projection.apply(CallFinished("call_1", "read_file", True, "one", images=(IMAGE,)))
     projection.apply(CallFinished("call_2", "read_file", True, "two"))
-    said = messages(projection.request(HEADER, 0)[0])
+    said = messages(projection.request(HEADER, RequestOptions())[0])
     assert [message["role"] for message in said] == ["assistant", "tool", "tool", "user"]
     assert [part["type"] for part in parts(said[3])] == ["text", "image_url"]
 
@@ -141,13 +142,13 @@ def test_an_image_that_is_gone_is_said_to_be() -> None:
     projection = Projection(pinned_dialect(HEADER), lost)
     projection.apply(MessageAdded(Message("assistant", (ToolCall("call_1", "read_file", "{}"),))))
     projection.apply(CallFinished("call_1", "read_file", True, "one", images=(IMAGE,)))
-    assert b"no longer stored" in projection.request(HEADER, 0)[0]
+    assert b"no longer stored" in projection.request(HEADER, RequestOptions())[0]
 
 
 def test_an_answer_of_thoughts_alone_has_nothing_to_say() -> None:
     projection = Projection(pinned_dialect(HEADER), load)
     projection.apply(MessageAdded(Message("assistant", (Reasoning("hm"),))))
-    assert messages(projection.request(HEADER, 0)[0]) == []
+    assert messages(projection.request(HEADER, RequestOptions())[0]) == []
 
 
 @pytest.mark.parametrize("replays", [True, False])
@@ -190,7 +191,7 @@ def test_calls_and_results_stand_in_pairs_whatever_records_are_lost(
             projection.apply(event)
     projection.apply(MessageAdded(Message("assistant", (Text("Resumed."),))))
     waiting: list[str] = []
-    for message in messages(projection.request(HEADER, 0)[0]):
+    for message in messages(projection.request(HEADER, RequestOptions())[0]):
         if message["role"] == "tool":
             waiting.remove(message["tool_call_id"])
         else:
@@ -207,6 +208,6 @@ def test_a_lost_result_is_said_to_be_lost_and_one_told_later_is_not_repeated() -
     projection.apply(RequestSent(1, 0, "", 0))
     projection.apply(CallFinished("call_1", "read_file", False, "Interrupted, outcome unknown"))
     projection.apply(CallFinished("call_7", "read_file", True, "of a call that is lost"))
-    said = messages(projection.request(HEADER, 0)[0])
+    said = messages(projection.request(HEADER, RequestOptions())[0])
     assert [message["role"] for message in said] == ["assistant", "tool", "tool", "user"]
     assert [message["content"] for message in said[1:3]] == ["two", LOST_RESULT]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from codewhale.protocol.messages import Message, ResultPart, Text, ToolCall
-from codewhale.providers.base import ProviderSettings
+from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.build import DIALECTS, build_dialect
 
 TALK = (
@@ -25,10 +25,10 @@ def test_bodies_are_pure_and_append_only(name: str) -> None:
     for count in range(len(TALK) + 1):
         dialect = build_dialect("p", settings)
         wire = [data for message in TALK[:count] if (data := dialect.message(message, lambda image: b""))]
-        bodies.append(dialect.body("m", "Be brief.", dialect.tools_json(()), [b",".join(wire)], 10))
+        bodies.append(dialect.body("m", "Be brief.", dialect.tools_json(()), [b",".join(wire)], RequestOptions(10)))
         again = [data for message in TALK[:count] if (data := dialect.message(message, lambda image: b""))]
         assert wire == again
         assert dialect.name == name
         assert json.loads(bodies[-1])["model"] == "m"
     for shorter, longer in pairwise(bodies):
-        assert longer.startswith(shorter.rstrip(b"]}"))
+        assert longer.startswith(shorter.removesuffix(b'],"max_tokens":10}'))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codewhale.protocol.messages import Image, Message, Part, Reasoning, ResultPart, Role, Text, ToolCall
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.providers.base import ProviderSettings
+from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.openai_chat import OpenAIChat
 
 SPEC = ToolSpec(
@@ -38,19 +38,21 @@ def said(dialect: OpenAIChat, role: Role, *parts: Part) -> Any:
 def test_a_body_byte_for_byte() -> None:
     dialect = chat()
     messages = dialect.message(Message("user", (Text("hi\n🐋"),)), load)
-    body = dialect.body("m-1", "Be brief.", dialect.tools_json([SPEC]), [messages], 100)
+    body = dialect.body("m-1", "Be brief.", dialect.tools_json([SPEC]), [messages], RequestOptions(100))
     assert body.decode() == (
-        '{"model":"m-1","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,'
+        '{"model":"m-1","stream":true,"stream_options":{"include_usage":true},'
         '"tools":[{"type":"function","function":{"name":"read_file","description":"Read a file.",'
         '"parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}],'
-        '"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi\\n🐋"}]}'
+        '"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi\\n🐋"}],"max_tokens":100}'
     )
 
 
 def test_fields_that_are_not_wanted_are_left_out() -> None:
-    assert chat(stream_options=False).body("m", "", "[]", [], 0) == b'{"model":"m","stream":true,"messages":[]}'
-    assert chat(stream=False).body("m", "s", "", [b""], 0).startswith(b'{"model":"m","stream":false,"messages":[{')
-    assert b'"max_completion_tokens":7' in chat(max_completion_tokens=True).body("m", "", "", [], 7)
+    without_usage = chat(stream_options=False).body("m", "", "[]", [], RequestOptions())
+    assert without_usage == b'{"model":"m","stream":true,"messages":[]}'
+    whole = chat(stream=False).body("m", "s", "", [b""], RequestOptions())
+    assert whole.startswith(b'{"model":"m","stream":false,"messages":[{')
+    assert b'"max_completion_tokens":7' in chat(max_completion_tokens=True).body("m", "", "", [], RequestOptions(7))
 
 
 def test_a_turn_with_a_call_and_its_result() -> None:
@@ -129,13 +131,13 @@ MESSAGES = st.sampled_from(sorted(PARTS)).flatmap(
 @given(messages=st.lists(MESSAGES, max_size=6), system=TEXT, replays=st.booleans())
 def test_each_body_begins_with_the_one_before(messages: list[Message], system: str, replays: bool) -> None:
     dialect = chat(replays_reasoning=replays)
-    wire, before = b"", dialect.body("m", system, "[]", [], 1)
+    wire, before = b"", dialect.body("m", system, "[]", [], RequestOptions(1))
     for message in messages:
         data = dialect.message(message, load)
         assert data == chat(replays_reasoning=replays).message(message, load)
         wire += b"," + data if wire and data else data
-        body = dialect.body("m", system, "[]", [wire], 1)
-        assert body.startswith(before.removesuffix(b"]}"))
+        body = dialect.body("m", system, "[]", [wire], RequestOptions(1))
+        assert body.startswith(before.removesuffix(b'],"max_tokens":1}'))
         sent = json.loads(body)["messages"]
         assert all(one["content"] or one.get("tool_calls") for one in sent if one["role"] == "assistant")
         before = body

@@ -19,7 +19,7 @@ from codewhale.protocol.stream import (
     Usage,
     UsageReport,
 )
-from codewhale.providers.base import ProviderSettings
+from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.scripted import ScriptedProvider, read_script
 
 
@@ -74,7 +74,7 @@ async def test_a_function_sees_the_request() -> None:
 
     for made in (ScriptedProvider([policy, policy]), ScriptedProvider(policy)):
         message = made.dialect.message(Message("user", (Text("hi"),)), lambda image: b"")
-        body = made.dialect.body("m", "", "[]", [message], 0)
+        body = made.dialect.body("m", "", "[]", [message], RequestOptions())
         assert [joined(await play(made, body))[0] for _ in range(2)] == ["HI", "HI"]
 
 
@@ -104,7 +104,7 @@ async def test_delay_and_usage() -> None:
 def test_the_dialect_has_its_own_name() -> None:
     assert ScriptedProvider().dialect.name == "scripted"
     facts = ScriptedProvider(settings=ProviderSettings(facts={"max_completion_tokens": True})).dialect
-    assert b"max_completion_tokens" in facts.body("m", "", "", [b""], 5)
+    assert b"max_completion_tokens" in facts.body("m", "", "", [b""], RequestOptions(5))
 
 
 def test_scripts_are_json_lines(tmp_path: Path) -> None:

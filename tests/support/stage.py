@@ -118,7 +118,7 @@ class Stage:
             lists=Lists(),
             clock=self.clock,
             redactor=redactor,
-            build_provider=lambda name: self.provider,
+            build_provider=lambda name, model: self.provider,
             default_route=lambda: ("scripted", "scripted"),
             find_root=lambda path: None,
         )

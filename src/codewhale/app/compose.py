@@ -70,8 +70,8 @@ class Routes:
         """The configured provider and model."""
         return self._provider, self._model
 
-    def build(self, name: str) -> Provider:
-        """The provider of a configured name. Raises ConfigError naming the known ones."""
+    def build(self, name: str, model: str) -> Provider:
+        """The provider of a configured name, for a model. Raises ConfigError naming the known ones."""
         if name in self._ready:
             return self._ready[name]
         settings = self._tables.get(name)
@@ -81,7 +81,7 @@ class Routes:
                 f"there is no provider {name!r}; configured are: {known}. "
                 f"Add a table [providers.{name}] to {self._file}"
             )
-        return build_provider(name, settings, self._key(settings), environ=self._environ)
+        return build_provider(name, settings, self._key(settings), model=model, environ=self._environ)
 
     def may_ask(self, name: str) -> None:
         """Raises ConfigError naming the variable of a key that is not there, before anything is dialled; an endpoint

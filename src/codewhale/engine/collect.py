@@ -1,12 +1,13 @@
 """From a stream of deltas to one whole answer. Nothing of it runs or is recorded before it is complete."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
 
 from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
-from codewhale.protocol.messages import Opaque
+from codewhale.protocol.messages import Opaque, Part, Reasoning, Text, ToolCall
 from codewhale.protocol.stream import (
+    Boundary,
     CallDelta,
     Failed,
     Finished,
@@ -29,15 +30,47 @@ class RawCall(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """One model message as it came. `finish` is "" when the stream failed, and then `failure` says how."""
+    """One model message as it came: its parts in the order in which they began. `finish` is "" when the stream
+    failed, and then `failure` says how."""
 
-    text: str
-    reasoning: str
-    opaque: tuple[Opaque, ...]
-    calls: tuple[RawCall, ...]
+    items: tuple[Reasoning | Opaque | Text | RawCall, ...]
     usage: Usage | None
     finish: str
     failure: Failed | None
+
+    @property
+    def text(self) -> str:
+        """The answer's words."""
+        return "\n".join(item.text for item in self.items if isinstance(item, Text))
+
+    @property
+    def calls(self) -> tuple[RawCall, ...]:
+        """The calls in order."""
+        return tuple(item for item in self.items if isinstance(item, RawCall))
+
+    def parts(self, calls: Sequence[ToolCall]) -> tuple[Part, ...]:
+        """The parts of the message to be kept, with these in place of its calls; none of them leaves calls out."""
+        left = iter(calls)
+        parts = (next(left, None) if isinstance(item, RawCall) else item for item in self.items)
+        return tuple(part for part in parts if part is not None)
+
+
+class _Words(Struct):
+    kind: type[Text] | type[Reasoning]
+    pieces: list[str]
+
+    def whole(self) -> Text | Reasoning:
+        text = "".join(self.pieces)
+        return Text(text, source="model") if self.kind is Text else Reasoning(text)
+
+
+class _Call(Struct):
+    id: str
+    name: str
+    pieces: list[str]
+
+    def whole(self) -> RawCall:
+        return RawCall(self.id, self.name, "".join(self.pieces))
 
 
 class Collector:
@@ -45,11 +78,9 @@ class Collector:
 
     def __init__(self, tell: Callable[[Event], None]) -> None:
         self._tell = tell
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._opaque: list[Opaque] = []
-        self._calls: dict[int, list[str]] = {}
-        self._arguments: dict[int, list[str]] = {}
+        self._items: list[_Words | _Call | Opaque] = []
+        self._current: dict[type, _Words] = {}
+        self._calls: dict[int, _Call] = {}
         self._usage: Usage | None = None
         self._finish = ""
         self._failure: Failed | None = None
@@ -64,15 +95,17 @@ class Collector:
         """Add one stream event and tell listeners of it."""
         match event:
             case TextDelta(text=text):
-                self._text.append(text)
+                self._add_words(Text, text)
                 self._tell(TextStreamed(text))
             case ReasoningDelta(text=text):
-                self._reasoning.append(text)
+                self._add_words(Reasoning, text)
                 self._tell(ReasoningStreamed(text))
             case CallDelta():
                 self._add_call(event)
             case OpaqueDelta(part=part):
-                self._opaque.append(part)
+                self._items.append(part)
+            case Boundary():
+                self._current.clear()
             case UsageReport(usage=usage):
                 self._usage = usage
             case Retrying():
@@ -82,29 +115,28 @@ class Collector:
             case Failed():
                 self._failure = event
 
+    def _add_words(self, kind: type[Text] | type[Reasoning], text: str) -> None:
+        words = self._current.get(kind)
+        if words is None:
+            words = self._current[kind] = _Words(kind, [])
+            self._items.append(words)
+        words.pieces.append(text)
+
     def _add_call(self, event: CallDelta) -> None:
         call = self._calls.get(event.index)
         if call is None:
-            self._calls[event.index] = [event.id, event.name]
-            self._arguments[event.index] = [event.arguments]
+            call = self._calls[event.index] = _Call(event.id, event.name, [event.arguments])
+            self._items.append(call)
             self._tell(CallStreamed(event.index, event.name))
             return
-        call[0] = call[0] or event.id
-        call[1] += event.name
-        self._arguments[event.index].append(event.arguments)
+        call.id = call.id or event.id
+        call.name += event.name
+        call.pieces.append(event.arguments)
 
     def answer(self) -> Answer:
-        """What has come so far."""
-        calls = tuple(
-            RawCall(self._calls[index][0], self._calls[index][1], "".join(self._arguments[index]))
-            for index in sorted(self._calls)
-        )
-        return Answer(
-            text="".join(self._text),
-            reasoning="".join(self._reasoning),
-            opaque=tuple(self._opaque),
-            calls=calls,
-            usage=self._usage,
-            finish=self._finish,
-            failure=self._failure,
-        )
+        """What has come so far. Calls stand in the order of their indexes, whichever began first."""
+        ordered = iter([self._calls[index] for index in sorted(self._calls)])
+        items = (next(ordered) if isinstance(item, _Call) else item for item in self._items)
+        whole = (item if isinstance(item, Opaque) else item.whole() for item in items)
+        kept = tuple(item for item in whole if isinstance(item, (Opaque, RawCall)) or item.text)
+        return Answer(kept, self._usage, self._finish, self._failure)

@@ -164,7 +164,7 @@ class Dispatcher:
         denied: bool = False,
         repeats: int = 0,
     ) -> Outcome:
-        window = session.provider.settings.context_window if session.provider is not None else 0
+        window = session.provider.model.window if session.provider is not None else 0
         # What a model fetches back on purpose, within that tool's own cap, is not cut and kept once more.
         limit = FETCH_LIMIT if prepared.spec is not None and prepared.spec.family == "results" else inline_limit(window)
         content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)

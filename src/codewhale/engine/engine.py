@@ -125,7 +125,7 @@ class Engine:
         wanted = (provider or here.state.provider, model)
         if wanted == before:
             return
-        ready = self._opener.provider(wanted[0])
+        ready = self._opener.provider(*wanted)
         here.emit(ModelChanged(*wanted))
         self._opener.attach(here, ready)
 

@@ -8,25 +8,19 @@ from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.budget import Budget, BudgetExceeded
-from codewhale.engine.collect import Answer, Collector
+from codewhale.engine.collect import Answer
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.guard import STOP_AT, LoopGuard
+from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import Prepared, prepare
 from codewhale.engine.report import Report, Status
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
-from codewhale.protocol.events import (
-    BudgetReserved,
-    ContextAppended,
-    MessageAdded,
-    RequestSent,
-    UsageReported,
-)
-from codewhale.protocol.messages import Message, Opaque, Part, Reasoning, Text, ToolCall
+from codewhale.protocol.events import ContextAppended, MessageAdded
+from codewhale.protocol.messages import Message
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.tools import Effect
 
-_OUTPUT_ESTIMATE = 1024
 _NUDGE = (
     "Your last message held neither an answer nor a tool call. If the task is done, say what you did; if not, make "
     "the next tool call now."
@@ -52,12 +46,10 @@ class Turn:
     def __init__(self, session: Session, budget: Budget, catalog: Catalog, dispatcher: Dispatcher) -> None:
         self.report = Report(session)
         self._session = session
-        self._budget = budget
+        self._calls = ModelCalls(session, budget)
         self._catalog = catalog
         self._dispatcher = dispatcher
         self._guard = LoopGuard()
-        self._collector: Collector | None = None
-        self._reserved: BudgetReserved | None = None
         self._nudged = False
         self._said = ""
 
@@ -78,33 +70,11 @@ class Turn:
     # ------------------------------------------------------------------ the model
 
     async def _ask(self) -> Answer | Ending:
-        session, state = self._session, self._session.state
-        provider, projection, header = session.provider, session.projection, state.header
-        assert provider is not None and projection is not None and header is not None
-        body, sha, messages = projection.request(header, provider.settings.max_output)
-        number = state.requests + 1
-        estimate = int(len(body) * state.tokens_per_byte) + _OUTPUT_ESTIMATE
         try:
-            self._reserved = self._budget.reserve(number, estimate, None)
+            answer = await self._calls.ask()
         except BudgetExceeded as over:
             return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
-        max_tokens = provider.settings.max_output
-        session.emit(self._reserved, RequestSent(number, len(body), sha, messages, max_tokens))
-        self._collector = Collector(session.emit)
-        session.waiting_for = "the model"
-        answer = await self._collector.read(provider.stream(body))
-        session.waiting_for = ""
-        self._collector = None
-        self._settle(answer)
         return self._failed(answer) if answer.failure is not None else answer
-
-    def _settle(self, answer: Answer) -> None:
-        if self._reserved is None:
-            return
-        reserved, self._reserved = self._reserved, None
-        if answer.usage is not None:
-            self._session.emit(UsageReported(reserved.request, answer.usage))
-        self._session.emit(self._budget.settle(reserved, answer.usage))
 
     def _failed(self, answer: Answer) -> Ending:
         failure = answer.failure
@@ -115,14 +85,13 @@ class Turn:
     def _keep_partial(self, answer: Answer, finish: str) -> None:
         """What was streamed before a break stays in the conversation; its unfinished calls do not."""
         if answer.text.strip():
-            self._session.emit(MessageAdded(Message("assistant", tuple(_parts(answer, ()))), finish))
+            self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish))
             self.report.answer = answer.text
 
     def salvage(self) -> None:
         """After a cancellation: keep what was streamed and settle what was held."""
-        if self._collector is not None:
-            answer = self._collector.answer()
-            self._settle(answer)
+        answer = self._calls.salvage()
+        if answer is not None:
             self._keep_partial(answer, "interrupted")
 
     def _accept(self, answer: Answer) -> list[Prepared]:
@@ -140,7 +109,7 @@ class Turn:
                     call_id += "x"
             fresh.add(call_id)
             prepared.append(prepare(raw, call_id, self._catalog, cut))
-        parts = tuple(_parts(answer, tuple(item.call for item in prepared)))
+        parts = answer.parts([item.call for item in prepared])
         if parts:
             self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
         return prepared
@@ -247,16 +216,6 @@ def _imitates_call(text: str) -> bool:
     """Whether an answer writes a call as text. What stands in code marks beside prose is a quotation."""
     prose = _QUOTED.sub("", text)
     return any(mark in (prose if prose.strip() else text) for mark in _CALL_MARKS)
-
-
-def _parts(answer: Answer, calls: tuple[ToolCall, ...]) -> Iterator[Part]:
-    if answer.reasoning:
-        yield Reasoning(answer.reasoning)
-    opaque: tuple[Opaque, ...] = answer.opaque
-    yield from opaque
-    if answer.text:
-        yield Text(answer.text, source="model")
-    yield from calls
 
 
 def _explain(failure: Failed) -> str:

@@ -43,7 +43,7 @@ class Surroundings(Struct, frozen=True):
     lists: Lists
     clock: Clock
     redactor: Redactor
-    build_provider: Callable[[str], Provider]
+    build_provider: Callable[[str, str], Provider]
     default_route: Callable[[], tuple[str, str]]
     find_root: Callable[[str], str | None]
 
@@ -114,7 +114,7 @@ class Opener:
     def _settle(self, session: Session, op: OpenSession) -> None:
         state, around = session.state, self._around
         wanted = (op.provider or state.provider, op.model or state.model)
-        provider = self.provider(wanted[0])
+        provider = self.provider(*wanted)
         if op.limits.cost is not None and provider.settings.dialect != SCRIPTED:
             # A script costs nothing; of every other model a bound on money needs its price.
             raise ConfigError(f"the price of {wanted[1]} is unknown, so a bound on cost cannot be kept: bound tokens")
@@ -133,9 +133,9 @@ class Opener:
                 session.emit(ModelChanged(*wanted))
         self.attach(session, provider)
 
-    def provider(self, name: str) -> Provider:
-        """The provider of a configured name. Raises ConfigError."""
-        return self._around.build_provider(name)
+    def provider(self, name: str, model: str) -> Provider:
+        """The provider of a configured name, for a model. Raises ConfigError."""
+        return self._around.build_provider(name, model)
 
     def attach(self, session: Session, provider: Provider) -> None:
         """Give the session its provider and its projection; pin a head if it has none for this model. A former

@@ -18,7 +18,7 @@ from codewhale.protocol.events import (
     RequestSent,
 )
 from codewhale.protocol.messages import Message, Part, ResultPart, Text
-from codewhale.providers.base import Dialect, LoadImage, ProviderSettings
+from codewhale.providers.base import Dialect, LoadImage, ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
 
 LOST_RESULT = "The result of this call is lost: the session log was damaged. Check its effects before repeating it."
@@ -35,6 +35,7 @@ class Projection:
         self._hash = hashlib.sha256()
         self._pending: list[Part] = []
         self._open: list[str] = []
+        self._results: list[ResultPart] = []
         self.count = 0
 
     def apply(self, event: Event) -> None:
@@ -63,8 +64,12 @@ class Projection:
             self._open = [call.id for call in message.calls]
 
     def _answer(self, call_id: str, content: str, ok: bool) -> None:
+        """Add a result; those of one assistant message are one message, said when the last of them is here."""
         self._open.remove(call_id)
-        self._put(Message("tool", (ResultPart(call_id, content, ok),)))
+        self._results.append(ResultPart(call_id, content, ok))
+        if not self._open:
+            results, self._results = tuple(self._results), []
+            self._put(Message("tool", results), len(results))
 
     def _flush(self) -> None:
         if self._pending:
@@ -76,24 +81,25 @@ class Projection:
             self._answer(call_id, LOST_RESULT, False)
         self._put(message)
 
-    def _put(self, message: Message) -> None:
+    def _put(self, message: Message, count: int = 1) -> None:
         data = self._said(message)
         if data:
             self._wire += data
             self._hash.update(data)
-            self.count += 1
+            self.count += count
 
     def _said(self, message: Message) -> bytes:
         data = self._dialect.message(message, self._load_image)
         return b"," + data if data and self._wire else data
 
-    def request(self, header: HeaderPinned, max_tokens: int) -> tuple[bytes, str, int]:
-        """The next request's body, its sha256 (of header and messages) and its number of messages. Pending words are
-        included; they are set apart from later ones by the request_sent event alone, so that a request that was
-        never sent leaves no trace."""
-        last = self._said(Message("user", tuple(self._pending))) if self._pending else b""
+    def request(self, header: HeaderPinned, options: RequestOptions, extra: str = "") -> tuple[bytes, str, int]:
+        """The next request's body, its sha256 (of header and messages) and its number of messages. Pending words and
+        `extra`, a last word of this request alone, are included; pending ones are set apart from later ones by the
+        request_sent event alone, so that a request that was never sent leaves no trace."""
+        words = [*self._pending, Text(extra, source="harness")] if extra else self._pending
+        last = self._said(Message("user", tuple(words))) if words else b""
         messages = (self._wire, last) if last else (self._wire,)
-        body = self._dialect.body(header.model, header.system, header.tools_json, messages, max_tokens)
+        body = self._dialect.body(header.model, header.system, header.tools_json, messages, options)
         digest = self._hash.copy()
         digest.update(last)
         digest.update(header.sha256.encode())
@@ -120,5 +126,5 @@ def request_body(events: Sequence[Event], number: int, load_image: LoadImage) ->
             projection = Projection(pinned_dialect(header), load_image)
             for earlier in events[:end]:
                 projection.apply(earlier)
-            return projection.request(header, event.max_tokens)[0]
+            return projection.request(header, RequestOptions(event.max_tokens, event.effort), event.extra)[0]
     return None

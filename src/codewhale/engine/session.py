@@ -49,6 +49,7 @@ class Session:
         self.ending = False
         self.fault: Exception | None = None
         self.waiting_for = ""
+        self.request_effort = ""
         self._redactor = redactor
         self._clock = clock
 

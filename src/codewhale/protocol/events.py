@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.files import FileChange
-from codewhale.protocol.messages import Image, Message
+from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin, Subject
@@ -76,7 +76,7 @@ class HeaderPinned(_Event, frozen=True):
     system: str
     tools_json: str
     sha256: str
-    facts: dict[str, bool] = {}
+    facts: dict[str, bool | int | str] = {}
 
 
 class Edge(_Event, frozen=True):
@@ -92,6 +92,37 @@ class ContextAppended(_Event, frozen=True):
 
     kind: str
     text: str
+
+
+class EffortChanged(_Event, frozen=True):
+    """The reasoning effort from here on: off, low, medium, high, max, auto, or "" for the provider's own."""
+
+    effort: str
+
+
+class ResultsPruned(_Event, frozen=True):
+    """Old tool results are said shorter from here on: each stands in place of the result of its call. All results
+    of one assistant message are given together. A named edge."""
+
+    results: tuple[ResultPart, ...]
+
+
+class Compacted(_Event, frozen=True):
+    """The conversation so far is said as `messages` from here on: a named edge. `number` counts a session's
+    compactions from 1; tokens are estimates of the conversation before and after."""
+
+    number: int
+    reason: str
+    messages: tuple[Message, ...]
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+class CompactionUndone(_Event, frozen=True):
+    """Compaction `number` and whatever was pruned with it are taken back: the exact bytes stand again, with what
+    came later behind them. A named edge."""
+
+    number: int
 
 
 class TitleSet(_Event, frozen=True):
@@ -117,20 +148,29 @@ class MessageAdded(_Event, frozen=True):
 
 
 class RequestSent(_Event, frozen=True):
-    """Model request `request` of this session (from 1) is about to be sent: what its bytes are."""
+    """Model request `request` of this session (from 1) is about to be sent: what its bytes are. `purpose` is "" for
+    the conversation itself, else what it is made for (compaction); `extra` is a last user message of this request
+    alone; `expected_hit` how many of its bytes the provider's cache should know."""
 
     request: int
     bytes: int
     sha256: str
     messages: int
     max_tokens: int = 0
+    effort: str = ""
+    purpose: str = ""
+    extra: str = ""
+    expected_hit: int = 0
 
 
 class UsageReported(_Event, frozen=True):
-    """The provider's count for request `request`."""
+    """The provider's count for request `request`. `expected_hit` is the number of tokens that should have come from
+    its cache, `cause` why fewer did (cold, model, compaction, activation, expired ...; "" when none was missed)."""
 
     request: int
     usage: Usage
+    expected_hit: int = 0
+    cause: str = ""
 
 
 class BudgetReserved(_Event, frozen=True):
@@ -367,6 +407,7 @@ class UnknownEvent(Struct, frozen=True):
 
 Durable = (
     SessionOpened | SessionResumed | ModeChanged | ModelChanged | HeaderPinned | Edge | ContextAppended
+    | EffortChanged | ResultsPruned | Compacted | CompactionUndone
     | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed

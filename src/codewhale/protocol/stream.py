@@ -53,6 +53,11 @@ class Usage(Struct, frozen=True, tag="usage", omit_defaults=True):
     currency: str = "USD"
 
 
+class Boundary(Struct, frozen=True):
+    """The next text or reasoning is a part of its own. Dialects whose answers come in blocks say so; without it,
+    all text is one part and all reasoning another."""
+
+
 class UsageReport(Struct, frozen=True):
     """The provider's own count for this call."""
 
@@ -84,4 +89,6 @@ class Failed(Struct, frozen=True):
     started: bool
 
 
-StreamEvent = TextDelta | ReasoningDelta | CallDelta | OpaqueDelta | UsageReport | Retrying | Finished | Failed
+StreamEvent = (
+    TextDelta | ReasoningDelta | CallDelta | OpaqueDelta | Boundary | UsageReport | Retrying | Finished | Failed
+)

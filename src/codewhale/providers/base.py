@@ -13,19 +13,55 @@ Buffer = bytes | bytearray
 LoadImage = Callable[[Image], bytes]
 
 
+Fact = bool | int | str
+
+
+class Price(Struct, frozen=True, omit_defaults=True):
+    """What a model costs, in `currency` per million tokens: prompt tokens that miss the cache, prompt tokens that
+    hit it, tokens of the answer. `source` is where the figures stand, `date` when they were read (YYYY-MM-DD)."""
+
+    miss: float
+    hit: float
+    output: float
+    currency: str = "USD"
+    source: str = ""
+    date: str = ""
+
+
+class ModelFacts(Struct, frozen=True, omit_defaults=True):
+    """What is known of one model at one provider. `window` is in tokens and `window_source` says who says so:
+    configured, reported, catalog, name or fallback (the last two are guesses). `max_output` 0 asks for no bound;
+    `price` None is unknown."""
+
+    window: int = 128_000
+    window_source: str = "fallback"
+    max_output: int = 0
+    price: Price | None = None
+
+
+class RequestOptions(Struct, frozen=True, omit_defaults=True):
+    """What may differ from request to request: the bound on the answer (0 is none) and the reasoning effort ("" is
+    the provider's own; off, low, medium, high, max)."""
+
+    max_tokens: int = 0
+    effort: str = ""
+
+
 class ProviderSettings(Struct, frozen=True, omit_defaults=True):
-    """A `[providers.<name>]` table. `dialect` is openai-chat or scripted; `script` a JSON-lines file of turns
-    (scripted only); `facts` holds what is known of the endpoint, by name."""
+    """A `[providers.<name>]` table. `dialect` is a row of `build.DIALECTS`; `script` a JSON-lines file of turns
+    (scripted only); `facts` holds what is known of the endpoint, by name; `prices` by model; a `context_window`
+    or `max_output` of 0 leaves it to what is known of the model."""
 
     dialect: str = "openai-chat"
     base_url: str = ""
     path: str = "/chat/completions"
     api_key_env: str = ""
     headers: dict[str, str] = {}
-    context_window: int = 128_000
+    context_window: int = 0
     max_output: int = 0
     script: str = ""
-    facts: dict[str, bool] = {}
+    facts: dict[str, Fact] = {}
+    prices: dict[str, Price] = {}
 
 
 class Dialect(Protocol):
@@ -45,9 +81,11 @@ class Dialect(Protocol):
         """One message as wire JSON: comma-joined objects, b"" when it has nothing to say."""
         ...
 
-    def body(self, model: str, system: str, tools_json: str, messages: Sequence[Buffer], max_tokens: int) -> bytes:
+    def body(
+        self, model: str, system: str, tools_json: str, messages: Sequence[Buffer], options: RequestOptions
+    ) -> bytes:
         """A whole request body around comma-joined wire messages, given in pieces so that a long conversation is
-        copied once. `max_tokens` 0 leaves the field out."""
+        copied once. What `options` say stands behind the messages: it may change, and the bytes before it must not."""
         ...
 
 
@@ -66,8 +104,10 @@ class Provider(Protocol):
 
     @property
     def settings(self) -> ProviderSettings:
-        """What is configured of it."""
+        """What is configured of it, its facts resolved for the model it was built for."""
         ...
+
+    model: ModelFacts  # what is known of the model it was built for
 
     def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
         """The answer to one request. Never raises but on cancellation: a failure is the last event (Failed);

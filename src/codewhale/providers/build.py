@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import Dialect, Provider, ProviderSettings
+from codewhale.providers.base import Dialect, ModelFacts, Provider, ProviderSettings
 
 # Dialect -> the class of its bytes.
 DIALECTS: Mapping[str, str] = MappingProxyType(
@@ -51,14 +51,22 @@ def build_dialect(name: str, settings: ProviderSettings) -> Dialect:
 
 
 def build_provider(
-    name: str, settings: ProviderSettings, api_key: str, *, environ: Mapping[str, str] = os.environ
+    name: str, settings: ProviderSettings, api_key: str, *, model: str = "", environ: Mapping[str, str] = os.environ
 ) -> Provider:
-    """The provider `name`, ready for requests; nothing is dialled yet. `environ` may set stream limits. Raises
-    ConfigError, naming the key at fault, for settings that cannot be used."""
+    """The provider `name` for one model, ready for requests; nothing is dialled yet. `environ` may set stream limits.
+    Raises ConfigError, naming the key at fault, for settings that cannot be used."""
+    settings, facts = resolve_model(name, settings, model)
     dialect = build_dialect(name, settings)
     carrier = _load(CARRIERS[settings.dialect])
     provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
+    provider.model = facts
     return provider
+
+
+def resolve_model(name: str, settings: ProviderSettings, model: str) -> tuple[ProviderSettings, ModelFacts]:
+    """What is known of a model at a provider: the settings with their facts as they hold for it, and the rest."""
+    window, source = (settings.context_window, "configured") if settings.context_window else (128_000, "fallback")
+    return settings, ModelFacts(window, source, settings.max_output, settings.prices.get(model))
 
 
 def _load(row: str) -> Any:

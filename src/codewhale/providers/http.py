@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Retrying, StreamEvent
-from codewhale.providers.base import Dialect, ProviderSettings
+from codewhale.providers.base import Dialect, ModelFacts, ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.exchange import AnswerParser, Exchange, Limits
 from codewhale.providers.failures import Failure, ProviderFailure
@@ -73,6 +73,7 @@ class HttpProvider:
         """Raises ConfigError for a base URL, path, header or proxy that cannot be used. No connection is made yet."""
         self.name = name
         self.settings = settings
+        self.model = ModelFacts()
         self.dialect: Dialect = dialect
         self._parser = dialect.parser
         self._api_key = api_key

@@ -1,7 +1,7 @@
 """The OpenAI chat dialect: a conversation as canonical request bytes.
 
-Pure, and append-only by construction: messages stand last in a body, so the body of the next request begins
-with this one's bytes up to the closing brackets. How answers are read is `openai_stream`.
+Pure, and append-only by construction: only what may change stands behind the messages, so the body of the next
+request begins with this one's bytes up to the end of its messages. How answers are read is `openai_stream`.
 """
 
 import base64
@@ -13,7 +13,7 @@ import msgspec
 from codewhale.lib.text import scrub_surrogates
 from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.tools import ToolSpec
-from codewhale.providers.base import Buffer, LoadImage, ProviderSettings
+from codewhale.providers.base import Buffer, LoadImage, ProviderSettings, RequestOptions
 from codewhale.providers.openai_stream import ChatParser
 
 OMITTED = "(reasoning omitted)"
@@ -59,16 +59,19 @@ class OpenAIChat:
             wire.append(_json({"role": "user", "content": content}))
         return b",".join(wire)
 
-    def body(self, model: str, system: str, tools_json: str, messages: Sequence[Buffer], max_tokens: int) -> bytes:
+    def body(
+        self, model: str, system: str, tools_json: str, messages: Sequence[Buffer], options: RequestOptions
+    ) -> bytes:
         """A whole request body around comma-joined wire messages, which may come in several pieces. An empty
         `tools_json` ("" or "[]") and a `max_tokens` of 0 leave their fields out."""
         parts: list[Buffer] = [b'{"model":', _json(model), self._stream]
-        if max_tokens > 0:
-            parts.append(f',"{self._limit_field}":{max_tokens}'.encode())
         if tools_json not in ("", "[]"):
             parts += (b',"tools":', tools_json.encode())
         head = self.system(system)
-        parts += (b',"messages":[', head, b"," if head and any(messages) else b"", *messages, b"]}")
+        parts += (b',"messages":[', head, b"," if head and any(messages) else b"", *messages, b"]")
+        if options.max_tokens > 0:
+            parts.append(f',"{self._limit_field}":{options.max_tokens}'.encode())
+        parts.append(b"}")
         return b"".join(parts)
 
     def headers(self, api_key: str) -> dict[str, str]:

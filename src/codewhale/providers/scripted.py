@@ -25,7 +25,7 @@ from codewhale.protocol.stream import (
     Usage,
     UsageReport,
 )
-from codewhale.providers.base import Dialect, ProviderSettings
+from codewhale.providers.base import Dialect, ModelFacts, ProviderSettings
 from codewhale.providers.failures import KINDS, RETRYABLE
 from codewhale.providers.openai_chat import OpenAIChat
 
@@ -103,6 +103,7 @@ class ScriptedProvider:
         """Raises ConfigError, naming the turn, for one that is not of that shape."""
         self.name = name
         self.settings = settings or ProviderSettings(dialect="scripted")
+        self.model = ModelFacts(self.settings.context_window or 1_000_000, "configured", self.settings.max_output)
         self.dialect: Dialect = ScriptedDialect(self.settings)
         self.requests: list[bytes] = []
         self._policy = turns if callable(turns) else None
