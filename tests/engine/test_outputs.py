@@ -17,6 +17,7 @@ from codewhale.engine.outputs import (
 from codewhale.engine.redaction import Redactor
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.stores.artifacts import ArtifactStore
+from support.storage import FailingOps
 
 SECRET = "sk-0123456789abcdef"
 
@@ -68,6 +69,20 @@ def test_what_does_not_fit_is_cut_at_lines_and_kept_whole(outputs: Outputs, stor
     assert f"{metadata['omitted_bytes']} of {len(text)} bytes" in notice
     assert f'retrieve_tool_result {{"ref": "{metadata["artifact_id"]}"' in notice
     assert store.recall("s", "call_1") == sha
+
+
+def test_head_and_tail_are_read_also_where_the_whole_cannot_be_kept(home: Path) -> None:
+    full = ArtifactStore(str(home / "artifacts"), ops=FailingOps(1, taken=100, lasting=True))
+    text = lines(5000)
+    content, metadata = Outputs(full, Redactor({})).fit("s", "call_1", text, INLINE_LIMIT)
+    head, _, rest = content.partition("[... ")
+    notice, _, tail = rest.partition(" ...]\n")
+    assert len(content.encode()) <= INLINE_LIMIT
+    assert text.startswith(head) and text.endswith(tail) and len(head) > len(tail) > 4000
+    assert "could not be kept" in notice and "retrieve_tool_result" not in content
+    assert metadata.pop("keep_error").startswith(f"cannot keep an output of {len(text)} bytes")
+    assert metadata == {"kept": False, "omitted_bytes": len(text) - len(head) - len(tail)}
+    assert full.recall("s", "call_1") is None
 
 
 def test_secrets_are_gone_before_anything_is_cut_or_kept(outputs: Outputs, home: Path) -> None:

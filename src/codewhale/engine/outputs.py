@@ -9,7 +9,7 @@ import msgspec
 
 from codewhale.engine.redaction import Redactor
 from codewhale.lib.text import head_tail, one_line, scrub_surrogates
-from codewhale.protocol.errors import ToolError
+from codewhale.protocol.errors import SessionError, ToolError
 
 INLINE_LIMIT = 16_384
 INLINE_LIMIT_LARGE = 49_152
@@ -44,19 +44,27 @@ class Outputs:
 
     def fit(self, session: str, call_id: str, text: str, limit: int) -> tuple[str, dict[str, Any]]:
         """`text` within `limit` bytes and the metadata that says what was cut: artifact_id, artifact_sha256,
-        artifact_bytes; empty when nothing was."""
+        artifact_bytes, omitted_bytes; empty when nothing was. Where the whole cannot be kept, head and tail are all
+        there is: `kept` False and `keep_error`."""
         clean = self._redactor.text(scrub_surrogates(text))
         data = clean.encode()
         if len(data) <= limit:
             return clean, {}
         head, tail, omitted = head_tail(clean, limit - _NOTICE)
-        sha = self._keeper.put(data)
-        self._keeper.remember(session, call_id, sha)
-        ref = f"art_{sha[:16]}"
-        fetch = f'retrieve_tool_result {{"ref": "{ref}", "mode": "lines", "lines": "1-200"}}'
-        middle = f"[... {omitted} of {len(data)} bytes left out here; to read them call {fetch} ...]"
+        metadata: dict[str, Any]
+        try:
+            sha = self._keeper.put(data)
+        except SessionError as error:
+            way = "they could not be kept; if they matter, call again for less at a time"
+            metadata = {"omitted_bytes": omitted, "kept": False, "keep_error": str(error)}
+        else:
+            self._keeper.remember(session, call_id, sha)
+            ref = f"art_{sha[:16]}"
+            way = f'to read them call retrieve_tool_result {{"ref": "{ref}", "mode": "lines", "lines": "1-200"}}'
+            metadata = {"artifact_id": ref, "artifact_sha256": sha, "artifact_bytes": len(data)}
+            metadata["omitted_bytes"] = omitted
+        middle = f"[... {omitted} of {len(data)} bytes left out here; {way} ...]"
         joint = "" if head.endswith("\n") else "\n"
-        metadata = {"artifact_id": ref, "artifact_sha256": sha, "artifact_bytes": len(data), "omitted_bytes": omitted}
         return f"{head}{joint}{middle}\n{tail}", metadata
 
 
