@@ -50,12 +50,13 @@ class RequestOptions(Struct, frozen=True, omit_defaults=True):
 class ProviderSettings(Struct, frozen=True, omit_defaults=True):
     """A `[providers.<name>]` table. `dialect` is a row of `build.DIALECTS`; `script` a JSON-lines file of turns
     (scripted only); `facts` holds what is known of the endpoint, by name; `prices` by model; a `context_window`
-    or `max_output` of 0 leaves it to what is known of the model."""
+    or `max_output` of 0 leaves it to what is known of the model. An empty `path` is the dialect's own."""
 
     dialect: str = "openai-chat"
     base_url: str = ""
-    path: str = "/chat/completions"
+    path: str = ""
     api_key_env: str = ""
+    api_key: str = ""
     headers: dict[str, str] = {}
     context_window: int = 0
     max_output: int = 0

@@ -20,8 +20,10 @@ class Endpoint:
     """One base URL, checked: `scheme`, `host` as a person wrote it, `port`, `target` (path and query), `headers` by
     lower-case name with all but the length, and the `proxy` on the way, None for none and always for loopback."""
 
-    def __init__(self, name: str, settings: ProviderSettings, headers: dict[str, str]) -> None:
-        """`headers` are the dialect's own; those of the settings are added and win. Raises ConfigError."""
+    def __init__(
+        self, name: str, settings: ProviderSettings, headers: dict[str, str], path: str = "/chat/completions"
+    ) -> None:
+        """`headers` and `path` are the dialect's own; those of the settings win. Raises ConfigError."""
         match = _URL.fullmatch(settings.base_url)
         key = f"providers.{name}.base_url"
         if match is None or "#" in (match["path"] or ""):
@@ -37,7 +39,7 @@ class Endpoint:
         self.port = int(match["port"] or (443 if self.scheme == "https" else 80))
         if not 0 < self.port < 65536:
             raise ConfigError(f"{key} = {settings.base_url!r} has a port that does not exist")
-        self.target = (match["path"] or "").rstrip("/") + settings.path
+        self.target = (match["path"] or "").rstrip("/") + (settings.path or path)
         if not re.fullmatch(r"/[!-~]*", self.target) or "#" in self.target:
             raise ConfigError(f"providers.{name}.path = {settings.path!r} is not a URL path such as /chat/completions")
         self.headers = {"host": self.host + (f":{match['port']}" if match["port"] else "")}

@@ -21,7 +21,9 @@ from codewhale.providers.transport import Transport
 
 
 class HttpDialect(Dialect, Protocol):
-    """A dialect that is spoken over HTTP."""
+    """A dialect that is spoken over HTTP, at `path` below the base URL where the settings name none."""
+
+    path: str
 
     def headers(self, api_key: str) -> dict[str, str]:
         """The headers that carry the key."""
@@ -79,7 +81,7 @@ class HttpProvider:
         self._api_key = api_key
         self._limits = limits or Limits()
         self._retries = retries or Retries()
-        self._transport = Transport(Endpoint(name, settings, dialect.headers(api_key)))
+        self._transport = Transport(Endpoint(name, settings, dialect.headers(api_key), dialect.path))
 
     @classmethod
     def build(

@@ -28,6 +28,7 @@ class OpenAIChat:
     """
 
     name = "openai-chat"
+    path = "/chat/completions"
 
     def __init__(self, settings: ProviderSettings) -> None:
         facts = settings.facts
