@@ -18,12 +18,20 @@ Fact = bool | int | str
 
 class Price(Struct, frozen=True, omit_defaults=True):
     """What a model costs, in `currency` per million tokens: prompt tokens that miss the cache, prompt tokens that
-    hit it, tokens of the answer. `source` is where the figures stand, `date` when they were read (YYYY-MM-DD)."""
+    hit it, tokens of the answer. `source` is where the figures stand, `date` when they were read (YYYY-MM-DD).
+    `peak` names the hours at which they hold ("1-5 01:00-04:00 06:00-10:00": Monday to Friday, UTC; "" is always),
+    `off_peak` is the share that is asked at all others. A prompt of more than `long_from` tokens (0: any) multiplies
+    what it costs by `long_input` and its answer by `long_output`."""
 
     miss: float
     hit: float
     output: float
     currency: str = "USD"
+    peak: str = ""
+    off_peak: float = 1.0
+    long_from: int = 0
+    long_input: float = 1.0
+    long_output: float = 1.0
     source: str = ""
     date: str = ""
 
@@ -60,6 +68,8 @@ class ProviderSettings(Struct, frozen=True, omit_defaults=True):
     headers: dict[str, str] = {}
     context_window: int = 0
     max_output: int = 0
+    default_model: str = ""
+    windows: dict[str, int] = {}
     script: str = ""
     facts: dict[str, Fact] = {}
     prices: dict[str, Price] = {}

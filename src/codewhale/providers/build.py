@@ -1,4 +1,4 @@
-"""From a configured name to a provider: the table of dialects and what is known of providers without being told.
+"""From a configured name to a provider: the table of dialects, their paths and their carriers.
 
 The one place that knows which class speaks a dialect; each is imported when it is first built.
 """
@@ -9,8 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from msgspec.structs import replace
+
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import Dialect, ModelFacts, Provider, ProviderSettings
+from codewhale.providers.base import Dialect, Provider, ProviderSettings
+from codewhale.providers.models import resolve_model
+from codewhale.providers.prices import price_of
 
 # Dialect -> the class of its bytes.
 DIALECTS: Mapping[str, str] = MappingProxyType(
@@ -26,17 +30,9 @@ CARRIERS: Mapping[str, str] = MappingProxyType(
         "scripted": "codewhale.providers.scripted:ScriptedProvider",
     }
 )
-BUILT_IN: Mapping[str, ProviderSettings] = MappingProxyType(
-    {
-        "deepseek": ProviderSettings(
-            base_url="https://api.deepseek.com",
-            api_key_env="DEEPSEEK_API_KEY",
-            context_window=1_000_000,
-            max_output=65_536,
-            facts={"replays_reasoning": True, "images": False},
-        ),
-        "scripted": ProviderSettings(dialect="scripted", context_window=1_000_000),
-    }
+# Dialect -> the path it is asked at, below the base URL.
+PATHS: Mapping[str, str] = MappingProxyType(
+    {"openai-chat": "/chat/completions", "openai-responses": "/responses", "anthropic": "/v1/messages"}
 )
 
 
@@ -56,17 +52,12 @@ def build_provider(
     """The provider `name` for one model, ready for requests; nothing is dialled yet. `environ` may set stream limits.
     Raises ConfigError, naming the key at fault, for settings that cannot be used."""
     settings, facts = resolve_model(name, settings, model)
+    settings = replace(settings, path=settings.path or PATHS.get(settings.dialect, ""))
     dialect = build_dialect(name, settings)
     carrier = _load(CARRIERS[settings.dialect])
     provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
     provider.model = facts
     return provider
-
-
-def resolve_model(name: str, settings: ProviderSettings, model: str) -> tuple[ProviderSettings, ModelFacts]:
-    """What is known of a model at a provider: the settings with their facts as they hold for it, and the rest."""
-    window, source = (settings.context_window, "configured") if settings.context_window else (128_000, "fallback")
-    return settings, ModelFacts(window, source, settings.max_output, settings.prices.get(model))
 
 
 def _load(row: str) -> Any:
