@@ -38,6 +38,14 @@ def test_list_shows_every_value_with_its_origin(tmp_path: Path) -> None:
     assert masked.stdout == '"********"\n'
 
 
+def test_a_key_is_never_shown(tmp_path: Path) -> None:
+    configure(tmp_path, "")
+    assert codewhale_program(tmp_path, "config", "set", "providers.x.api_key", "sk-abcdef").returncode == 0
+    for arguments in (["list"], ["get", "providers.x"], ["get", "providers.x.api_key"]):
+        done = codewhale_program(tmp_path, "config", *arguments)
+        assert '"********"' in done.stdout and "sk-abcdef" not in done.stdout + done.stderr
+
+
 def test_a_table_can_be_got(tmp_path: Path) -> None:
     done = codewhale_program(tmp_path, "config", "get", "providers.deepseek")
     assert 'providers.deepseek.api_key_env = "DEEPSEEK_API_KEY"' in done.stdout.splitlines()
@@ -51,7 +59,7 @@ def test_a_table_can_be_got(tmp_path: Path) -> None:
     [
         ("modle", "x", "modle is not a known key; did you mean model?"),
         ("providers.x.context_window", "lots", "Expected int, got str; it is 'lots'; nothing was changed"),
-        ("providers.x.api_key", "sk-1", "did you mean providers.x.api_key_env?"),
+        ("providers.x.api_keys", "sk-1", "did you mean providers.x.api_key?"),
         ("providers", "x", "is a table"),
     ],
 )

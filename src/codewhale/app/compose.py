@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.app.client import Client
 from codewhale.app.parts import Parts
+from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import ToolSettings, open_config
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
@@ -25,9 +26,7 @@ from codewhale.lib.clock import Clock, SystemClock
 from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice
-from codewhale.providers.base import Provider, ProviderSettings
-from codewhale.providers.build import build_provider
-from codewhale.providers.loopback import on_loopback
+from codewhale.providers.base import Provider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
@@ -36,12 +35,13 @@ from codewhale.system.repository import find_repository, find_root, read_head
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
     """What an application is opened with. `home` is CODEWHALE_HOME; `overrides` are dotted configuration keys
-    from the command line."""
+    from the command line; `api_key` is for the provider that is used at the start, and for no other."""
 
     home: str
     workspace: str
     provider: str = ""
     model: str = ""
+    api_key: str = ""
     overrides: dict[str, Any] = {}
 
 
@@ -53,51 +53,6 @@ class App:
         self.config = config
         self.engine = engine
         self.parts = parts
-
-
-class Routes:
-    """Which provider and model a session uses, and how a provider is built from its table."""
-
-    def __init__(self, config: Config, environ: Mapping[str, str], ready: Mapping[str, Provider]) -> None:
-        self._tables = config.section("providers", dict[str, ProviderSettings])
-        self._provider = config.get("provider") or ""
-        self._model = config.get("model") or ""
-        self._file = config.path
-        self._environ = environ
-        self._ready = ready
-
-    def default(self) -> tuple[str, str]:
-        """The configured provider and model."""
-        return self._provider, self._model
-
-    def build(self, name: str, model: str) -> Provider:
-        """The provider of a configured name, for a model. Raises ConfigError naming the known ones."""
-        if name in self._ready:
-            return self._ready[name]
-        settings = self._tables.get(name)
-        if settings is None:
-            known = ", ".join(sorted({*self._tables, *self._ready})) or "none"
-            raise ConfigError(
-                f"there is no provider {name!r}; configured are: {known}. "
-                f"Add a table [providers.{name}] to {self._file}"
-            )
-        return build_provider(name, settings, self._key(settings), model=model, environ=self._environ)
-
-    def may_ask(self, name: str) -> None:
-        """Raises ConfigError naming the variable of a key that is not there, before anything is dialled; an endpoint
-        on this machine may do without, and so may whatever asks no model."""
-        settings = self._tables.get(name)
-        if name in self._ready or settings is None or not settings.api_key_env or self._key(settings):
-            return
-        if settings.base_url and not on_loopback(settings.base_url):
-            variable = settings.api_key_env
-            raise ConfigError(
-                f"{variable} is not set, and provider {name} at {settings.base_url} needs the key in it: "
-                f"export {variable}=..., or choose another provider (--provider NAME, or provider in {self._file})"
-            )
-
-    def _key(self, settings: ProviderSettings) -> str:
-        return self._environ.get(settings.api_key_env, "").strip()
 
 
 @asynccontextmanager
@@ -115,7 +70,8 @@ async def open_app(
     overrides = {**options.overrides}
     overrides.update({key: value for key, value in _routes(options).items() if value})
     config = open_config(options.home, options.workspace, environ, overrides)
-    app = _build(options.home, config, environ, clock, providers or {})
+    routes = open_routes(options.home, config, environ, options.api_key, providers or {})
+    app = _build(options.home, config, environ, clock, routes)
     try:
         yield app
     finally:
@@ -129,12 +85,12 @@ def _routes(options: AppOptions) -> dict[str, str]:
     return {"provider": options.provider, "model": options.model}
 
 
-def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, ready: Mapping[str, Provider]) -> App:
-    redactor = Redactor(environ)
+def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, routes: Routes) -> App:
+    redactor = Redactor({**environ, **routes.secrets()})
+    routes.on_key(redactor.learn)
     sessions = SessionStore(home, clock)
     artifacts = ArtifactStore(os.path.join(home, "artifacts"))
     lists = Lists()
-    routes = Routes(config, environ, ready)
     catalog = Catalog.load()
     around = Surroundings(
         home=home,

@@ -80,6 +80,16 @@ class Config:
         "default"."""
         return self._origin(tuple(path.split(".")))
 
+    def sources(self, path: Path) -> list[tuple[str, Any]]:
+        """Every (origin, raw value) that is set at a key path, lowest layer first: the last one holds."""
+        found = [
+            (layer.origin, value) for layer in self._layers if (value := values.lookup(layer.tree, path)) is not None
+        ]
+        if text := self._environ.get(values.variable(path)):
+            over = bool(found) and found[-1][0] == COMMAND_LINE
+            found.insert(len(found) - over, (f"environment {values.variable(path)}", text))
+        return found
+
     def entries(self, shape: type[Struct]) -> list[Entry]:
         """Every value of the sections that `shape` has, defaults included, with its origin. Raises ConfigError."""
         found = []
@@ -122,14 +132,8 @@ class Config:
         return values.merge(merged, over) if over is not None else merged
 
     def _origin(self, path: Path) -> str:
-        def sets(layer: Layer) -> bool:
-            return values.lookup(layer.tree, path) is not None
-
-        if any(sets(layer) for layer in self._layers if layer.origin == COMMAND_LINE):
-            return COMMAND_LINE
-        if self._environ.get(values.variable(path)):
-            return f"environment {values.variable(path)}"
-        return next((layer.origin for layer in reversed(self._layers) if sets(layer)), DEFAULT)
+        found = self.sources(path)
+        return found[-1][0] if found else DEFAULT
 
     def _explain(self, fault: values.Fault) -> str:
         source = self._origin(fault.path)

@@ -22,13 +22,19 @@ class Redactor:
     """Replaces the values of secret-looking variables (at least 8 characters) by `[redacted NAME]`."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
+        self._names: dict[str, str] = {}
+        self._decoder = msgspec.json.Decoder(KnownEvent)
+        self.learn(variables)
+
+    def learn(self, variables: Mapping[str, str]) -> None:
+        """More of them, from now on."""
         found = sorted(variables.items())
-        names = {scrub_surrogates(value): name for name, value in found if _is_secret(name, value)}
+        names = self._names
+        names |= {scrub_surrogates(value): name for name, value in found if _is_secret(name, value)}
         self._text = _table(names)
         self._json = _table({_inside_json(value): name for value, name in names.items()})
         self._text_pattern = _pattern(self._text)
         self._json_pattern = _pattern(self._json)
-        self._decoder = msgspec.json.Decoder(KnownEvent)
 
     def text(self, text: str) -> str:
         """Text without secrets."""

@@ -1,0 +1,138 @@
+"""Which provider and model a session uses, and how a provider is built from its table and its key."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.app.keys import Key, Keys
+from codewhale.config import Config
+from codewhale.protocol.errors import ConfigError
+from codewhale.providers.base import Provider, ProviderSettings
+from codewhale.providers.build import build_provider
+from codewhale.stores.keys import KeyStore
+
+
+class KeyState(Struct, frozen=True):
+    """Where a key comes from ("missing" and "not needed" included) and which were found and may not be sent."""
+
+    source: str
+    refused: tuple[str, ...] = ()
+
+
+class ProviderRow(Struct, frozen=True):
+    """A provider as `codewhale provider list` tells of it. `origin` is the highest layer that says something of its
+    base URL or dialect; `problem` is why it cannot be used as it stands, "" when it can."""
+
+    name: str
+    default: bool
+    dialect: str
+    base_url: str
+    origin: str
+    key: KeyState
+    problem: str
+
+
+class Routes:
+    """The providers there are. `ready` are ready-made ones, used before any table of their name."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str], keys: Keys, ready: Mapping[str, Provider]) -> None:
+        self.tables = config.section("providers", dict[str, ProviderSettings])
+        self._config = config
+        self._provider = config.get("provider") or ""
+        self._model = config.get("model") or ""
+        self._file = config.path
+        self._environ = environ
+        self._keys = keys
+        self._ready = ready
+        self._tell: Callable[[dict[str, str]], None] = lambda secrets: None
+
+    def default(self) -> tuple[str, str]:
+        """The configured provider and model."""
+        return self._provider, self._model
+
+    def settings(self, name: str) -> ProviderSettings:
+        """The table of a provider. Raises ConfigError naming the known ones."""
+        settings = self.tables.get(name)
+        if settings is None:
+            known = ", ".join(sorted({*self.tables, *self._ready})) or "none"
+            raise ConfigError(
+                f"there is no provider {name!r}; configured are: {known}. "
+                f"Add a table [providers.{name}] to {self._file}"
+            )
+        return settings
+
+    def key(self, name: str) -> Key:
+        """The key that a provider is asked with. Raises ConfigError for an unknown provider."""
+        return self._keys.find(name, self.settings(name))
+
+    def build(self, name: str, model: str) -> Provider:
+        """The provider of a configured name, for a model. Raises ConfigError naming the known ones."""
+        if name in self._ready:
+            return self._ready[name]
+        settings = self.settings(name)
+        key = self._keys.find(name, settings)
+        self._keys.check_headers(name, settings)
+        self._tell({f"key of {name}": key.value})
+        # What a refused key is told to have been read from; the key itself goes into the headers and nowhere else.
+        plain = msgspec.structs.replace(settings, api_key="", api_key_env=key.variable)
+        return build_provider(name, plain, key.value, model=model, environ=self._environ)
+
+    def may_ask(self, name: str) -> None:
+        """Raises ConfigError naming what is missing when a provider needs a key and has none, before anything is
+        dialled; an endpoint on this machine may do without, and so may whatever asks no model."""
+        settings = self.tables.get(name)
+        if name in self._ready or settings is None or not self._keys.needed(name, settings):
+            return
+        key = self._keys.find(name, settings)
+        if not key.value:
+            variable = settings.api_key_env
+            missing = "; ".join(key.refused) or f"{variable} is not set"
+            raise ConfigError(
+                f"{missing}; provider {name} at {settings.base_url} needs a key: codewhale login {name}, "
+                f"or export {variable}=..., or choose another provider (--provider NAME, or provider in {self._file})"
+            )
+
+    def on_key(self, listener: Callable[[dict[str, str]], None]) -> None:
+        """Call `listener({name: key})` with each key that only shows when a provider is built."""
+        self._tell = listener
+
+    def secrets(self) -> dict[str, str]:
+        """Every key there is to be found, by a name that may be shown in its place."""
+        return self._keys.known(self.tables)
+
+    def rows(self) -> list[ProviderRow]:
+        """Every provider there is, by name."""
+        return [self._row(name, settings) for name, settings in sorted(self.tables.items())]
+
+    def _row(self, name: str, settings: ProviderSettings) -> ProviderRow:
+        problem = ""
+        try:
+            self.build(name, self._model)
+            self.may_ask(name)
+        except ConfigError as error:
+            problem = str(error)
+        found = self._keys.find(name, settings)
+        origin = self._config.sources(("providers", name, "base_url"))
+        origin = origin or self._config.sources(("providers", name, "dialect"))
+        return ProviderRow(
+            name=name,
+            default=name == self._provider,
+            dialect=settings.dialect,
+            base_url=settings.base_url,
+            origin=origin[-1][0] if origin else "default",
+            key=KeyState(found.source, found.refused),
+            problem=problem,
+        )
+
+
+def open_routes(
+    home: str,
+    config: Config,
+    environ: Mapping[str, str],
+    api_key: str = "",
+    ready: Mapping[str, Provider] | None = None,
+) -> Routes:
+    """The routes of a configuration; `api_key` is for its default provider."""
+    keys = Keys(config, KeyStore(home), environ, (config.get("provider") or "", api_key.strip()))
+    return Routes(config, environ, keys, ready or {})
