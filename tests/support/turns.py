@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from codewhale.protocol.events import (
     CallFinished,
     CallStarted,
+    Compacted,
+    CompactionUndone,
     ContextAppended,
     Edge,
     Event,
@@ -17,6 +19,7 @@ from codewhale.protocol.events import (
     ModeChanged,
     ModelChanged,
     RequestSent,
+    ResultsPruned,
     SessionOpened,
     SessionResumed,
     TurnFinished,
@@ -24,7 +27,7 @@ from codewhale.protocol.events import (
     UsageReported,
 )
 from codewhale.protocol.files import FileChange
-from codewhale.protocol.messages import Image, Message, Reasoning, Text, ToolCall
+from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin
@@ -36,29 +39,36 @@ Draw = Callable[[st.SearchStrategy[object]], object]
 
 
 @st.composite
-def sessions(draw: st.DrawFn, models: bool = False) -> list[Event]:
-    """A session of some turns; with `models`, the model may change between two of them."""
+def sessions(draw: st.DrawFn, models: bool = False, compacts: bool = False) -> list[Event]:
+    """A session of some turns; with `models`, the model may change between two of them; with `compacts`, results are
+    pruned and the conversation is compacted before a request, and that may be undone between two turns."""
     events: list[Event] = [SessionOpened(1, "/work", Mode.AGENT, "sample", "model"), HEADER]
     made = _Counter()
     for turn in range(1, draw(st.integers(1, 3)) + 1):
         if draw(st.booleans()):
             events += draw(st.sampled_from(_BETWEEN))
+        if made.standing and draw(st.booleans()):
+            events.append(CompactionUndone(made.standing.pop()))
         if models and draw(st.booleans()):
             other = HeaderPinned("openai-chat", "sample", f"model-{turn}", "You are another.", "[]", "1" * 64)
             events += [ModelChanged("sample", other.model), Edge("model", 0), other]
         events += [TurnStarted(turn), _words(draw(WORDS))]
         events += [ContextAppended(kind, text) for kind, text in draw(st.lists(_CONTEXT, max_size=2))]
         for _ in range(draw(st.integers(1, 3))):
+            if compacts:
+                events += _room(draw, made)
             events += _step(draw, made)
         events.append(TurnFinished(turn, "done"))
     return events
 
 
 class _Counter:
-    """Numbers of calls and requests so far."""
+    """Numbers of calls, requests and compactions so far."""
 
-    calls = 0
-    requests = 0
+    def __init__(self) -> None:
+        self.calls = self.requests = self.compactions = 0
+        self.standing: list[int] = []
+        self.batches: list[tuple[str, ...]] = []
 
 
 _CONTEXT = st.tuples(st.sampled_from(["mode", "facts", "instructions"]), WORDS)
@@ -71,6 +81,32 @@ _BETWEEN: list[list[Event]] = [
 
 def _words(text: str) -> MessageAdded:
     return MessageAdded(Message("user", (Text(text),)))
+
+
+def _room(draw: st.DrawFn, made: _Counter) -> list[Event]:
+    """Some batches pruned, then perhaps a call for a summary, then perhaps a compaction with or without a tail."""
+    events: list[Event] = []
+    for batch in draw(st.lists(st.sampled_from(made.batches), max_size=2, unique=True)) if made.batches else ():
+        events.append(ResultsPruned(tuple(ResultPart(call_id, f"[short {call_id}]") for call_id in batch)))
+    if draw(st.booleans()):
+        made.requests += 1
+        events.append(RequestSent(made.requests, 9, "0" * 64, 1, purpose="compaction", extra="Sum it up."))
+        if draw(st.booleans()):
+            made.compactions += 1
+            made.standing.append(made.compactions)
+            events.append(Compacted(made.compactions, "full", _said_anew(draw, made)))
+    return events
+
+
+def _said_anew(draw: st.DrawFn, made: _Counter) -> tuple[Message, ...]:
+    head = Message("user", (Text(f"summary {made.compactions}", source="harness"),))
+    if not made.batches or draw(st.booleans()):
+        made.batches = []
+        return (head,)
+    batch = made.batches[-1]
+    made.batches = [batch]
+    calls = tuple(ToolCall(call_id, "read_file", "{}") for call_id in batch)
+    return (head, Message("assistant", calls), Message("tool", tuple(ResultPart(call.id, "kept") for call in calls)))
 
 
 def _step(draw: st.DrawFn, made: _Counter) -> list[Event]:
@@ -88,6 +124,8 @@ def _step(draw: st.DrawFn, made: _Counter) -> list[Event]:
     said = [Text(text, source="model") for text in draw(st.lists(WORDS, max_size=1))]
     if calls or thought or said:
         events.append(MessageAdded(Message("assistant", (*thought, *said, *calls)), "stop"))
+    if calls:
+        made.batches.append(tuple(call.id for call in calls))
     for call in draw(st.permutations(calls)):
         events += draw(st.sampled_from(_ASIDE))
         events += [CallStarted(call.id, call.name, "{}", (Effect.READS,), "rule"), *_results(draw, call.id)]

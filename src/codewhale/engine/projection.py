@@ -1,96 +1,108 @@
 """What is sent to the model, as a pure fold of the log.
 
 Wire bytes of past messages are appended once and never rewritten, so request n is a prefix of request n+1
-except at a named edge. Adjacent words of the person and the harness travel as one user message; a request or
-an answer ends that run.
+except at a named edge: a changed model, pruned results, a compaction and its undoing.
 """
 
 import hashlib
 from collections.abc import Sequence
 
-from codewhale.protocol.events import (
-    CallFinished,
-    ContextAppended,
-    Event,
-    HeaderPinned,
-    MessageAdded,
-    ModelChanged,
-    RequestSent,
-)
-from codewhale.protocol.messages import Message, Part, ResultPart, Text
+from msgspec import Struct
+
+from codewhale.engine.conversation import LOST_RESULT, Fold, result_parts
+from codewhale.protocol.events import Event, HeaderPinned, RequestSent
+from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.providers.base import Dialect, LoadImage, ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
 
-LOST_RESULT = "The result of this call is lost: the session log was damaged. Check its effects before repeating it."
+__all__ = ["LOST_RESULT", "Projection", "header_sha256", "pinned_dialect", "request_body"]
 
 
-class Projection:
-    """The wire messages of one session in one dialect. Where damage took a call or its result from the log, the
-    other half is left out or said to be lost: providers take calls and results in pairs alone."""
+class _Piece(Struct):
+    """Where the bytes of one message are: they end at `end`; `call_ids` are those it answers, `count` the number of
+    messages it is said to be."""
+
+    end: int
+    call_ids: tuple[str, ...]
+    count: int
+
+
+class _Said(Struct, frozen=True):
+    wire: bytes
+    pieces: tuple[_Piece, ...]
+    picture_bytes: int
+
+
+class Projection(Fold):
+    """The wire messages of one session in one dialect; `count` is how many they are."""
 
     def __init__(self, dialect: Dialect, load_image: LoadImage) -> None:
+        super().__init__()
         self._dialect = dialect
         self._load_image = load_image
         self._wire = bytearray()
         self._hash = hashlib.sha256()
-        self._pending: list[Part] = []
-        self._open: list[str] = []
-        self._results: list[ResultPart] = []
+        self._pieces: list[_Piece] = []
+        self._places: dict[str, int] = {}
+        self._picture_bytes = 0
         self.count = 0
 
-    def apply(self, event: Event) -> None:
-        """Add one event."""
-        match event:
-            case MessageAdded(message=message):
-                self._add(message)
-            case CallFinished(call_id=call_id) if call_id in self._open:
-                # Results stand together right behind their calls: whatever is pending waits.
-                self._answer(call_id, event.content, event.ok)
-                if event.images:
-                    self._pending += [Text(f"Shown by {event.name}:", source="harness"), *event.images]
-            case ContextAppended(text=text):
-                self._pending.append(Text(text, source="harness"))
-            case RequestSent():
-                self._flush()
-            case HeaderPinned() | ModelChanged():
-                self._flush()
-
-    def _add(self, message: Message) -> None:
-        if message.role == "user":
-            self._pending.extend(message.parts)
-        else:
-            self._flush()
-            self._append(message)
-            self._open = [call.id for call in message.calls]
-
-    def _answer(self, call_id: str, content: str, ok: bool) -> None:
-        """Add a result; those of one assistant message are one message, said when the last of them is here."""
-        self._open.remove(call_id)
-        self._results.append(ResultPart(call_id, content, ok))
-        if not self._open:
-            results, self._results = tuple(self._results), []
-            self._put(Message("tool", results), len(results))
-
-    def _flush(self) -> None:
-        if self._pending:
-            parts, self._pending = tuple(self._pending), []
-            self._append(Message("user", parts))
-
-    def _append(self, message: Message) -> None:
-        for call_id in self._open.copy():
-            self._answer(call_id, LOST_RESULT, False)
-        self._put(message)
-
-    def _put(self, message: Message, count: int = 1) -> None:
+    def _put(self, message: Message) -> None:
         data = self._said(message)
         if data:
+            results = result_parts(message)
             self._wire += data
             self._hash.update(data)
-            self.count += count
+            self._pieces.append(_Piece(len(self._wire), tuple(part.call_id for part in results), len(results) or 1))
+            self._places.update((part.call_id, len(self._pieces) - 1) for part in results)
+            self.count += self._pieces[-1].count
+            self._picture_bytes += _picture_bytes(message, len(data))
 
     def _said(self, message: Message) -> bytes:
         data = self._dialect.message(message, self._load_image)
         return b"," + data if data and self._wire else data
+
+    def _shorten(self, results: tuple[ResultPart, ...]) -> None:
+        shorter = {result.call_id: result for result in results}
+        for place in sorted({self._places[call_id] for call_id in shorter if call_id in self._places}):
+            piece = self._pieces[place]
+            if all(call_id in shorter for call_id in piece.call_ids):
+                self._say_anew(place, Message("tool", tuple(shorter[call_id] for call_id in piece.call_ids)))
+        self._hash = hashlib.sha256(self._wire)
+
+    def _say_anew(self, place: int, message: Message) -> None:
+        start, end = self._pieces[place - 1].end if place else 0, self._pieces[place].end
+        data = self._dialect.message(message, self._load_image)
+        data = b"," + data if place else data
+        self._wire[start:end] = data
+        for piece in self._pieces[place:]:
+            piece.end += len(data) - (end - start)
+
+    def _saved(self) -> object:
+        pieces = tuple(_Piece(piece.end, piece.call_ids, piece.count) for piece in self._pieces)
+        return _Said(bytes(self._wire), pieces, self._picture_bytes)
+
+    def _restore(self, said: object) -> None:
+        before = said if isinstance(said, _Said) else _Said(b"", (), 0)
+        self._wire = bytearray(before.wire)
+        self._hash = hashlib.sha256(before.wire)
+        self._pieces = list(before.pieces)
+        self._places = {call_id: place for place, piece in enumerate(before.pieces) for call_id in piece.call_ids}
+        self._picture_bytes = before.picture_bytes
+        self.count = sum(piece.count for piece in before.pieces)
+
+    @property
+    def picture_bytes(self) -> int:
+        """How much of the next request is pictures."""
+        pending = Message("user", tuple(self._pending))
+        if not any(isinstance(part, Image) for part in pending.parts):
+            return self._picture_bytes
+        return self._picture_bytes + _picture_bytes(pending, len(self._said(pending)))
+
+    def index(self, call_ids: Sequence[str]) -> int:
+        """The index of the first message that answers one of these calls; 0 is the system message."""
+        first = min((self._places[call_id] for call_id in call_ids if call_id in self._places), default=0)
+        return 1 + sum(piece.count for piece in self._pieces[:first])
 
     def request(self, header: HeaderPinned, options: RequestOptions, extra: str = "") -> tuple[bytes, str, int]:
         """The next request's body, its sha256 (of header and messages) and its number of messages. Pending words and
@@ -104,6 +116,12 @@ class Projection:
         digest.update(last)
         digest.update(header.sha256.encode())
         return body, digest.hexdigest(), self.count + bool(last)
+
+
+def _picture_bytes(message: Message, said: int) -> int:
+    """How many bytes of a message are pictures; none where the dialect leaves them out."""
+    encoded = sum(-(-part.bytes // 3) * 4 for part in message.parts if isinstance(part, Image))
+    return encoded if said >= encoded else 0
 
 
 def header_sha256(system: str, tools_json: str) -> str:
