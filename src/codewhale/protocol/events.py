@@ -13,6 +13,7 @@ from codewhale.protocol.blocks import Block
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin, Subject
 
@@ -165,12 +166,20 @@ class RequestSent(_Event, frozen=True):
 
 class UsageReported(_Event, frozen=True):
     """The provider's count for request `request`. `expected_hit` is the number of tokens that should have come from
-    its cache, `cause` why fewer did (cold, model, compaction, activation, expired ...; "" when none was missed)."""
+    its cache, `cause` why fewer of those sent before did: cold, model, compaction, undo, pruned, activation, expired,
+    provider, changed ("" when none was missed). `saved` is the money that the cache spared, None when unknown."""
 
     request: int
     usage: Usage
     expected_hit: int = 0
     cause: str = ""
+    saved: float | None = None
+
+
+class BudgetChanged(_Event, frozen=True):
+    """The bounds of the session's whole life from here on, children included; None is unlimited."""
+
+    limits: Limits
 
 
 class BudgetReserved(_Event, frozen=True):
@@ -254,13 +263,15 @@ class ToolActivated(_Event, frozen=True):
 
 
 class ApprovalAsked(_Event, frozen=True):
-    """A person must say yes or no before call `call_id` runs."""
+    """A person must say yes or no before call `call_id` runs. `display` is what it would do, where that was worked
+    out beforehand: what is allowed is exactly this."""
 
     request_id: str
     call_id: str
     tool: str
     subjects: tuple[Subject, ...]
     reason: str
+    display: tuple[Block, ...] = ()
 
 
 class ApprovalAnswered(_Event, frozen=True):
@@ -407,7 +418,7 @@ class UnknownEvent(Struct, frozen=True):
 
 Durable = (
     SessionOpened | SessionResumed | ModeChanged | ModelChanged | HeaderPinned | Edge | ContextAppended
-    | EffortChanged | ResultsPruned | Compacted | CompactionUndone
+    | EffortChanged | ResultsPruned | Compacted | CompactionUndone | BudgetChanged
     | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed
