@@ -30,7 +30,9 @@ class Redactor:
         """More of them, from now on."""
         found = sorted(variables.items())
         names = self._names
-        names |= {scrub_surrogates(value): name for name, value in found if _is_secret(name, value)}
+        for name, value in found:
+            if _is_secret(name, value):
+                names.setdefault(scrub_surrogates(value), name)
         self._text = _table(names)
         self._json = _table({_inside_json(value): name for value, name in names.items()})
         self._text_pattern = _pattern(self._text)

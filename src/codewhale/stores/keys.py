@@ -53,9 +53,12 @@ class KeyStore:
             return {}
         except OSError as error:
             raise ConfigError(f"{self.path}: cannot be read: {error.strerror}") from None
-        with os.fdopen(handle, "rb") as file:
+        try:
             self._refuse_shared(os.fstat(handle))
-            data = file.read(MAX_BYTES + 1)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(MAX_BYTES + 1)
+        finally:
+            os.close(handle)
         try:
             return msgspec.json.decode(data, type=_File).keys
         except (msgspec.DecodeError, UnicodeDecodeError):
