@@ -86,8 +86,9 @@ class Transport:
             return 0
         return sum(connection.is_idle() and not connection.has_expired() for connection in self._pool.connections)
 
-    async def post(self, body: bytes) -> Answer:
-        """Send a request and wait for the head of its answer. Raises Unreachable, WireCut, WireError."""
+    async def post(self, body: bytes, method: str = "POST") -> Answer:
+        """Send a request and wait for the head of its answer; a GET has an empty body. Raises Unreachable, WireCut,
+        WireError."""
         import httpcore2
 
         there = self._endpoint
@@ -97,7 +98,7 @@ class Transport:
             raise Unreachable(f"the trusted certificates cannot be loaded: {error} (check SSL_CERT_FILE)", True)
         url = httpcore2.URL(scheme=there.scheme, host=there.host.strip("[]"), port=there.port, target=there.target)
         length = (b"content-length", b"%d" % len(body))
-        request = httpcore2.Request("POST", url, headers=[*self._headers, length], content=body)
+        request = httpcore2.Request(method, url, headers=[*self._headers, length], content=body)
         kept = self.kept > 0
         try:
             return Answer(await pool.handle_async_request(request))
