@@ -4,11 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
-from codewhale.providers.build import BUILT_IN, CARRIERS, DIALECTS, build_dialect, build_provider
+from codewhale.providers.build import CARRIERS, DIALECTS, build_dialect, build_provider
+from codewhale.providers.models import built_in, default_model
 from codewhale.providers.scripted import ScriptedProvider
 
 
@@ -23,18 +25,26 @@ def test_each_row_leads_to_a_provider_of_that_dialect() -> None:
 
 def test_an_unknown_dialect_is_told_the_known_ones() -> None:
     with pytest.raises(
-        ConfigError, match=r"providers\.p\.dialect = 'morse' is not known; it is one of openai-chat, scripted"
+        ConfigError, match=r"providers\.p\.dialect = 'morse' is not known; it is one of .*openai-chat, .*scripted"
     ):
         build_provider("p", ProviderSettings(dialect="morse"), "")
 
 
-def test_deepseek_is_known() -> None:
-    settings = BUILT_IN["deepseek"]
+def test_every_known_provider_can_be_built() -> None:
+    for name, table in built_in().items():
+        settings = msgspec.convert(table, ProviderSettings)
+        if settings.dialect in DIALECTS:
+            built = build_provider(name, settings, "k", model=default_model(name, settings), environ={})
+            assert (built.name, built.dialect.name) == (name, settings.dialect)
+            assert built.model.window > 0
+
+
+def test_what_is_known_of_the_model_is_built_in() -> None:
+    settings = msgspec.convert(built_in()["deepseek"], ProviderSettings)
     assert (settings.base_url, settings.api_key_env) == ("https://api.deepseek.com", "DEEPSEEK_API_KEY")
-    assert settings.context_window == 1_000_000
-    assert settings.facts["replays_reasoning"]
-    for name, known in BUILT_IN.items():
-        assert build_provider(name, known, "k", environ={}).name == name
+    provider = build_provider("deepseek", settings, "k", model="deepseek-v4-pro", environ={})
+    assert (provider.model.window, provider.model.window_source) == (1_000_000, "catalog")
+    assert provider.settings.facts["replays_reasoning"]
 
 
 def test_a_script_is_played(tmp_path: Path) -> None:

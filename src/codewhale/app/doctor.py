@@ -16,6 +16,7 @@ from codewhale.config import Config, config_file
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import build_provider
+from codewhale.providers.models import default_model
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
@@ -62,6 +63,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
     if config is not None:
         provider, model = config.section("provider", str), config.section("model", str)
         settings = config.section("providers", dict[str, ProviderSettings]).get(provider)
+        model = model or default_model(provider, settings or ProviderSettings())
     key = _key(settings, environ)
     checks = (
         *rows,

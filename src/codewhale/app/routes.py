@@ -10,6 +10,7 @@ from codewhale.config import Config
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
+from codewhale.providers.models import default_model
 from codewhale.stores.keys import KeyStore
 
 
@@ -48,8 +49,9 @@ class Routes:
         self._tell: Callable[[dict[str, str]], None] = lambda secrets: None
 
     def default(self) -> tuple[str, str]:
-        """The configured provider and model."""
-        return self._provider, self._model
+        """The configured provider and model, or what that provider is asked for by default."""
+        table = self.tables.get(self._provider, ProviderSettings())
+        return self._provider, self._model or default_model(self._provider, table)
 
     def settings(self, name: str) -> ProviderSettings:
         """The table of a provider. Raises ConfigError naming the known ones."""

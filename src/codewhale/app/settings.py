@@ -1,14 +1,15 @@
 """The top level of config.toml: the one place that knows every section, and what holds when nothing is set."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from codewhale.config import Config, load
 from codewhale.providers.base import ProviderSettings
-from codewhale.providers.build import BUILT_IN
+from codewhale.providers.models import DEFAULT_PROVIDER, built_in
+
+Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
 
 
 class ToolSettings(Struct, frozen=True):
@@ -18,18 +19,19 @@ class ToolSettings(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for."""
+    """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
+    provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure)."""
 
     provider: str = ""
     model: str = ""
+    reasoning_effort: Effort = ""
     providers: dict[str, ProviderSettings] = {}
     tools: ToolSettings = ToolSettings()
 
 
 def defaults() -> dict[str, Any]:
     """The lowest layer: what the providers room knows without being told."""
-    built_in = {name: msgspec.to_builtins(settings) for name, settings in BUILT_IN.items()}
-    return {"provider": "deepseek", "model": "deepseek-v4-pro", "providers": built_in}
+    return {"provider": DEFAULT_PROVIDER, "model": "", "reasoning_effort": "", "providers": built_in()}
 
 
 def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:

@@ -1,4 +1,4 @@
-"""From a configured name to a provider: the table of dialects, their paths and their carriers.
+"""From a configured name to a provider: the table of dialects and their carriers.
 
 The one place that knows which class speaks a dialect; each is imported when it is first built.
 """
@@ -9,16 +9,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from msgspec.structs import replace
-
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Dialect, Provider, ProviderSettings
 from codewhale.providers.models import resolve_model
-from codewhale.providers.prices import price_of
 
 # Dialect -> the class of its bytes.
 DIALECTS: Mapping[str, str] = MappingProxyType(
     {
+        "anthropic": "codewhale.providers.anthropic:AnthropicMessages",
         "openai-chat": "codewhale.providers.openai_chat:OpenAIChat",
         "scripted": "codewhale.providers.scripted:ScriptedDialect",
     }
@@ -26,13 +24,10 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
 # Dialect -> the class that carries it.
 CARRIERS: Mapping[str, str] = MappingProxyType(
     {
+        "anthropic": "codewhale.providers.http:HttpProvider",
         "openai-chat": "codewhale.providers.http:HttpProvider",
         "scripted": "codewhale.providers.scripted:ScriptedProvider",
     }
-)
-# Dialect -> the path it is asked at, below the base URL.
-PATHS: Mapping[str, str] = MappingProxyType(
-    {"openai-chat": "/chat/completions", "openai-responses": "/responses", "anthropic": "/v1/messages"}
 )
 
 
@@ -52,7 +47,6 @@ def build_provider(
     """The provider `name` for one model, ready for requests; nothing is dialled yet. `environ` may set stream limits.
     Raises ConfigError, naming the key at fault, for settings that cannot be used."""
     settings, facts = resolve_model(name, settings, model)
-    settings = replace(settings, path=settings.path or PATHS.get(settings.dialect, ""))
     dialect = build_dialect(name, settings)
     carrier = _load(CARRIERS[settings.dialect])
     provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
