@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -60,17 +61,25 @@ def set_value(home: str, key: str, text: str, shape: type[Struct]) -> tuple[Path
         inner = ", ".join(values.fields(kind) or ("NAME",))
         raise ConfigError(f"{values.dotted(path)} is a table; set one value in it, such as {key}.{inner.split(',')[0]}")
     value = _value(path, text, kind)
+    set_values(home, {path: value}, shape)
+    return path, value
+
+
+def set_values(home: str, changes: Mapping[Path, Any], shape: type[Struct]) -> str:
+    """Set every key of `changes` in config.toml at once; returns the file's path. Raises ConfigError, and then nothing
+    has changed."""
     target = os.path.realpath(config_file(home))
-    data = files.read_bytes(target) or b""
-    tree = files.parse(target, data)
-    new = _edited(target, data, path, value)
-    _validate(target, values.merge(tree, values.nested(path, value)), shape, path)
+    new = files.read_bytes(target) or b""
+    for path, value in changes.items():
+        tree = files.parse(target, new)
+        new = _edited(target, new, path, value)
+        _validate(target, values.merge(tree, values.nested(path, value)), shape, path)
     try:
         private_dir(home)
         atomic_write(target, new, 0o600)
     except OSError as error:
         raise ConfigError(f"{target}: cannot be written: {error.strerror or error}") from error
-    return path, value
+    return target
 
 
 def _value(path: Path, text: str, kind: Any) -> Any:
