@@ -18,6 +18,7 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic": "codewhale.providers.anthropic:AnthropicMessages",
         "openai-chat": "codewhale.providers.openai_chat:OpenAIChat",
+        "openai-responses": "codewhale.providers.openai_responses:OpenAIResponses",
         "scripted": "codewhale.providers.scripted:ScriptedDialect",
     }
 )
@@ -26,6 +27,7 @@ CARRIERS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic": "codewhale.providers.http:HttpProvider",
         "openai-chat": "codewhale.providers.http:HttpProvider",
+        "openai-responses": "codewhale.providers.http:HttpProvider",
         "scripted": "codewhale.providers.scripted:ScriptedProvider",
     }
 )
