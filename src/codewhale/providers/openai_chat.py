@@ -5,16 +5,19 @@ request begins with this one's bytes up to the end of its messages. How answers 
 """
 
 import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from codewhale.lib.text import scrub_surrogates
+from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.tools import ToolSpec
-from codewhale.providers.base import Buffer, LoadImage, ProviderSettings, RequestOptions
+from codewhale.providers.base import Buffer, Fact, LoadImage, ProviderSettings, RequestOptions
+from codewhale.providers.jsontext import encode
 from codewhale.providers.openai_stream import ChatParser
+from codewhale.providers.schemas import written_schema
 
 OMITTED = "(reasoning omitted)"
 
@@ -22,42 +25,52 @@ OMITTED = "(reasoning omitted)"
 class OpenAIChat:
     """Requests as POST /chat/completions reads them.
 
-    Facts that change the bytes: `replays_reasoning` (send stored reasoning back), `images` (False: this model
-    reads none), `max_completion_tokens` (the newer name of the field), `stream` and `stream_options` (False: the
-    endpoint refuses them).
+    Facts that change the bytes: `replays_reasoning` (send stored reasoning back, in `reasoning_field`),
+    `reasoning_placeholder` (say of a call without reasoning that it was left out; True unless told), `images` (False:
+    this model reads none), `system_role` (developer or user in place of system), `max_completion_tokens` (the newer
+    name of the field), `stream` and `stream_options` (False: the endpoint refuses them), `schemas` (a way of writing
+    tool schemas: see `schemas`), `call_id_length` (ids of calls are that many letters and digits), `extra_body` and
+    `effort_default`, `effort_off` ... `effort_max`: members of the body as JSON text, sent always or at that effort.
     """
 
     name = "openai-chat"
     path = "/chat/completions"
 
     def __init__(self, settings: ProviderSettings) -> None:
-        facts = settings.facts
-        self._replays_reasoning = facts.get("replays_reasoning", False)
-        self._images = facts.get("images", True)
+        facts = self._facts = settings.facts
+        self._reasoning = str(facts.get("reasoning_field", "reasoning_content"))
+        self._replays = bool(facts.get("replays_reasoning", False))
+        self._placeholder = bool(facts.get("reasoning_placeholder", True))
+        self._id_length = int(facts.get("call_id_length", 0))
         self._limit_field = "max_completion_tokens" if facts.get("max_completion_tokens", False) else "max_tokens"
         self._stream = b',"stream":false'
         if facts.get("stream", True):
             self._stream = b',"stream":true'
             if facts.get("stream_options", True):
                 self._stream += b',"stream_options":{"include_usage":true}'
+        for name, value in facts.items():
+            if name == "extra_body" or name.startswith("effort_"):
+                _check_members(name, value)
 
     def tools_json(self, specs: Sequence[ToolSpec]) -> str:
         """The exact `tools` value for these catalog rows, in this order."""
-        return _json([_function(spec) for spec in specs]).decode()
+        written = written_schema(str(self._facts.get("schemas", "")))
+        return encode([_function(spec, written(spec.parameters)) for spec in specs]).decode()
 
     def system(self, text: str) -> bytes:
         """The system text as the first wire message; b"" for an empty text."""
-        return _json({"role": "system", "content": text}) if text else b""
+        return encode({"role": self._facts.get("system_role", "system"), "content": text}) if text else b""
 
     def message(self, message: Message, load_image: LoadImage) -> bytes:
-        """One message as comma-joined wire objects, b"" when it has nothing to say: an assistant without text and
-        calls, a user without text and images. Images of a tool message follow all of its results."""
+        """One message as comma-joined wire objects, b"" when it has nothing to say: an assistant without text, calls
+        and reasoning that is replayed, a user without text and images. Images of a tool message follow all of its
+        results."""
         if message.role == "assistant":
             return self._assistant(message)
-        wire = [_result(part) for part in message.parts if isinstance(part, ResultPart)]
+        wire = [self._result(part) for part in message.parts if isinstance(part, ResultPart)]
         content = self._content(message, load_image)
         if content:
-            wire.append(_json({"role": "user", "content": content}))
+            wire.append(encode({"role": "user", "content": content}))
         return b",".join(wire)
 
     def body(
@@ -65,13 +78,16 @@ class OpenAIChat:
     ) -> bytes:
         """A whole request body around comma-joined wire messages, which may come in several pieces. An empty
         `tools_json` ("" or "[]") and a `max_tokens` of 0 leave their fields out."""
-        parts: list[Buffer] = [b'{"model":', _json(model), self._stream]
+        parts: list[Buffer] = [b'{"model":', encode(model), self._stream]
         if tools_json not in ("", "[]"):
             parts += (b',"tools":', tools_json.encode())
         head = self.system(system)
         parts += (b',"messages":[', head, b"," if head and any(messages) else b"", *messages, b"]")
         if options.max_tokens > 0:
             parts.append(f',"{self._limit_field}":{options.max_tokens}'.encode())
+        for name in ("effort_" + (options.effort or "default"), "extra_body"):
+            if members := self._facts.get(name):
+                parts += (b",", str(members).encode())
         parts.append(b"}")
         return b"".join(parts)
 
@@ -84,17 +100,32 @@ class OpenAIChat:
         return ChatParser()
 
     def _assistant(self, message: Message) -> bytes:
-        text, calls = message.text, message.calls
-        if not text and not calls:
+        text, calls, thought = message.text, message.calls, ""
+        if self._replays:
+            thought = "\n".join(part.text for part in message.parts if isinstance(part, Reasoning) and part.text)
+            thought = thought or (OMITTED if calls and self._placeholder else "")
+        if not (text or calls or thought):
             return b""
         wire: dict[str, Any] = {"role": "assistant", "content": text}
-        if self._replays_reasoning:
-            thought = "\n".join(part.text for part in message.parts if isinstance(part, Reasoning) and part.text)
-            if thought or calls:
-                wire["reasoning_content"] = thought or OMITTED
+        if thought:
+            wire[self._reasoning] = thought
         if calls:
-            wire["tool_calls"] = [_call(call) for call in calls]
-        return _json(wire)
+            wire["tool_calls"] = [self._call(call) for call in calls]
+        return encode(wire)
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        function = {"name": call.sent_name, "arguments": call.sent_arguments or "{}"}
+        return {"id": self._id(call.id), "type": "function", "function": function}
+
+    def _result(self, part: ResultPart) -> bytes:
+        return encode({"role": "tool", "tool_call_id": self._id(part.call_id), "content": part.content})
+
+    def _id(self, call_id: str) -> str:
+        """The id of a call in the form that the endpoint takes; another provider's, or ours, may have another."""
+        length = self._id_length
+        if not length or (len(call_id) == length and call_id.isascii() and call_id.isalnum()):
+            return call_id
+        return hashlib.sha256(call_id.encode(errors="replace")).hexdigest()[:length]
 
     def _content(self, message: Message, load_image: LoadImage) -> str | list[dict[str, Any]]:
         """A user's content: a string, or a list of parts where there are images to send."""
@@ -109,7 +140,7 @@ class OpenAIChat:
         return _merged(content)
 
     def _image(self, image: Image, load_image: LoadImage) -> dict[str, Any]:
-        if not self._images:
+        if not self._facts.get("images", True):
             return {"type": "text", "text": f"[{image.media_type} image left out: this model reads no images]"}
         try:
             data = load_image(image)
@@ -132,33 +163,16 @@ def _merged(content: Iterable[dict[str, Any]]) -> str | list[dict[str, Any]]:
     return merged
 
 
-def _function(spec: ToolSpec) -> dict[str, Any]:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+def _function(spec: ToolSpec, parameters: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": parameters}
     return {"type": "function", "function": function}
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.sent_name, "arguments": call.sent_arguments or "{}"}
-    return {"id": call.id, "type": "function", "function": function}
-
-
-def _result(part: ResultPart) -> bytes:
-    return _json({"role": "tool", "tool_call_id": part.call_id, "content": part.content})
-
-
-def _json(value: Any) -> bytes:
-    """Compact JSON in insertion order; lone surrogates, which no wire can carry, become U+FFFD."""
+def _check_members(name: str, value: Fact) -> None:
+    """Raises ConfigError for a fact that would spoil the body."""
     try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_scrubbed(value))
-
-
-def _scrubbed(value: Any) -> Any:
-    if isinstance(value, str):
-        return scrub_surrogates(value)
-    if isinstance(value, dict):
-        return {_scrubbed(key): _scrubbed(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_scrubbed(item) for item in value]
-    return value
+        if isinstance(value, str) and (not value or isinstance(msgspec.json.decode(f"{{{value}}}"), dict)):
+            return
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        pass
+    raise ConfigError(f'the fact {name} = {value!r} is not JSON members such as \'"reasoning_effort":"low"\'')

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from codewhale.lib.text import scrub_surrogates
 from codewhale.protocol.stream import CallDelta, Finished, ReasoningDelta, StreamEvent, TextDelta, Usage, UsageReport
 from codewhale.providers.failures import ProviderFailure, failure, from_error
+from codewhale.providers.jsontext import decode
 
 _decode = msgspec.json.Decoder().decode
 # The words by which an endpoint says that it gave up on the answer, rather than that the answer ended.
@@ -214,29 +214,9 @@ def _count(usage: dict[str, Any], *keys: str) -> int:
 
 def _loads(data: str) -> Any:
     try:
-        return _decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        return _loads_leniently(data)
-
-
-def _loads_leniently(data: str) -> Any:
-    """What the strict decoder refuses but endpoints do send: half of a surrogate pair, NaN, raw control characters."""
-    import json
-
-    try:
-        return _scrubbed(json.loads(data, strict=False))
-    except (ValueError, RecursionError):
+        return decode(data)
+    except ValueError:
         raise failure("protocol", f"the provider sent an event that is not JSON: {data[:80]}")
-
-
-def _scrubbed(value: Any) -> Any:
-    if isinstance(value, str):
-        return scrub_surrogates(value)
-    if isinstance(value, dict):
-        return {scrub_surrogates(key): _scrubbed(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_scrubbed(item) for item in value]
-    return value
 
 
 def _text_of(content: Any) -> str:
