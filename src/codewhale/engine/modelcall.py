@@ -1,12 +1,40 @@
 """One model call: room for it reserved, the request sent and recorded, its answer collected, its cost settled."""
 
-from codewhale.engine.budget import Budget
-from codewhale.engine.collect import Answer, Collector
-from codewhale.engine.session import Session
-from codewhale.protocol.events import BudgetReserved, RequestSent, UsageReported
-from codewhale.providers.base import RequestOptions
+from msgspec import Struct
 
-_OUTPUT_ESTIMATE = 1024
+from codewhale.engine.accounting import Accounts, affordable, priced, saved_by, worst_case
+from codewhale.engine.budget import Budget, BudgetExceeded, Spent
+from codewhale.engine.collect import Answer, Collector
+from codewhale.engine.prefixcache import Expected, cause_of_miss, expected_tokens
+from codewhale.engine.session import Session
+from codewhale.lib.clock import Clock
+from codewhale.protocol.events import BudgetReserved, RequestSent, UsageReported
+from codewhale.protocol.messages import Reasoning
+from codewhale.protocol.stream import Usage
+from codewhale.providers.base import Price, Provider, RequestOptions
+
+# Under a bound, a model whose longest answer is unknown is asked for no more than this.
+_LONGEST_ANSWER = 8192
+# An answer that must be shorter than this is not worth asking for.
+_SHORTEST_ANSWER = 256
+# Tokens a byte: of text that was never counted, and of what was appended since the last count.
+_GUESS, _APPENDED = 0.35, 0.5
+# Failures at which a provider has not begun to work.
+_FREE = ("connect", "auth", "rate_limit", "quota", "bad_request", "context_length")
+_SCRIPTED = "scripted"
+
+
+class _Call(Struct):
+    """A call under way: what is held for it, what the cache should know of it, and what a provider that says nothing
+    is assumed to have read."""
+
+    reserved: BudgetReserved
+    expected: Expected
+    bytes: int
+    prompt: int
+    idle: float
+    sent_at: float
+    purpose: str
 
 
 class ModelCalls:
@@ -16,20 +44,24 @@ class ModelCalls:
         self._session = session
         self._budget = budget
         self._collector: Collector | None = None
-        self._reserved: BudgetReserved | None = None
+        self._call: _Call | None = None
 
     async def ask(self, *, purpose: str = "", extra: str = "", max_tokens: int = 0) -> Answer:
         """The model's answer to the conversation as it stands. A call with a `purpose` is made beside it: `extra` is
-        its last word, and its answer is the caller's to keep. `max_tokens` 0 is the model's own bound. Raises
-        BudgetExceeded before anything is sent."""
+        its last word, and its answer is the caller's to keep. `max_tokens` 0 is the model's own bound; a budget may
+        set a lower one. Raises BudgetExceeded before anything is sent."""
         session, state = self._session, self._session.state
         provider, projection, header = session.provider, session.projection, state.header
         assert provider is not None and projection is not None and header is not None
         options = RequestOptions(max_tokens or provider.model.max_output, session.request_effort)
         body, sha, messages = projection.request(header, options, extra)
+        expected = self._expect(body)
+        prompt = _prompt_tokens(expected, len(body))
         number = state.requests + 1
-        estimate = int(len(body) * state.tokens_per_byte) + _OUTPUT_ESTIMATE
-        self._reserved = self._budget.reserve(number, estimate, None)
+        reserved, longest = self._reserve(number, prompt, options.max_tokens)
+        if longest != options.max_tokens:
+            options = RequestOptions(longest, options.effort)
+            body, sha, messages = projection.request(header, options, extra)
         sent = RequestSent(
             request=number,
             bytes=len(body),
@@ -39,8 +71,14 @@ class ModelCalls:
             effort=options.effort,
             purpose=purpose,
             extra=extra,
+            expected_hit=min(expected.bytes, len(body)),
         )
-        session.emit(self._reserved, sent)
+        try:
+            session.emit(reserved, sent)
+        except BaseException:
+            self._budget.release(reserved)
+            raise
+        self._begin(reserved, expected, body, prompt, purpose)
         self._collector = Collector(session.emit)
         session.waiting_for = f"the model ({purpose})" if purpose else "the model"
         answer = await self._collector.read(provider.stream(body))
@@ -58,10 +96,112 @@ class ModelCalls:
         self._settle(answer)
         return answer
 
+    # ------------------------------------------------------------------ before
+
+    def _expect(self, body: bytes) -> Expected:
+        session = self._session
+        if session.prefix.empty and session.state.requests:
+            session.prefix.recall(session.log.read(), self._route, session.load_image)
+        return session.prefix.expect(self._route, body)
+
+    @property
+    def _route(self) -> tuple[str, str]:
+        return self._session.state.provider, self._session.state.model
+
+    def _reserve(self, number: int, prompt: int, wanted: int) -> tuple[BudgetReserved, int]:
+        """Hold room for a call at its worst, and say how long its answer may be (0 is no bound)."""
+        provider, budget = self._session.provider, self._budget
+        assert provider is not None
+        price, room = provider.model.price, budget.room()
+        if budget.bounds_money and not price_known(provider):
+            raise BudgetExceeded(unknown_price(*self._route))
+        lefts = [] if room.tokens is None else [room.tokens - prompt]
+        if room.money is not None and price is not None:
+            left = affordable(price, prompt, room.money)
+            lefts += [] if left is None else [left]
+        if not lefts:
+            answer = wanted or _LONGEST_ANSWER
+            return budget.reserve(number, prompt + answer, _most(price, prompt, answer)), wanted
+        answer = min(wanted or _LONGEST_ANSWER, max(min(lefts), min(wanted or _SHORTEST_ANSWER, _SHORTEST_ANSWER)))
+        return budget.reserve(number, prompt + answer, _most(price, prompt, answer)), answer
+
+    def _begin(self, reserved: BudgetReserved, expected: Expected, body: bytes, prompt: int, purpose: str) -> None:
+        session, now = self._session, self._session.clock.now()
+        idle = now - expected.earlier.at if expected.earlier is not None else 0.0
+        self._call = _Call(reserved, expected, len(body), prompt, idle, now, purpose)
+        if not purpose:
+            session.prefix.sent(self._route, body, expected, now)
+
+    # ------------------------------------------------------------------ after
+
     def _settle(self, answer: Answer) -> None:
-        if self._reserved is None:
+        call, self._call = self._call, None
+        if call is None:
             return
-        reserved, self._reserved = self._reserved, None
+        session, provider = self._session, self._session.provider
+        assert provider is not None
+        price, now = provider.model.price, session.clock.now()
         if answer.usage is not None:
-            self._session.emit(UsageReported(reserved.request, answer.usage))
-        self._session.emit(self._budget.settle(reserved, answer.usage))
+            usage = priced(answer.usage, price, now)
+            session.emit(self._report(call, usage, provider))
+        else:
+            usage = priced(_assumed(call, answer), price, now)
+        session.emit(self._budget.settle(call.reserved, usage))
+        for nearing in self._budget.warnings():
+            session.notice("warning", nearing.text, f"budget_{nearing.percent}")
+
+    def _report(self, call: _Call, usage: Usage, provider: Provider) -> UsageReported:
+        facts, price = provider.settings.facts, provider.model.price
+        if not call.purpose:
+            self._session.prefix.counted(self._route, usage.input)
+        tokens = expected_tokens(call.expected, call.bytes, usage, facts)
+        return UsageReported(
+            request=call.reserved.request,
+            usage=usage,
+            expected_hit=tokens,
+            cause=cause_of_miss(call.expected, tokens, usage, call.idle, facts),
+            saved=None if price is None else saved_by(price, usage, self._session.clock.now()),
+        )
+
+
+def _prompt_tokens(expected: Expected, size: int) -> int:
+    """What a body of `size` bytes may count: by the provider's own count of what it begins with, where there is one."""
+    earlier = expected.earlier
+    if earlier is None or not earlier.input:
+        return int(size * _GUESS)
+    share = min(1.0, expected.bytes / len(earlier.body))
+    return int(earlier.input * share + max(0, size - expected.bytes) * _APPENDED)
+
+
+def _assumed(call: _Call, answer: Answer) -> Usage:
+    """What a call took of which the provider has told no count."""
+    failure = answer.failure
+    if failure is not None and not failure.started and failure.kind in _FREE:
+        return Usage()
+    said = len(answer.text) + sum(len(raw.name) + len(raw.arguments) for raw in answer.calls)
+    said += sum(len(item.text) for item in answer.items if isinstance(item, Reasoning))
+    return Usage(input=call.prompt, output=int(said * _GUESS))
+
+
+def _most(price: Price | None, prompt: int, answer: int) -> float | None:
+    return None if price is None else worst_case(price, prompt, answer)
+
+
+def price_known(provider: Provider) -> bool:
+    """Whether a bound on money can be kept: a script costs nothing, every other model needs its price."""
+    return provider.model.price is not None or provider.settings.dialect == _SCRIPTED
+
+
+def unknown_price(provider: str, model: str) -> str:
+    """Why a bound on money cannot be kept, and what to do."""
+    return (
+        f"the price of {model} at {provider} is unknown, so a bound on cost cannot be kept: set "
+        f'[providers.{provider}.prices."{model}"] with miss, hit and output per million tokens, or bound tokens'
+    )
+
+
+def session_budget(accounts: Accounts, price: Price | None, clock: Clock) -> Budget:
+    """The budget of a session's whole life, with what its log says is used: the bounds that /budget sets."""
+    total = accounts.total
+    money = total.cost.get(price.currency, 0.0) if price is not None else 0.0
+    return Budget(accounts.limits, clock, spent=Spent(total.calls, total.input + total.output, money))

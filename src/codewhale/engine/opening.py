@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.budget import Budget
+from codewhale.engine.modelcall import price_known, session_budget, unknown_price
 from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
 from codewhale.engine.prompt import Instruction, instruction_text, load_instructions, system_text
 from codewhale.engine.redaction import Redactor
@@ -30,8 +30,6 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog
 from codewhale.stores.sessions import SessionStore
-
-SCRIPTED = "scripted"
 
 
 class Surroundings(Struct, frozen=True):
@@ -95,8 +93,7 @@ class Opener:
     def _session(self, log: SessionLog, op: OpenSession) -> Session:
         around = self._around
         session = Session(log.session, log, around.redactor, around.clock)
-        for envelope in log.read():
-            session.state.apply(envelope.event)
+        session.replay(envelope.event for envelope in log.read())
         if not session.state.workspace:
             session.state.apply(self._beginning(session.state, op))
         return session
@@ -115,11 +112,10 @@ class Opener:
         state, around = session.state, self._around
         wanted = (op.provider or state.provider, op.model or state.model)
         provider = self.provider(*wanted)
-        if op.limits.cost is not None and provider.settings.dialect != SCRIPTED:
-            # A script costs nothing; of every other model a bound on money needs its price.
-            raise ConfigError(f"the price of {wanted[1]} is unknown, so a bound on cost cannot be kept: bound tokens")
+        if op.limits.cost is not None and not price_known(provider):
+            raise ConfigError(unknown_price(*wanted))
         session.authority = op.authority
-        session.budget = Budget(op.limits, around.clock)
+        session.budget = session_budget(session.accounts, provider.model.price, around.clock).slice(op.limits)
         for call_id, sha in state.artifacts.items():
             around.artifacts.remember(session.id, call_id, sha)
         for kind, items in state.lists.items():
@@ -142,6 +138,7 @@ class Opener:
         provider is closed with the session."""
         state = session.state
         session.provider = provider
+        session.load_image = self._load_image
         session.providers.append(provider)
         header = state.header
         keep = header is not None and _fits(header, state, provider)

@@ -1,12 +1,12 @@
 """What a turn adds up to for programs: the object that `exec --output-format json` prints."""
 
+import copy
 from typing import Any, Literal
 
 from codewhale.engine.dispatch import Outcome
 from codewhale.engine.session import Session
 from codewhale.protocol.events import FileChanged
 from codewhale.protocol.files import FileChange
-from codewhale.protocol.stream import Usage
 
 Status = Literal["done", "failed", "denied", "budget", "infra", "interrupted"]
 SCHEMA_VERSION = 1
@@ -18,7 +18,7 @@ class Report:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._before = session.state.usage
+        self._before = copy.deepcopy(session.accounts.total)
         self._tools: list[dict[str, Any]] = []
         self._changes: dict[str, FileChange] = {}
         self._denied: set[str] = set()
@@ -60,18 +60,6 @@ class Report:
             "answer": self.answer,
             "tools": self._tools,
             "changes": changes,
-            "usage": _difference(self._session.state.usage, self._before),
+            "usage": self._session.accounts.total.since(self._before).as_usage(),
             "error": error or None,
         }
-
-
-def _difference(now: Usage, before: Usage) -> dict[str, Any]:
-    cost = None if now.cost is None else now.cost - (before.cost or 0.0)
-    return {
-        "input": now.input - before.input,
-        "output": now.output - before.output,
-        "cache_hit": now.cache_hit - before.cache_hit,
-        "cache_miss": now.cache_miss - before.cache_miss,
-        "cost": cost,
-        "currency": now.currency,
-    }

@@ -9,16 +9,19 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import groupby
 
+from codewhale.engine.accounting import Accounts
 from codewhale.engine.budget import Budget
 from codewhale.engine.fanout import Fanout
+from codewhale.engine.prefixcache import PrefixCache
 from codewhale.engine.projection import Projection
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.state import SessionState
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
+from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import Answer, SendMessage
-from codewhale.providers.base import Provider
+from codewhale.providers.base import LoadImage, Provider
 from codewhale.stores.log import SessionLog
 
 LOST = "Interrupted, outcome unknown: the process ended while this call ran. It was not repeated. Check its effects."
@@ -34,6 +37,8 @@ class Session:
         self.id = session_id
         self.log = log
         self.state = SessionState()
+        self.accounts = Accounts()
+        self.prefix = PrefixCache()
         self.fanout = Fanout()
         self.authority = Authority.HEADLESS
         self.provider: Provider | None = None
@@ -50,8 +55,9 @@ class Session:
         self.fault: Exception | None = None
         self.waiting_for = ""
         self.request_effort = ""
+        self.load_image: LoadImage = _no_image
         self._redactor = redactor
-        self._clock = clock
+        self.clock = clock
 
     @property
     def busy(self) -> bool:
@@ -71,7 +77,7 @@ class Session:
             if durable:
                 self._happen(clean)
                 continue
-            at = rfc3339(self._clock.now())
+            at = rfc3339(self.clock.now())
             for event in clean:
                 self.fanout.push(Envelope(self.log.seq, self.id, at, event))
 
@@ -87,6 +93,8 @@ class Session:
 
     def _fold(self, event: Event) -> None:
         self.state.apply(event)
+        self.accounts.apply(event)
+        self.prefix.apply(event)
         if self.projection is not None:
             self.projection.apply(event)
 
@@ -113,3 +121,7 @@ class Session:
     async def barrier(self) -> None:
         """Return once everything emitted so far is on disk."""
         await self.log.barrier()
+
+
+def _no_image(image: Image) -> bytes:
+    raise KeyError(image.artifact)

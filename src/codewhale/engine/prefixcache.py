@@ -1,0 +1,170 @@
+"""What a provider's prefix cache should know of the next request, from the bytes of those it was sent before.
+
+A request's cache hits can reach no further than the bytes it shares with an earlier one to the same model. Where they
+fall short of that, or where the shared part ends early, there is a cause, and it has a name.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from codewhale.engine.projection import request_body
+from codewhale.protocol.events import (
+    Compacted,
+    CompactionUndone,
+    Edge,
+    Envelope,
+    Event,
+    ModelChanged,
+    RequestSent,
+    ResultsPruned,
+    ToolActivated,
+    UsageReported,
+)
+from codewhale.protocol.stream import Usage
+from codewhale.providers.base import Fact, LoadImage
+
+# Why the shared part may end early, the strongest first: one edge may bring others with it.
+_EDGES: tuple[tuple[type, str], ...] = (
+    (ModelChanged, "model"),
+    (Compacted, "compaction"),
+    (CompactionUndone, "undo"),
+    (ResultsPruned, "pruned"),
+    (ToolActivated, "activation"),
+)
+_ORDER = tuple(name for _, name in _EDGES)
+# How many bodies a model's cache is remembered by: the latest, and those an edge has put aside.
+_KEPT = 3
+_STRIDE = 1 << 16
+# What stands behind the messages of a body is short; a request that shares all but this much shares them all.
+_TAIL = 512
+# A hit may fall short by this share of what was expected before anyone is told.
+_SLACK = 0.02
+_IDLE = 3600
+
+
+class Sent(Struct):
+    """A request as it was sent: its bytes, the provider's count of its prompt (0 is unknown), and when (seconds)."""
+
+    body: bytes
+    input: int
+    at: float
+
+
+class Expected(Struct, frozen=True):
+    """What the cache should know of a request: `bytes` of its beginning, shared with `earlier`. `cause` says why that
+    is not all of the conversation so far; "" when it is."""
+
+    bytes: int = 0
+    earlier: Sent | None = None
+    cause: str = ""
+
+
+class PrefixCache:
+    """The requests of one session, by the model that was asked."""
+
+    def __init__(self) -> None:
+        self._sent: dict[tuple[str, str], list[Sent]] = {}
+        self._edge = ""
+
+    def apply(self, event: Event) -> None:
+        """Take note of an edge; of everything else nothing."""
+        for kind, name in _EDGES:
+            if isinstance(event, kind):
+                self._mark(name)
+        if isinstance(event, Edge) and not self._edge:
+            self._mark(event.reason)
+
+    def _mark(self, name: str) -> None:
+        if self._edge not in _ORDER or (name in _ORDER and _ORDER.index(name) < _ORDER.index(self._edge)):
+            self._edge = name
+
+    @property
+    def empty(self) -> bool:
+        """Whether no request is remembered."""
+        return not self._sent
+
+    def recall(self, envelopes: Iterable[Envelope], route: tuple[str, str], load_image: LoadImage) -> None:
+        """Remember the last request of a log that is gone on with, when it went to the model of today."""
+        events, last, at, tokens = [], 0, 0.0, 0
+        for envelope in envelopes:
+            event = envelope.event
+            events.append(event)
+            if isinstance(event, RequestSent) and not event.purpose:
+                last, at, tokens = event.request, datetime.fromisoformat(envelope.at).timestamp(), 0
+                self._edge = ""
+            elif isinstance(event, UsageReported) and event.request == last:
+                tokens = event.usage.input
+            else:
+                self.apply(event)
+        body = request_body(events, last, load_image) if last and self._edge != "model" else None
+        if body is not None:
+            self._sent[route] = [Sent(body, tokens, at)]
+
+    def expect(self, route: tuple[str, str], body: bytes) -> Expected:
+        """What the cache of this model should know of a body."""
+        known = self._sent.get(route, [])
+        if not known:
+            return Expected(cause=self._edge or "cold")
+        alike = [common_prefix(sent.body, body) for sent in known]
+        shared, at = max((common, at) for at, common in enumerate(alike))
+        # The conversation goes on from its latest request, whichever earlier one this shares most with.
+        whole = alike[-1] >= len(known[-1].body) - _TAIL
+        return Expected(shared, known[at], "" if whole else self._edge or "changed")
+
+    def sent(self, route: tuple[str, str], body: bytes, expected: Expected, at: float) -> None:
+        """Remember a request of the conversation. What an edge put aside is kept for a while: it may be undone."""
+        mine = self._sent.setdefault(route, [])
+        if mine and not expected.cause:
+            mine.pop()
+        mine.append(Sent(body, 0, at))
+        del mine[:-_KEPT]
+        self._edge = ""
+
+    def counted(self, route: tuple[str, str], tokens: int) -> None:
+        """The provider has counted the prompt of the latest request."""
+        self._sent[route][-1].input = tokens
+
+
+def common_prefix(one: bytes, other: bytes) -> int:
+    """The number of bytes that two bodies begin with alike."""
+    low, end = 0, min(len(one), len(other))
+    while low < end and one[low : low + _STRIDE] == other[low : low + _STRIDE]:
+        low += _STRIDE
+    high = min(low + _STRIDE, end)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return min(low, end)
+
+
+def expected_tokens(expected: Expected, body: int, usage: Usage, facts: Mapping[str, Fact]) -> int:
+    """How many prompt tokens of a call should have come from the cache. Facts of the provider: `cache_block` (hits
+    come in whole blocks of this many tokens) and `cache_min` (shorter prefixes are not kept)."""
+    earlier = expected.earlier
+    if earlier is None or not body:
+        return 0
+    if earlier.input:
+        tokens = earlier.input * min(1.0, expected.bytes / max(1, len(earlier.body)))
+    else:
+        tokens = usage.input * expected.bytes / body
+    block = max(1, int(facts.get("cache_block", 1)))
+    whole = int(tokens) // block * block
+    return 0 if whole < int(facts.get("cache_min", 0)) else min(whole, usage.input)
+
+
+def cause_of_miss(expected: Expected, tokens: int, usage: Usage, idle: float, facts: Mapping[str, Fact]) -> str:
+    """Why a call's cache hits fell short; "" when they did not, or when the provider does not tell of its cache. The
+    fact `cache_seconds` says how long a prefix is kept unused."""
+    if not (usage.cache_hit or usage.cache_miss):
+        return ""
+    if expected.cause:
+        return expected.cause
+    block = max(1, int(facts.get("cache_block", 1)))
+    if usage.cache_hit >= tokens - max(block, tokens * _SLACK):
+        return ""
+    return "expired" if idle > int(facts.get("cache_seconds", _IDLE)) else "provider"
