@@ -1,9 +1,11 @@
 """One call from its gate to its one result, whatever its tool does."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from codewhale.engine.collect import RawCall
@@ -11,10 +13,12 @@ from codewhale.engine.dispatch import Outcome
 from codewhale.engine.guard import LoopGuard
 from codewhale.engine.prepare import Prepared, prepare
 from codewhale.engine.session import Session
+from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.events import CallFinished, CallStarted, ListChanged
+from codewhale.protocol.events import ApprovalAsked, CallFinished, CallStarted, ListChanged
 from codewhale.protocol.modes import Authority, Mode
-from support.stage import Stage, staged
+from codewhale.protocol.ops import Answer
+from support.stage import Stage, staged, until
 
 
 async def run(stage: Stage, session: Session, name: str, /, guard: LoopGuard | None = None, **told: Any) -> Outcome:
@@ -131,3 +135,74 @@ async def test_changed_lists_are_told(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         outcome = await run(stage, stage.open(), "read_file", metadata=updates)
     assert outcome.events[1:] == (ListChanged("checklist", ({"id": 1},)), ListChanged("plan", ({"step": "a"},)))
+
+
+def filling(stage: Stage, mode: Mode = Mode.AGENT, authority: Authority = Authority.PERSON) -> Session:
+    """A session whose provider fills in the middle."""
+    facts = {**stage.provider.settings.facts, "fim": "completions"}
+    stage.provider.settings = msgspec.structs.replace(stage.provider.settings, facts=facts)
+    return stage.open(mode, authority)
+
+
+async def test_what_a_preview_shows_is_asked_for_and_then_done(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace) as stage:
+        session = filling(stage)
+        call = asyncio.create_task(run(stage, session, "fim_edit", say="middle"))
+        await until(lambda: bool(session.answers))
+        assert (stage.tools.shown, started(session)) == (["middle"], [])
+        (asked,) = [entry.event for entry in session.log.read() if isinstance(entry.event, ApprovalAsked)]
+        stage.asking.answer(session, Answer(session.id, asked.request_id, allowed=True))
+        finished = result(await call)
+        (begun,) = started(session)
+    assert asked.display == (MarkdownBlock("shown 1: middle"),)
+    assert "does not show" in asked.reason and begun.rule == "mode.agent.unseen"
+    assert finished.ok and finished.content == "shown 1: middle"
+    assert stage.tools.shown == ["middle"]  # worked out once: what was approved is what was done
+
+
+async def test_a_preview_that_is_turned_down_does_nothing(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace) as stage:
+        session = filling(stage)
+        call = asyncio.create_task(run(stage, session, "fim_edit", say="middle"))
+        await until(lambda: bool(session.answers))
+        stage.asking.answer(session, Answer(session.id, next(iter(session.answers)), allowed=False))
+        outcome = await call
+        assert started(session) == [] and len(stage.tools.begun) == 1
+    assert outcome.denied and result(outcome).error == "permission_denied"
+
+
+@pytest.mark.parametrize(("mode", "authority"), [(Mode.AGENT, Authority.HEADLESS), (Mode.YOLO, Authority.PERSON)])
+async def test_where_nobody_is_asked_a_preview_runs_as_a_write_does(
+    home: Path, workspace: Path, mode: Mode, authority: Authority
+) -> None:
+    async with staged(home, workspace) as stage:
+        session = filling(stage, mode, authority)
+        finished = result(await run(stage, session, "fim_edit", say="middle"))
+        assert len(started(session)) == 1
+    assert finished.ok and finished.content == "shown 1: middle"
+
+
+async def test_a_preview_is_not_worked_out_for_what_policy_denies(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace) as stage:
+        outcome = await run(stage, filling(stage, Mode.PLAN), "fim_edit", say="middle")
+        assert stage.tools.begun == []
+    assert outcome.denied and "mode.plan" in result(outcome).content
+
+
+@pytest.mark.parametrize("told", [{"fail": "no such anchor"}, {"crash": "oops"}])
+async def test_a_fault_of_a_preview_or_of_what_follows_is_told(
+    home: Path, workspace: Path, told: dict[str, str]
+) -> None:
+    async with staged(home, workspace) as stage:
+        finished = result(await run(stage, filling(stage, authority=Authority.HEADLESS), "fim_edit", **told))
+    assert (finished.ok, finished.error) == (False, "execution_failed")
+    assert next(iter(told.values())) in finished.content
+
+
+async def test_a_closed_gate_says_what_would_work(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace) as stage:
+        outcome = await run(stage, stage.open(), "fim_edit", say="middle")
+        assert stage.tools.begun == []
+    finished = result(outcome)
+    assert (finished.ok, finished.error, outcome.denied) == (False, "not_available", False)
+    assert "edit_file" in finished.content and "providers.scripted.facts.fim" in finished.content

@@ -82,3 +82,20 @@ def test_a_disabled_tool_is_denied_in_every_mode(mode: Mode) -> None:
     verdict = decide(request, disabled=frozenset({"edit_file"}))
     assert (verdict.verdict, verdict.rule) == ("deny", "config.tools.disabled")
     assert "tools.disabled" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("mode", "authority", "expected", "rule"),
+    [
+        (Mode.AGENT, PERSON, "ask", "mode.agent.unseen"),
+        (Mode.AGENT, HEADLESS, "allow", "mode.agent.write"),
+        (Mode.AGENT, AUTO, "allow", "mode.agent.write"),
+        (Mode.YOLO, PERSON, "allow", "mode.yolo"),
+        (Mode.PLAN, PERSON, "deny", "mode.plan"),
+    ],
+)
+def test_a_person_sees_a_write_that_the_call_does_not_show(
+    mode: Mode, authority: Authority, expected: str, rule: str
+) -> None:
+    decision = decide(DecisionRequest("fim_edit", (WRITES,), (), mode, authority, "session", unseen=True))
+    assert (decision.verdict, decision.rule) == (expected, rule)

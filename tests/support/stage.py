@@ -19,16 +19,17 @@ from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.lib.threads import run_to_end
 from codewhale.policy.decide import decide
+from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
-from codewhale.protocol.tools import BoundCall, CallContext, Effect, ToolResult, ToolSpec
+from codewhale.protocol.tools import BoundCall, CallContext, Effect, Preview, ToolResult, ToolSpec
 from codewhale.providers.scripted import ScriptedProvider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
 from codewhale.testing import FakeClock
-from codewhale.tools.base import Args, bound, specs, tool
+from codewhale.tools.base import Args, bound, gated, specs, tool
 
 
 class Told(Args):
@@ -49,6 +50,7 @@ class ObedientTools:
         self.gates: dict[str, asyncio.Event] = {}
         self.latch = threading.Event()
         self.begun: list[str] = []
+        self.shown: list[str] = []
 
     def gate(self, name: str) -> asyncio.Event:
         """The gate of this name."""
@@ -81,6 +83,14 @@ class ObedientTools:
     async def execute(self, args: Told, call: CallContext) -> ToolResult:
         """Execute."""
         return await self._obey(args, call)
+
+    @gated("fim")
+    @tool("fim_edit", effects={Effect.WRITES})
+    async def fill(self, args: Told, call: CallContext) -> Preview:
+        """Show what it will say, then say it."""
+        await self._obey(Told(wait=args.wait, fail=args.fail), call)
+        shown, self.shown = f"shown {len(self.shown) + 1}: {args.say}", [*self.shown, args.say]
+        return Preview((MarkdownBlock(shown),), lambda: self._obey(Told(say=shown, crash=args.crash), call))
 
     @tool("exec_shell_wait", effects={Effect.READS}, polls=True)
     async def poll(self, args: Told, call: CallContext) -> ToolResult:

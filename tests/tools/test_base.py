@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Struct
 
-from codewhale.protocol.tools import CallContext, Effect, PathSubject, ToolResult
-from codewhale.tools.base import Args, Doc, bound, declared, schema, specs, tool
+from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, ToolResult
+from codewhale.tools.base import Args, Doc, bound, declared, gated, schema, specs, tool
 
 
 class Item(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,6 +72,23 @@ def test_a_row_says_everything_without_the_class() -> None:
     assert (row.name, row.family, row.description) == ("sample", "sample_family", "Sample things.")
     assert row.effects == (Effect.READS,) and row.parallel and not row.polls
     assert (row.rescue_tool, row.rescue) == ("list_dir", {"path": "."})
+
+
+class CarefulTools:
+    """One that shows what it will do, where the provider can."""
+
+    @gated("fim")
+    @tool("careful", effects={Effect.WRITES})
+    async def careful(self, args: Sample, call: CallContext) -> Preview:
+        """Be careful."""
+        raise NotImplementedError
+
+
+def test_a_row_says_what_is_shown_first_and_what_a_provider_must_have() -> None:
+    (row,) = specs(CarefulTools, "family")
+    assert (row.previews, row.gate) == (True, "fim")
+    (row,) = specs(SampleTools, "family")
+    assert (row.previews, row.gate) == (False, "")
 
 
 def test_a_tool_without_a_description_is_refused() -> None:

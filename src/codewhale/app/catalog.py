@@ -41,7 +41,7 @@ def tools_list(mode: Mode) -> list[dict[str, Any]]:
 
 def _row(name: str, spec: ToolSpec, mode: Mode, in_head: bool) -> dict[str, Any]:
     alias = ALIASES.get(name)
-    asked = DecisionRequest(spec.name, spec.effects, (), mode, Authority.PERSON, "")
+    asked = DecisionRequest(spec.name, spec.effects, (), mode, Authority.PERSON, "", unseen=spec.previews)
     return {
         "name": name,
         "canonical": spec.name,
@@ -50,7 +50,7 @@ def _row(name: str, spec: ToolSpec, mode: Mode, in_head: bool) -> dict[str, Any]
         "effects": list(spec.effects),
         "parallel": spec.parallel,
         "approval": decide(asked).verdict,
-        "gate": None,
+        "gate": spec.gate or None,
         "since": alias.since if alias else None,
         "removal": alias.removal if alias else None,
         "bytes": len(msgspec.json.encode([spec.name, spec.description, spec.parameters])) if in_head else 0,

@@ -17,11 +17,13 @@ class Row(Struct, frozen=True):
 PARTS: dict[str, Row] = {
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
+    "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
 TOOLS: dict[str, Row] = {
     "files": Row("codewhale.tools.files:FileTools", ("workspaces",)),
     "patch": Row("codewhale.tools.patch:PatchTools", ("workspaces",)),
+    "fim": Row("codewhale.tools.fim:FimTools", ("workspaces", "completer")),
     "search": Row("codewhale.tools.search:SearchTools"),
     "git": Row("codewhale.tools.git:GitTools"),
     "shell": Row("codewhale.tools.shell:ShellTools", ("jobs",)),

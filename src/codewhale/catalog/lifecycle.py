@@ -17,7 +17,7 @@ ACTIVE: frozenset[str] = frozenset(
 )
 
 DEFERRED: frozenset[str] = frozenset(
-    """checklist_add checklist_list checklist_update diagnostics exec_shell_cancel git_blame note project_map
+    """checklist_add checklist_list checklist_update diagnostics exec_shell_cancel fim_edit git_blame note project_map
     request_user_input retrieve_tool_result run_verifiers validate_data""".split()
 )
 
@@ -25,6 +25,11 @@ DEFERRED: frozenset[str] = frozenset(
 NOT_YET: frozenset[str] = frozenset(
     """agent_close agent_eval agent_open fetch_url web_search tool_search_tool_bm25 tool_search_tool_regex""".split()
 )
+
+
+# Provider fact -> what a provider needs to have for the tools it gates. A gated tool stands in no head: it is found
+# by search, or called by name.
+GATES: dict[str, str] = {"fim": "a model that fills in the middle"}
 
 
 class Alias(Struct, frozen=True):

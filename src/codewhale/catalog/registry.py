@@ -44,8 +44,10 @@ class Catalog:
 
     @cached_property
     def head(self) -> tuple[ToolSpec, ...]:
-        """The rows of the array every request carries, sorted by name; the same in every mode."""
-        return tuple(row for name, row in self._rows.items() if state_of(name) in ("active", "deferred"))
+        """The rows of the array every request carries, sorted by name; the same in every mode and for every provider,
+        so those that some lack are not among them."""
+        named = ("active", "deferred")
+        return tuple(row for name, row in self._rows.items() if state_of(name) in named and not row.gate)
 
     def resolve(self, name: str) -> Resolution | None:
         """What an exact name means; None when it means nothing."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from codewhale.engine.session import Session
 from codewhale.lib.ids import short_id
+from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import Decision
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
@@ -23,11 +24,17 @@ class Asking:
         self._find = find
 
     async def approval(
-        self, session: Session, call_id: str, tool: str, subjects: tuple[Subject, ...], decision: Decision
+        self,
+        session: Session,
+        call_id: str,
+        tool: str,
+        subjects: tuple[Subject, ...],
+        decision: Decision,
+        display: tuple[Block, ...] = (),
     ) -> bool:
-        """Whether the person allows the call; no answer within 300 s is no."""
+        """Whether the person allows the call, which would do what `display` shows; no answer within 300 s is no."""
         request = short_id("ask")
-        session.emit(ApprovalAsked(request, call_id, tool, subjects, decision.reason))
+        session.emit(ApprovalAsked(request, call_id, tool, subjects, decision.reason, display))
         try:
             answer, by = await self._wait(session, request, APPROVAL_SECONDS, f"approval of {tool}")
         except asyncio.CancelledError:

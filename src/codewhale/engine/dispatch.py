@@ -3,13 +3,13 @@ here come guard, hooks, decide, run, cut and record. Nothing raises out of here 
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.lifecycle import ALIASES
+from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.engine.asking import Asking
 from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, block, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
@@ -21,6 +21,7 @@ from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, E
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
 
 CALL_SECONDS = 3600.0
+_T = TypeVar("_T")
 
 
 class Toolbox(Protocol):
@@ -105,54 +106,48 @@ class Dispatcher:
         if prepared.error is not None or prepared.spec is None:
             raise prepared.error or ToolError("not_available", "There is no such tool.")
         spec = prepared.spec
+        if spec.gate:
+            _check_gate(session, spec, prepared.arguments)
         bound = self._toolbox.bind(spec, prepared.arguments)
         refusal = await self._hooks.before(session, prepared)
         if refusal is not None:
             raise _Denied(refusal)
-        decision = await self._gate(session, prepared, spec, bound.subjects)
+        decision = self._decision(session, spec, bound.subjects)
+        context = _context(session, prepared)
+        shown = await _bounded(bound.run(context)) if spec.previews else None
+        if isinstance(shown, ToolResult):
+            return shown
+        if decision.verdict == "ask":
+            display = shown.display if shown is not None else ()
+            call_id, asked = prepared.call.id, self._asking.approval
+            if not await asked(session, call_id, spec.name, bound.subjects, decision, display):
+                text = f"The person did not allow this call ({decision.rule})."
+                raise _Denied(ToolError("permission_denied", text))
         arguments = msgspec.json.encode(prepared.arguments).decode()
         session.emit(CallStarted(prepared.call.id, spec.name, arguments, spec.effects, decision.rule))
         if _touches(spec):
             await session.barrier()
-        return await self._execute(session, prepared, bound)
+        done = await _bounded(bound.run(context) if shown is None else shown.run())
+        assert isinstance(done, ToolResult)
+        return done
 
-    async def _gate(
-        self, session: Session, prepared: Prepared, spec: ToolSpec, subjects: tuple[Subject, ...]
-    ) -> Decision:
+    def _decision(self, session: Session, spec: ToolSpec, subjects: tuple[Subject, ...]) -> Decision:
+        """Policy's word on the call: allow or ask. Raises _Denied for any other."""
         state = session.state
         request = DecisionRequest(
-            spec.name, spec.effects, subjects, state.mode, session.authority, session.id, state.tainted
+            tool=spec.name,
+            effects=spec.effects,
+            subjects=subjects,
+            mode=state.mode,
+            authority=session.authority,
+            session=session.id,
+            tainted=state.tainted,
+            unseen=spec.previews,
         )
         decision = self._decide(request)
-        if decision.verdict == "ask":
-            allowed = await self._asking.approval(session, prepared.call.id, spec.name, subjects, decision)
-            if not allowed:
-                raise _Denied(ToolError("permission_denied", f"The person did not allow this call ({decision.rule})."))
-        elif decision.verdict == "deny":
+        if decision.verdict == "deny":
             raise _Denied(ToolError("permission_denied", f"{decision.reason} (rule {decision.rule})"))
         return decision
-
-    async def _execute(self, session: Session, prepared: Prepared, bound: BoundCall) -> ToolResult:
-        call_id = prepared.call.id
-        context = CallContext(
-            call_id=call_id,
-            session=session.id,
-            workspace=session.state.workspace,
-            mode=session.state.mode,
-            progress=lambda text: session.emit(CallProgress(call_id, text)),
-            cancelled=lambda: bool(session.stop_reason),
-        )
-        try:
-            async with asyncio.timeout(CALL_SECONDS):
-                return await bound.run(context)
-        except TimeoutError:
-            raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
-        except (ToolError, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            # A fault of ours must not end the turn: the model is told, the person can report it.
-            text = f"The tool itself failed ({type(error).__name__}: {error}). Try another tool."
-            raise ToolError("execution_failed", text) from error
 
     def _record(
         self,
@@ -197,6 +192,48 @@ class _Denied(Exception):
     def __init__(self, error: ToolError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+def _check_gate(session: Session, spec: ToolSpec, arguments: dict[str, Any]) -> None:
+    """Raises ToolError, before anything else is asked, for a tool that the session's provider cannot serve."""
+    provider = session.provider
+    if provider is None or provider.settings.facts.get(spec.gate):
+        return
+    path = arguments.get("path")
+    raise ToolError(
+        "not_available",
+        f"{spec.name} needs {GATES[spec.gate]}, and {session.state.model} at provider {provider.name} is not known to "
+        "be one. Read the place and write the text yourself with edit_file; or the person can choose such a model "
+        f"(/model), or say that this one is (providers.{provider.name}.facts.{spec.gate}).",
+        fix=NextCall("read_file", {"path": path}) if isinstance(path, str) and path else None,
+    )
+
+
+def _context(session: Session, prepared: Prepared) -> CallContext:
+    call_id = prepared.call.id
+    return CallContext(
+        call_id=call_id,
+        session=session.id,
+        workspace=session.state.workspace,
+        mode=session.state.mode,
+        progress=lambda text: session.emit(CallProgress(call_id, text)),
+        cancelled=lambda: bool(session.stop_reason),
+    )
+
+
+async def _bounded(work: Awaitable[_T]) -> _T:
+    """What a tool gives, in the time it may take; every fault of it as a ToolError."""
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            return await work
+    except TimeoutError:
+        raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
+    except (ToolError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        # A fault of ours must not end the turn: the model is told, the person can report it.
+        text = f"The tool itself failed ({type(error).__name__}: {error}). Try another tool."
+        raise ToolError("execution_failed", text) from error
 
 
 def _failure(tool: str, error: ToolError) -> ToolResult:

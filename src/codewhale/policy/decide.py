@@ -41,6 +41,10 @@ def _plan(request: DecisionRequest, effects: frozenset[Effect]) -> Decision:
 
 def _agent(request: DecisionRequest, effects: frozenset[Effect]) -> Decision:
     risky = Effect.EXECUTES in effects or {Effect.NETWORK, Effect.WRITES} <= effects
+    if not risky and request.unseen and request.authority is Authority.PERSON:
+        return Decision(
+            "ask", "mode.agent.unseen", f"{request.tool} writes text that the call does not show; look at the diff."
+        )
     if not risky:
         return Decision("allow", "mode.agent.write", "Workspace writes are allowed in agent mode.")
     if request.authority is Authority.AUTO:

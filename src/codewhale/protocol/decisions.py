@@ -11,7 +11,7 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class DecisionRequest(Struct, frozen=True):
-    """A call about to run: all that policy may look at."""
+    """A call about to run: all that policy may look at. `unseen`: what it will write does not stand in the call."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -20,6 +20,7 @@ class DecisionRequest(Struct, frozen=True):
     authority: Authority
     session: str
     tainted: bool = False
+    unseen: bool = False
 
 
 class Decision(Struct, frozen=True):

@@ -18,6 +18,7 @@ from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin, Subject
 
 LOG_VERSION = 1
+ONE_SHOT = frozenset({"complete", "infill"})  # purposes of requests that nothing of the conversation stands in
 
 
 def _snake(name: str) -> str:
@@ -151,7 +152,8 @@ class MessageAdded(_Event, frozen=True):
 class RequestSent(_Event, frozen=True):
     """Model request `request` of this session (from 1) is about to be sent: what its bytes are. `purpose` is "" for
     the conversation itself, else what it is made for (compaction); `extra` is a last user message of this request
-    alone; `expected_hit` how many of its bytes the provider's cache should know."""
+    alone, of one whose purpose is in ONE_SHOT its whole body; `expected_hit` how many of its bytes the provider's cache
+    should know."""
 
     request: int
     bytes: int

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.tools import ToolSpec
@@ -19,11 +21,25 @@ class Asker(Protocol):
         ...
 
 
+class Infilled(Struct, frozen=True):
+    """What a model put between two texts. `cut`: it hit its length limit; `left_out` is how many bytes of the two, the
+    farthest ones, were more than the model reads."""
+
+    text: str
+    cut: bool = False
+    left_out: int = 0
+
+
 class Completer(Protocol):
     """One-shot model calls outside the conversation."""
 
     async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
-        """The model's answer text, charged to the session's budget."""
+        """The model's answer text, charged to the session's budget. Raises ToolError."""
+        ...
+
+    async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
+        """What belongs between two texts, charged to the session's budget. Raises ToolError, not_available where the
+        session's provider cannot fill in the middle."""
         ...
 
 

@@ -60,7 +60,8 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     """One row of the generated catalog: everything known of a tool without importing it.
 
     `parameters` is the canonical JSON Schema of its arguments; `family` the key of the class that runs it;
-    `rescue` the arguments of the call to suggest when nothing better is known, under `rescue_tool`.
+    `rescue` the arguments of the call to suggest when nothing better is known, under `rescue_tool`. `previews`: what
+    it would do is worked out and shown before it is approved. `gate` is the provider fact without which it is closed.
     """
 
     name: str
@@ -72,6 +73,8 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     polls: bool = False
     rescue_tool: str = "list_dir"
     rescue: dict[str, Any] = {}
+    previews: bool = False
+    gate: str = ""
 
 
 class CallContext(Struct, frozen=True):
@@ -106,8 +109,17 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     end_turn: bool = False
 
 
+class Preview(Struct, frozen=True):
+    """What a call is about to do, worked out and not yet done: `display` is shown to whoever approves it, and `run`
+    does exactly that."""
+
+    display: tuple[Block, ...]
+    run: Callable[[], Awaitable[ToolResult]]
+
+
 class BoundCall(Struct, frozen=True):
-    """A call whose arguments fit its tool: what a person would approve, and the call itself."""
+    """A call whose arguments fit its tool: what a person would approve, and the call itself. One that previews
+    answers with a Preview."""
 
     subjects: tuple[Subject, ...]
-    run: Callable[[CallContext], Awaitable[ToolResult]]
+    run: Callable[[CallContext], Awaitable[ToolResult | Preview]]

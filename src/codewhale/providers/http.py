@@ -9,6 +9,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.errors import ConfigError
@@ -89,6 +90,12 @@ class HttpProvider:
     ) -> "HttpProvider":
         """The provider with the limits that the environment sets. Raises ConfigError."""
         return cls(name, settings, api_key, dialect, limits_from(environ))
+
+    def beside(self, settings: ProviderSettings, dialect: HttpDialect) -> "HttpProvider":
+        """Another path of the same host in another dialect, with this one's key; its answers come in one piece, so
+        they may begin late. Raises ConfigError."""
+        limits = msgspec.structs.replace(self._limits, open=self._limits.idle)
+        return HttpProvider(self.name, settings, self._api_key, dialect, limits, self._retries)
 
     async def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
         """The answer to one request: see `Provider.stream`."""

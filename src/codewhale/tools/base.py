@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from codewhale.protocol.tools import CallContext, Effect, Subject, ToolResult, ToolSpec
+from codewhale.protocol.tools import CallContext, Effect, Preview, Subject, ToolResult, ToolSpec
 
 A = TypeVar("A", bound="Args")
-Run = Callable[[Any, CallContext], Awaitable[ToolResult]]
+Run = Callable[[Any, CallContext], Awaitable[ToolResult | Preview]]
 
 
 class Args(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,6 +35,8 @@ class ToolDecl(Struct, frozen=True):
     parallel: bool
     polls: bool
     rescue: tuple[str, dict[str, Any]]
+    previews: bool = False
+    gate: str = ""
 
 
 def tool(
@@ -45,17 +47,30 @@ def tool(
     parallel: bool = False,
     polls: bool = False,
     rescue: tuple[str, dict[str, Any]] = ("list_dir", {"path": "."}),
-) -> Callable[[Callable[[Any, A, CallContext], Awaitable[ToolResult]]], Any]:
-    """Declare an async method `(self, args, call)` as the tool `name`; its docstring is what the model reads.
+) -> Callable[[Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]], Any]:
+    """Declare an async method `(self, args, call)` as the tool `name`; its docstring is what the model reads. One that
+    is annotated to return a Preview is approved by what that shows, and does nothing before.
 
     `effects` and `subjects` are all that policy sees. `parallel`: may run beside other parallel calls. `polls`:
     repeating it unchanged is normal, so the loop guard leaves it alone. `rescue`: the (tool, arguments) to suggest
     after an error that has no better next call.
     """
 
-    def mark(method: Callable[[Any, A, CallContext], Awaitable[ToolResult]]) -> Any:
+    def mark(method: Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]) -> Any:
         ordered = tuple(sorted(set(effects)))
-        method.__tool__ = ToolDecl(name, ordered, subjects, parallel, polls, rescue)  # type: ignore[attr-defined]
+        previews = method.__annotations__.get("return") is Preview
+        decl = ToolDecl(name, ordered, subjects, parallel, polls, rescue, previews)
+        method.__tool__ = decl  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def gated(fact: str) -> Callable[[Any], Any]:
+    """Close the tool declared below wherever the provider lacks `fact`, a row of `catalog.lifecycle.GATES`."""
+
+    def mark(method: Any) -> Any:
+        method.__tool__ = msgspec.structs.replace(method.__tool__, gate=fact)
         return method
 
     return mark
@@ -105,6 +120,8 @@ def specs(family: type, key: str) -> list[ToolSpec]:
                 polls=decl.polls,
                 rescue_tool=decl.rescue[0],
                 rescue=decl.rescue[1],
+                previews=decl.previews,
+                gate=decl.gate,
             )
         )
     return rows

@@ -1,0 +1,160 @@
+"""One-shot model calls beside the conversation, for tools. Nothing of them joins it; each is recorded whole, and paid
+from the session's budget."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from codewhale.engine.accounting import cost_of, worst_case
+from codewhale.engine.budget import BudgetExceeded
+from codewhale.engine.collect import Answer, Collector
+from codewhale.engine.redaction import Redactor
+from codewhale.engine.session import Session
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.events import BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
+from codewhale.protocol.messages import Image, Message, Text
+from codewhale.protocol.ports import Infilled
+from codewhale.protocol.stream import Usage
+from codewhale.providers.base import Provider, RequestOptions
+from codewhale.providers.fim import SHAPES, Carrier, fim_request
+
+CALL_SECONDS = 600.0
+GAP_BYTES = 196_608
+_BYTES_A_TOKEN = 3
+_MARGIN = 256
+
+
+class Completions:
+    """The calls of any session. Implements the Completer port."""
+
+    def __init__(self, find: Callable[[str], Session], redactor: Redactor) -> None:
+        self._find = find
+        self._redactor = redactor
+
+    async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
+        """The model's answer text. Raises ToolError."""
+        here = self._find(session)
+        provider = _provider(here)
+        said = Message("user", (Text(self._redactor.text(prompt), source="harness"),))
+        options = RequestOptions(max_tokens, here.request_effort)
+        wire = provider.dialect.message(said, _no_image)
+        body = provider.dialect.body(here.state.model, "", "", (wire,), options)
+        return (await self._ask(here, provider, body, "complete", max_tokens)).text
+
+    async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
+        """What belongs between two texts. Raises ToolError."""
+        here = self._find(session)
+        provider = _provider(here)
+        if provider.settings.facts.get("fim") not in SHAPES:
+            known = ", ".join(SHAPES)
+            raise ToolError(
+                "not_available",
+                f"{here.state.model} at provider {provider.name} is not known to fill in the middle; the fact "
+                f"providers.{provider.name}.facts.fim says how it does: {known}.",
+            )
+        window = provider.model.window
+        before, behind = _near(self._redactor.text(prefix), self._redactor.text(suffix), window, max_tokens)
+        left_out = len(prefix.encode()) + len(suffix.encode()) - len(before.encode()) - len(behind.encode())
+        carrier, body = fim_request(provider, here.state.model, before, behind, max_tokens)
+        try:
+            answer = await self._ask(here, carrier, body, "infill", max_tokens)
+        finally:
+            if carrier is not provider:
+                await carrier.aclose()
+        return Infilled(answer.text, answer.finish == "length", max(0, left_out))
+
+    async def _ask(self, session: Session, carrier: Carrier, body: bytes, purpose: str, max_tokens: int) -> Answer:
+        reserved = _reserve(session, len(body), max_tokens)
+        sent = RequestSent(
+            request=reserved.request,
+            bytes=len(body),
+            sha256=hashlib.sha256(body).hexdigest(),
+            messages=0,
+            max_tokens=max_tokens,
+            purpose=purpose,
+            extra=body.decode(),
+        )
+        session.emit(reserved, sent)
+
+        def tell(event: Event) -> None:
+            if isinstance(event, RetryCountdown):
+                session.emit(event)
+
+        collector = Collector(tell)
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                await collector.read(carrier.stream(body))
+        except TimeoutError:
+            raise ToolError("timeout", f"the model did not answer within {CALL_SECONDS:g} seconds.") from None
+        finally:
+            answer = collector.answer()
+            _settle(session, reserved, answer.usage)
+        if answer.failure is not None:
+            raise ToolError("execution_failed", f"the model call failed: {answer.failure.message}.")
+        return answer
+
+
+def _provider(session: Session) -> Provider:
+    if session.provider is None:
+        raise ToolError("not_available", "this session has no model.")
+    return session.provider
+
+
+def _reserve(session: Session, size: int, max_tokens: int) -> BudgetReserved:
+    """Room for the call. Raises ToolError where the budget has none."""
+    assert session.budget is not None
+    prompt = int(size * session.state.tokens_per_byte)
+    price = _provider(session).model.price
+    money = None if price is None else worst_case(price, prompt, max_tokens)
+    try:
+        return session.budget.reserve(session.state.requests + 1, prompt + max_tokens, money)
+    except BudgetExceeded as over:
+        raise ToolError("not_available", f"the budget has no room for this model call: {over}.") from None
+
+
+def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None) -> None:
+    assert session.budget is not None
+    price = _provider(session).model.price
+    if usage is not None:
+        if usage.cost is None and price is not None:
+            usage = msgspec.structs.replace(usage, cost=cost_of(price, usage, time.time()), currency=price.currency)
+        session.emit(UsageReported(reserved.request, usage))
+    session.emit(session.budget.settle(reserved, usage))
+
+
+def _near(prefix: str, suffix: str, window: int, max_tokens: int) -> tuple[str, str]:
+    """As much of the two texts as the model reads, whole lines nearest to the gap: two thirds of it before, one third
+    behind, and what one does not need is the other's. Raises ToolError where nothing fits."""
+    room = min(GAP_BYTES, (window - max_tokens - _MARGIN) * _BYTES_A_TOKEN)
+    if room < 1024:
+        raise ToolError(
+            "invalid_input",
+            f"max_tokens {max_tokens} leaves no room for the file in a window of {window} tokens.",
+            field="max_tokens",
+            expected=f"at most {max(1, window // 2)}",
+            received=str(max_tokens),
+        )
+    before, behind = prefix.encode(), suffix.encode()
+    if len(before) + len(behind) <= room:
+        return prefix, suffix
+    part = max(room // 3, room - len(before))
+    behind = _whole_lines(behind, part, before=False)
+    before = _whole_lines(before, room - len(behind), before=True)
+    return before.decode("utf-8", "ignore"), behind.decode("utf-8", "ignore")
+
+
+def _whole_lines(text: bytes, size: int, *, before: bool) -> bytes:
+    if len(text) <= size:
+        return text
+    near = text[-size:] if before else text[:size]
+    at = near.find(b"\n") if before else near.rfind(b"\n")
+    if at < 0:
+        return near
+    return near[at + 1 :] if before else near[: at + 1]
+
+
+def _no_image(image: Image) -> bytes:
+    raise KeyError(image.artifact)
