@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.messages import Image, Message, Part, Reasoning, ResultPart, Role, Text, ToolCall
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.providers.base import ProviderSettings, RequestOptions
@@ -22,7 +23,7 @@ SPEC = ToolSpec(
 PIXEL = Image("image/png", "ab" * 32, 3)
 
 
-def chat(**facts: bool) -> OpenAIChat:
+def chat(**facts: bool | int | str) -> OpenAIChat:
     return OpenAIChat(ProviderSettings(facts=facts))
 
 
@@ -76,7 +77,9 @@ def test_a_turn_with_a_call_and_its_result() -> None:
 @pytest.mark.parametrize("replays", [False, True])
 def test_nothing_is_sent_where_nothing_was_said(replays: bool) -> None:
     dialect = chat(replays_reasoning=replays)
-    assert dialect.message(Message("assistant", (Reasoning("only thoughts"),)), load) == b""
+    only = dialect.message(Message("assistant", (Reasoning("only thoughts"),)), load)
+    assert only == (b'{"role":"assistant","content":"","reasoning_content":"only thoughts"}' if replays else b"")
+    assert dialect.message(Message("assistant", (Reasoning(""),)), load) == b""
     assert dialect.message(Message("assistant", ()), load) == b""
     assert dialect.message(Message("user", ()), load) == b""
     assert dialect.system("") == b""
@@ -90,6 +93,51 @@ def test_reasoning_goes_back_as_a_function_of_the_message_alone() -> None:
     assert said(dialect, "assistant", call)[0]["reasoning_content"] == "(reasoning omitted)"
     assert "reasoning_content" not in said(dialect, "assistant", Text("so"))[0]
     assert "reasoning_content" not in said(chat(), "assistant", Reasoning("why"), call)[0]
+
+
+def test_where_a_call_needs_no_reasoning_none_is_made_up() -> None:
+    dialect = chat(replays_reasoning=True, reasoning_placeholder=False, reasoning_field="reasoning")
+    call = ToolCall("c1", "list_dir", "{}")
+    assert said(dialect, "assistant", Reasoning("why"), call)[0]["reasoning"] == "why"
+    assert set(said(dialect, "assistant", call)[0]) == {"role", "content", "tool_calls"}
+
+
+def test_members_of_an_effort_and_of_every_body_stand_behind_the_messages() -> None:
+    off, high, always = '"thinking":{"type":"disabled"}', '"reasoning_effort":"high"', '"usage":{"include":true}'
+    dialect = chat(effort_off=off, effort_high=high, extra_body=always, stream=False)
+    plain = b'{"model":"m","stream":false,"messages":[],"max_tokens":9'
+    for effort, members in (("off", f",{off}"), ("high", f",{high}"), ("max", ""), ("", "")):
+        assert dialect.body("m", "", "", [], RequestOptions(9, effort)) == plain + f"{members},{always}}}".encode()
+    assert b'"effort":"x"' in chat(effort_default='"effort":"x"').body("m", "", "", [], RequestOptions())
+    assert chat(effort_off="").body("m", "", "", [], RequestOptions(0, "off")).endswith(b'"messages":[]}')
+
+
+@pytest.mark.parametrize("members", ["high", '"a":1}', '"a":1},{"b":2', "{}", 3, True])
+def test_members_that_would_spoil_the_body_are_refused(members: str | int) -> None:
+    with pytest.raises(ConfigError, match="effort_low"):
+        chat(effort_low=members)
+
+
+def test_the_system_text_goes_under_the_role_that_the_model_takes() -> None:
+    assert chat(system_role="developer").system("Be brief.") == b'{"role":"developer","content":"Be brief."}'
+
+
+def test_ids_of_calls_are_rewritten_where_the_endpoint_takes_one_form_alone() -> None:
+    dialect = chat(call_id_length=9)
+    [asked] = said(dialect, "assistant", ToolCall("call_1", "list_dir", "{}"), ToolCall("Ab3dEf6h9", "list_dir", "{}"))
+    ours, theirs = (call["id"] for call in asked["tool_calls"])
+    assert theirs == "Ab3dEf6h9" and len(ours) == 9 and ours.isalnum()
+    assert said(dialect, "tool", ResultPart("call_1", "x"))[0]["tool_call_id"] == ours
+    assert said(dialect, "assistant", ToolCall("call_2", "n", "{}"))[0]["tool_calls"][0]["id"] != ours
+
+
+def test_schemas_are_written_as_the_endpoint_wants_them() -> None:
+    loose = {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}
+    spec = ToolSpec("t", "f", "T.", loose, ())
+    assert json.loads(chat(schemas="plain").tools_json([spec]))[0]["function"]["parameters"]["properties"] == {
+        "a": {"type": "string", "nullable": True}
+    }
+    assert chat(schemas="plain").tools_json([SPEC]) == chat().tools_json([SPEC])
 
 
 def test_images_are_parts_between_merged_texts() -> None:
@@ -139,5 +187,6 @@ def test_each_body_begins_with_the_one_before(messages: list[Message], system: s
         body = dialect.body("m", system, "[]", [wire], RequestOptions(1))
         assert body.startswith(before.removesuffix(b'],"max_tokens":1}'))
         sent = json.loads(body)["messages"]
-        assert all(one["content"] or one.get("tool_calls") for one in sent if one["role"] == "assistant")
+        said_something = ("content", "tool_calls", "reasoning_content")
+        assert all(any(one.get(key) for key in said_something) for one in sent if one["role"] == "assistant")
         before = body
