@@ -73,7 +73,7 @@ class MessagesParser:
             self._count(_field(event, "message").get("usage"))
         elif kind == "message_delta":
             self._count(event.get("usage"))
-            self._end(_field(event, "delta"))
+            self._end(_field(event, "delta"), out)
         elif kind == "message_stop":
             self.ended = self.done = True
         elif kind == "error" or event.get("error"):
@@ -92,7 +92,7 @@ class MessagesParser:
             self._begin(index, block if isinstance(block, dict) else {}, out)
             self._stop(index, out)
         self._count(answer.get("usage"))
-        self._end(answer)
+        self._end(answer, out)
         self.ended = True
 
     def finish(self, out: list[StreamEvent]) -> None:
@@ -161,13 +161,14 @@ class MessagesParser:
         if block.kind != "thinking" or said or kept.get("signature"):
             out.append(OpaqueDelta(Opaque(NAME, encode(kept).decode())))
 
-    def _end(self, delta: dict[str, Any]) -> None:
+    def _end(self, delta: dict[str, Any], out: list[StreamEvent]) -> None:
         """Take in why the answer ended, where it is said."""
         reason = _word(delta, "stop_reason")
         if reason == "refusal":
+            self.report(out)
             told = _field(delta, "stop_details")
-            why = ": ".join(filter(None, ("", _word(told, "category"), _word(told, "explanation"))))
-            raise failure("content_policy", f"the model declined to answer{why and ': '}{why}")
+            why = filter(None, ("the model declined to answer", _word(told, "category"), _word(told, "explanation")))
+            raise failure("content_policy", ": ".join(why))
         if reason:
             self._reason = _REASONS.get(reason, reason)
             self.ended = True
