@@ -24,9 +24,11 @@ from codewhale.protocol.ops import (
     SendMessage,
     SessionStatus,
     SessionSummary,
+    SessionUsage,
     SetMode,
     SetModel,
     StatusView,
+    UsageView,
 )
 from codewhale.stores.sessions import SessionStore
 
@@ -70,11 +72,13 @@ class Client:
         await session.barrier()
         return output
 
-    async def query(self, query: Query) -> StatusView | list[SessionSummary] | tuple[Message, ...]:
-        """Answer it: a StatusView, SessionSummary rows newest first, or messages in order."""
+    async def query(self, query: Query) -> StatusView | UsageView | list[SessionSummary] | tuple[Message, ...]:
+        """Answer it: a StatusView, a UsageView, SessionSummary rows newest first, or messages in order."""
         match query:
             case SessionStatus(session=session_id):
                 return self._engine.status(session_id)
+            case SessionUsage(session=session_id):
+                return self._engine.usage(session_id)
             case ListSessions(workspace=workspace):
                 return self._sessions.summaries(workspace)
             case GetMessages(session=session_id):

@@ -161,6 +161,12 @@ class Totals(Struct):
         """The share that should have; None where no provider told."""
         return self.expected / self.told if self.told else None
 
+    def as_object(self) -> dict[str, Any]:
+        """The sums with the rates that follow from them, as JSON holds them; a rate is None where nobody told."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        rates = {"hit_rate": self.hit_rate, "expected_rate": self.expected_rate}
+        return found | {name: None if rate is None else round(rate, 4) for name, rate in rates.items()}
+
     def as_usage(self) -> dict[str, Any]:
         """The `usage` object that programs are printed. A cost is given when that of every call is known, in one
         currency."""

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.loop import Ending, Turn
+from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
 from codewhale.engine.prompt import context_text, mode_text
+from codewhale.engine.report import usage_view
 from codewhale.engine.session import BROKEN, STOPPED, Session
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import (
@@ -24,7 +26,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Message, Part, Text
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import OpenSession, SendMessage, StatusView
+from codewhale.protocol.ops import Limits, OpenSession, SendMessage, StatusView, UsageView
 
 _STOP_SECONDS = 5.0
 
@@ -151,6 +153,14 @@ class Engine:
             tokens_out=state.usage.output,
         )
 
+    def usage(self, session: str) -> UsageView:
+        """What a session's model calls took."""
+        return usage_view(self.session(session))
+
+    def set_budget(self, session: str, limits: Limits) -> None:
+        """Bound a session's whole life. Raises SessionError for a bound on money where the price is unknown."""
+        bound_session(self.session(session), limits)
+
     def _idle(self, session: str) -> Session:
         here = self.session(session)
         if not here.idle:
@@ -165,9 +175,7 @@ class Engine:
         told: list[Event] = []
         if state.told.get("mode") != mode_text(state.mode):
             told.append(ContextAppended("mode", mode_text(state.mode)))
-        changed = self._opener.changed_instructions(session)
-        if changed is not None:
-            told.append(changed)
+        told += self._opener.updates(session)
         facts = self._facts(state.workspace)
         if state.told.get("facts") != facts:
             told.append(ContextAppended("facts", facts))
@@ -180,7 +188,7 @@ class Engine:
         assert session.budget is not None
         session.running = True
         session.budget.begin()
-        turn = Turn(session, session.budget, self._catalog, self._dispatcher)
+        turn = Turn(session, session.budget, self._catalog, self._dispatcher, self._opener.room(session))
         left = session.budget.seconds_left
         timer = None if left is None else asyncio.get_running_loop().call_later(left, session.stop, "budget")
         try:

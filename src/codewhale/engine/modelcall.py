@@ -8,8 +8,10 @@ from codewhale.engine.collect import Answer, Collector
 from codewhale.engine.prefixcache import Expected, cause_of_miss, expected_tokens
 from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock
-from codewhale.protocol.events import BudgetReserved, RequestSent, UsageReported
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import BudgetChanged, BudgetReserved, RequestSent, UsageReported
 from codewhale.protocol.messages import Reasoning
+from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
 from codewhale.providers.base import Price, Provider, RequestOptions
 
@@ -20,7 +22,7 @@ _SHORTEST_ANSWER = 256
 # Tokens a byte: of text that was never counted, and of what was appended since the last count.
 _GUESS, _APPENDED = 0.35, 0.5
 # Failures at which a provider has not begun to work.
-_FREE = ("connect", "auth", "rate_limit", "quota", "bad_request", "context_length")
+NOT_BEGUN = ("connect", "auth", "rate_limit", "quota", "bad_request", "context_length")
 _SCRIPTED = "scripted"
 
 
@@ -176,7 +178,7 @@ def _prompt_tokens(expected: Expected, size: int) -> int:
 def _assumed(call: _Call, answer: Answer) -> Usage:
     """What a call took of which the provider has told no count."""
     failure = answer.failure
-    if failure is not None and not failure.started and failure.kind in _FREE:
+    if failure is not None and not failure.started and failure.kind in NOT_BEGUN:
         return Usage()
     said = len(answer.text) + sum(len(raw.name) + len(raw.arguments) for raw in answer.calls)
     said += sum(len(item.text) for item in answer.items if isinstance(item, Reasoning))
@@ -205,3 +207,13 @@ def session_budget(accounts: Accounts, price: Price | None, clock: Clock) -> Bud
     total = accounts.total
     money = total.cost.get(price.currency, 0.0) if price is not None else 0.0
     return Budget(accounts.limits, clock, spent=Spent(total.calls, total.input + total.output, money))
+
+
+def bound_session(session: Session, limits: Limits) -> None:
+    """Bound a session's whole life, children included. Raises SessionError for a bound on money that cannot be
+    kept."""
+    assert session.provider is not None and session.budget is not None and session.budget.parent is not None
+    if limits.cost is not None and not price_known(session.provider):
+        raise SessionError(unknown_price(session.state.provider, session.state.model))
+    session.emit(BudgetChanged(limits))
+    session.budget.parent.limits = limits

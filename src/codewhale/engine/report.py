@@ -3,10 +3,15 @@
 import copy
 from typing import Any, Literal
 
+import msgspec
+
+from codewhale.engine.budget import Budget
 from codewhale.engine.dispatch import Outcome
 from codewhale.engine.session import Session
 from codewhale.protocol.events import FileChanged
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.ops import UsageView
+from codewhale.protocol.stream import Usage
 
 Status = Literal["done", "failed", "denied", "budget", "infra", "interrupted"]
 SCHEMA_VERSION = 1
@@ -63,3 +68,36 @@ class Report:
             "usage": self._session.accounts.total.since(self._before).as_usage(),
             "error": error or None,
         }
+
+
+def usage_view(session: Session) -> UsageView:
+    """What a session's model calls took, for people and programs."""
+    provider, budget, accounts = session.provider, session.budget, session.accounts
+    assert provider is not None and budget is not None and budget.parent is not None
+    model, last = provider.model, accounts.last[-1].usage if accounts.last else Usage()
+    models = [
+        {"provider": name, "model": asked, **totals.as_object()} for (name, asked), totals in accounts.by_model.items()
+    ]
+    return UsageView(
+        provider=session.state.provider,
+        model=session.state.model,
+        window=model.window,
+        window_source=model.window_source,
+        active=last.input + last.output,
+        reserved=model.max_output,
+        price=None if model.price is None else msgspec.to_builtins(model.price),
+        turns=accounts.turns,
+        total=accounts.total.as_object(),
+        turn=accounts.turn.as_object(),
+        models=tuple(models),
+        calls=tuple(msgspec.to_builtins(call) for call in accounts.last),
+        limits=budget.parent.limits,
+        used=_used(budget.parent),
+        run_limits=budget.limits,
+        run_used=_used(budget),
+    )
+
+
+def _used(budget: Budget) -> dict[str, Any]:
+    spent = budget.spent
+    return {"turns": spent.steps, "tokens": spent.tokens, "cost": spent.money}

@@ -104,7 +104,13 @@ class GetMessages(Struct, frozen=True, tag="get_messages"):
     session: str
 
 
-Query = SessionStatus | ListSessions | GetMessages
+class SessionUsage(Struct, frozen=True, tag="session_usage"):
+    """Ask what a session's model calls took; answered by a UsageView."""
+
+    session: str
+
+
+Query = SessionStatus | ListSessions | GetMessages | SessionUsage
 
 
 class CommandOutput(Struct, frozen=True, omit_defaults=True):
@@ -146,3 +152,28 @@ class StatusView(Struct, frozen=True):
     instructions: tuple[tuple[str, int], ...]
     tokens_in: int
     tokens_out: int
+
+
+class UsageView(Struct, frozen=True):
+    """What a session's model calls took: what /tokens, /cost, /cache and /budget show. `active` is the provider's
+    count of the latest prompt with its answer, `reserved` what an answer may take of the window. `total` and `turn`
+    are sums, `models` sums by model, `calls` the latest calls; `price` is that of the model at hand, None when
+    unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and `run_used` since it
+    was opened."""
+
+    provider: str
+    model: str
+    window: int
+    window_source: str
+    active: int
+    reserved: int
+    price: dict[str, Any] | None
+    turns: int
+    total: dict[str, Any]
+    turn: dict[str, Any]
+    models: tuple[dict[str, Any], ...]
+    calls: tuple[dict[str, Any], ...]
+    limits: Limits
+    used: dict[str, Any]
+    run_limits: Limits
+    run_used: dict[str, Any]

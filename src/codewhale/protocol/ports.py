@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import StatusView
+from codewhale.protocol.ops import Limits, StatusView, UsageView
 from codewhale.protocol.tools import ToolSpec
 
 
@@ -77,4 +77,13 @@ class SessionControl(Protocol):
     def set_model(self, session: str, provider: str, model: str) -> None:
         """Change the model; empty provider keeps it. Raises SessionError while a turn runs or for an
         unknown provider."""
+        ...
+
+    def usage(self, session: str) -> UsageView:
+        """What its model calls took."""
+        ...
+
+    def set_budget(self, session: str, limits: Limits) -> None:
+        """Bound the session's whole life, from the next model call on. Raises SessionError for a bound on money where
+        the model's price is unknown."""
         ...
