@@ -77,12 +77,12 @@ async def test_what_cannot_be_found_is_said(home: Path, workspace: Path) -> None
 async def test_a_changed_chain_is_told_until_it_was_told(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         opener, session = stage.opener, stage.open()
-        assert opener.changed_instructions(session) is None
+        assert opener.updates(session) == ()
         (workspace / "AGENTS.md").write_text("New rules.\n")
-        change = opener.changed_instructions(session)
-        assert change is not None and "New rules." in change.text
+        (change,) = opener.updates(session)
+        assert "New rules." in change.text
         session.emit(change)
-        assert opener.changed_instructions(session) is None
+        assert opener.updates(session) == ()
         (workspace / "AGENTS.md").write_text("")
-        change = opener.changed_instructions(session)
-        assert change is not None and "no longer apply" in change.text
+        (change,) = opener.updates(session)
+        assert "no longer apply" in change.text

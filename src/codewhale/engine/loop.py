@@ -9,6 +9,7 @@ from msgspec import Struct
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.budget import Budget, BudgetExceeded
 from codewhale.engine.collect import Answer
+from codewhale.engine.compaction import Room
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.modelcall import ModelCalls
@@ -43,12 +44,13 @@ class Ending(Struct, frozen=True):
 class Turn:
     """One turn of one session."""
 
-    def __init__(self, session: Session, budget: Budget, catalog: Catalog, dispatcher: Dispatcher) -> None:
+    def __init__(self, session: Session, budget: Budget, catalog: Catalog, dispatcher: Dispatcher, room: Room) -> None:
         self.report = Report(session)
         self._session = session
         self._calls = ModelCalls(session, budget)
         self._catalog = catalog
         self._dispatcher = dispatcher
+        self._room = room
         self._guard = LoopGuard()
         self._nudged = False
         self._said = ""
@@ -70,11 +72,19 @@ class Turn:
     # ------------------------------------------------------------------ the model
 
     async def _ask(self) -> Answer | Ending:
-        try:
-            answer = await self._calls.ask()
-        except BudgetExceeded as over:
-            return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
-        return self._failed(answer) if answer.failure is not None else answer
+        """The model's answer. What is too long for it is made shorter first, and again where it was refused as such."""
+        while True:
+            try:
+                await self._room.make(self._calls)
+                answer = await self._calls.ask()
+                failure = answer.failure
+                if failure is None:
+                    return answer
+                too_long = failure.kind == "context_length" and not failure.started
+                if not too_long or not await self._room.overflowed(self._calls):
+                    return self._failed(answer)
+            except BudgetExceeded as over:
+                return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
 
     def _failed(self, answer: Answer) -> Ending:
         failure = answer.failure
@@ -91,7 +101,7 @@ class Turn:
     def salvage(self) -> None:
         """After a cancellation: keep what was streamed and settle what was held."""
         answer = self._calls.salvage()
-        if answer is not None:
+        if answer is not None and not self._room.asking:
             self._keep_partial(answer, "interrupted")
 
     def _accept(self, answer: Answer) -> list[Prepared]:
@@ -221,7 +231,8 @@ def _imitates_call(text: str) -> bool:
 def _explain(failure: Failed) -> str:
     remedy = {
         "auth": " Check the key (codewhale doctor).",
-        "context_length": " The conversation is longer than the model's window: start a new session.",
+        "context_length": " The conversation is longer than the model's window, also after it was shortened as far "
+        "as it goes: say less at once, choose a model with a larger window (/model), or start a new session.",
         "rate_limit": " Try again later.",
         "quota": " Check the account with the provider.",
         "interrupted": " What had come is kept; resume the session to go on.",

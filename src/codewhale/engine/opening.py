@@ -6,11 +6,14 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
+from codewhale.engine.compaction import Room
+from codewhale.engine.context import ContextSettings
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
 from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
-from codewhale.engine.prompt import Instruction, instruction_text, load_instructions, system_text
+from codewhale.engine.prompt import Instruction, load_instructions, system_text
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import LOST, Session
+from codewhale.engine.sources import ContextSource, InstructionSource, changes
 from codewhale.engine.state import SessionState
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import ConfigError, SessionError
@@ -44,6 +47,8 @@ class Surroundings(Struct, frozen=True):
     build_provider: Callable[[str, str], Provider]
     default_route: Callable[[], tuple[str, str]]
     find_root: Callable[[str], str | None]
+    context: ContextSettings = ContextSettings()
+    sources: tuple[ContextSource, ...] = ()
 
 
 class Opener:
@@ -52,6 +57,7 @@ class Opener:
     def __init__(self, around: Surroundings, catalog: Catalog) -> None:
         self._around = around
         self._catalog = catalog
+        self._sources: tuple[ContextSource, ...] = (InstructionSource(self.instructions), *around.sources)
 
     def open(self, op: OpenSession) -> Session:
         """A session ready for its first or next turn. Raises SessionError, SessionBusyError, ConfigError."""
@@ -170,16 +176,13 @@ class Opener:
         """The instruction chain as it stands on disk now."""
         return load_instructions(workspace, self._around.home, self._around.find_root(workspace))
 
-    def changed_instructions(self, session: Session) -> ContextAppended | None:
-        """What to tell the model when the chain differs from what it was last told; None when it does not."""
-        text = self._around.redactor.text(instruction_text(self.instructions(session.state.workspace)))
-        header, told = session.state.header, session.state.told.get("instructions")
-        if told is None:
-            known = header is not None and (
-                header.system.endswith(text) if text else "<instructions" not in header.system
-            )
-            return None if known else ContextAppended("instructions", _update(text))
-        return None if told == _update(text) else ContextAppended("instructions", _update(text))
+    def updates(self, session: Session) -> tuple[ContextAppended, ...]:
+        """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
+        return changes(self._sources, session, self._around.redactor)
+
+    def room(self, session: Session) -> Room:
+        """What keeps a session within its model's window."""
+        return Room(session, self._around.context, self._around.artifacts)
 
     def _tell_damage(self, session: Session) -> None:
         damage = session.log.damage
@@ -201,11 +204,3 @@ class Opener:
 def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:
     """Whether a pinned head still belongs to the route in use."""
     return (header.provider, header.model, header.dialect) == (state.provider, state.model, provider.dialect.name)
-
-
-def _update(text: str) -> str:
-    if not text:
-        return (
-            "<context_update>\nThe project's instruction files were removed; they no longer apply.\n</context_update>"
-        )
-    return f"<context_update>\nThe instructions changed and now read in full:\n{text}\n</context_update>"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codewhale.engine.conversation import LOST_RESULT, Fold, result_parts
-from codewhale.protocol.events import Event, HeaderPinned, RequestSent
+from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.providers.base import Dialect, LoadImage, ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
@@ -34,7 +34,8 @@ class _Said(Struct, frozen=True):
 
 
 class Projection(Fold):
-    """The wire messages of one session in one dialect; `count` is how many they are."""
+    """The wire messages of one session in one dialect; `count` is how many they are, `sent_pictures` how many bytes
+    of the last request were pictures."""
 
     def __init__(self, dialect: Dialect, load_image: LoadImage) -> None:
         super().__init__()
@@ -45,7 +46,14 @@ class Projection(Fold):
         self._pieces: list[_Piece] = []
         self._places: dict[str, int] = {}
         self._picture_bytes = 0
+        self.sent_pictures = 0
         self.count = 0
+
+    def apply(self, event: Event) -> None:
+        """Add one event."""
+        if isinstance(event, RequestSent):
+            self.sent_pictures = self.picture_bytes
+        super().apply(event)
 
     def _put(self, message: Message) -> None:
         data = self._said(message)
@@ -90,6 +98,12 @@ class Projection(Fold):
         self._places = {call_id: place for place, piece in enumerate(before.pieces) for call_id in piece.call_ids}
         self._picture_bytes = before.picture_bytes
         self.count = sum(piece.count for piece in before.pieces)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the next request's messages, the system text left out."""
+        pending = self._said(Message("user", tuple(self._pending))) if self._pending else b""
+        return len(self._wire) + len(pending)
 
     @property
     def picture_bytes(self) -> int:
@@ -140,6 +154,8 @@ def request_body(events: Sequence[Event], number: int, load_image: LoadImage) ->
     for end, event in enumerate(events):
         if isinstance(event, HeaderPinned):
             header = event
+        if isinstance(event, RequestSent) and event.request == number and event.purpose in ONE_SHOT:
+            return event.extra.encode()
         if isinstance(event, RequestSent) and event.request == number and header is not None:
             projection = Projection(pinned_dialect(header), load_image)
             for earlier in events[:end]:

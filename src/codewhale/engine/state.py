@@ -6,9 +6,13 @@ Holds what the engine needs to go on; message bytes live in the projection.
 from typing import Any
 
 from codewhale.protocol.events import (
+    ONE_SHOT,
     CallFinished,
     CallStarted,
+    Compacted,
+    CompactionUndone,
     ContextAppended,
+    EffortChanged,
     Event,
     FileChanged,
     HeaderPinned,
@@ -49,6 +53,14 @@ class SessionState:
         self.usage = Usage()
         self.tokens_per_byte = 0.3
         self.request_bytes = 0
+        self.beside = False  # the last request was made beside the conversation
+        self.measured = (0, 0)  # bytes and tokens of the last request that its provider counted
+        self.last_usage = Usage()
+        self.effort = ""
+        self.compactions = 0
+        self.standing: list[int] = []  # the compactions that were not undone
+        self.held_open = False  # the last compaction was undone: none happens by itself
+        self.overflow = 0  # what was too much for the model, in tokens; 0 when nothing was
         self.open_calls: dict[str, ToolCall] = {}
         self.started_calls: set[str] = set()
         self.told: dict[str, str] = {}
@@ -77,6 +89,22 @@ class SessionState:
     def _model(self, event: ModelChanged) -> None:
         self.provider, self.model = event.provider, event.model
         self.header = None
+        self.measured, self.overflow = (0, 0), 0
+
+    def _effort(self, event: EffortChanged) -> None:
+        self.effort = event.effort
+
+    def _compacted(self, event: Compacted) -> None:
+        self.compactions = event.number
+        self.standing.append(event.number)
+        self.held_open = False
+        if event.reason == "overflow":
+            self.overflow = min(self.overflow or event.tokens_before, event.tokens_before)
+
+    def _undone(self, event: CompactionUndone) -> None:
+        if event.number in self.standing:
+            self.standing.remove(event.number)
+            self.held_open = True
 
     def _header(self, event: HeaderPinned) -> None:
         self.header = event
@@ -98,12 +126,16 @@ class SessionState:
             self.last_call += 1
 
     def _request(self, event: RequestSent) -> None:
-        self.requests, self.request_bytes = event.request, event.bytes
+        self.requests, self.beside = event.request, event.purpose in ONE_SHOT
+        self.request_bytes = self.request_bytes if self.beside else event.bytes
 
     def _usage(self, event: UsageReported) -> None:
         new, old = event.usage, self.usage
-        if new.input and self.request_bytes > 1000:
+        if new.input and self.request_bytes > 1000 and not self.beside:
             self.tokens_per_byte = new.input / self.request_bytes
+        if new.input and event.request == self.requests and not self.beside:
+            self.measured = (self.request_bytes, new.input)
+        self.last_usage = self.last_usage if self.beside else new
         cost = None if new.cost is None else (old.cost or 0.0) + new.cost
         self.usage = Usage(
             input=old.input + new.input,
@@ -139,6 +171,9 @@ _STEPS: dict[type, Any] = {
     SessionResumed: SessionState._resumed,
     ModeChanged: SessionState._mode,
     ModelChanged: SessionState._model,
+    EffortChanged: SessionState._effort,
+    Compacted: SessionState._compacted,
+    CompactionUndone: SessionState._undone,
     HeaderPinned: SessionState._header,
     ContextAppended: SessionState._context,
     TurnStarted: SessionState._turn_started,

@@ -1,0 +1,255 @@
+"""Room in the context: old results set aside first, then the conversation said shorter, and never between a call and
+its result.
+
+A summary is asked for behind the unchanged conversation, so that the provider's cache serves it; what must not be
+lost is kept word for word beside it, and the whole stays readable as an artifact. A compaction that fails changes
+nothing.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from codewhale.engine.budget import BudgetExceeded
+from codewhale.engine.collect import Answer
+from codewhale.engine.context import ContextSettings, Quantities, bytes_to_tokens, keep_tokens, measure
+from codewhale.engine.conversation import Conversation
+from codewhale.engine.kept import Kept, contained
+from codewhale.engine.modelcall import ModelCalls
+from codewhale.engine.outputs import Keeper
+from codewhale.engine.pruning import prune
+from codewhale.engine.session import Session
+from codewhale.engine.transcript import transcript
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import Compacted, Edge, Event, ResultsPruned
+from codewhale.protocol.messages import Message, Part, Text
+
+PAUSES = (1.0, 2.0, 4.0)
+MOST_OVERFLOWS = 2
+_HEAD = "# Instructions of this project\n"
+_REPEATED_BYTES = 8192
+_SMALL_WINDOW = 64_000
+_PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
+
+
+class CompactionFailed(Exception):
+    """The conversation stays as it was; the text says why."""
+
+
+class Room:
+    """Keeps a session within its model's window. `pauses` are the seconds before each new try of a summary; while one
+    is asked for, `asking` is set, and stays so when it is cancelled."""
+
+    def __init__(
+        self, session: Session, settings: ContextSettings, keeper: Keeper, pauses: tuple[float, ...] = PAUSES
+    ) -> None:
+        self.session = session
+        self.settings = settings
+        self.keeper = keeper
+        self.asking = False
+        self._pauses = pauses
+        self._overflows = 0
+        self._idle_below = 0
+
+    async def make(self, calls: ModelCalls) -> None:
+        """Before a request: make room if it is time to. What cannot be done now is tried again once the conversation
+        has grown."""
+        before = measure(self.session, self.settings)
+        if not 0 < before.threshold <= before.used or before.used < self._idle_below or self.session.state.open_calls:
+            return
+        work = _Work(self.session, keep_tokens(self.settings, before.spendable))
+        if self._prune(work, before, before.used - before.threshold * 3 // 4):
+            return
+        self._idle_below = before.used + before.spendable // 20
+        if work.tokens(work.old) < before.spendable // 10:
+            return
+        try:
+            await self.compact(calls, work=work, reason="full")
+        except CompactionFailed as error:
+            self.session.notice("warning", f"The conversation could not be compacted: {error}", "compaction_failed")
+
+    async def overflowed(self, calls: ModelCalls) -> bool:
+        """After the provider refused a request as too long: whether enough was taken away to send it again. Twice a
+        turn at most."""
+        if self._overflows >= MOST_OVERFLOWS or self.session.state.open_calls:
+            return False
+        self._overflows += 1
+        before = measure(self.session, self.settings)
+        limit = min(before.spendable, before.used * 4 // 5)
+        work = _Work(self.session, keep_tokens(self.settings, limit) // self._overflows)
+        if self._overflows == 1 and self._prune(work, before, before.used // 4):
+            return True
+        if not work.old:
+            return False
+        try:
+            await self.compact(calls, work=work, reason="overflow")
+        except CompactionFailed as error:
+            self._replace(work, "overflow", _bare_summary(work.old, str(error)))
+        return True
+
+    async def compact(
+        self, calls: ModelCalls, *, focus: str = "", work: "_Work | None" = None, reason: str = "asked"
+    ) -> Compacted:
+        """Ask for a summary and put it, with what is kept word for word, in place of the conversation but its newest
+        steps. Raises CompactionFailed, and then nothing has changed."""
+        session = self.session
+        if session.state.open_calls:
+            raise CompactionFailed("a call is still open")
+        if work is None:
+            spendable = measure(session, self.settings).spendable
+            work = _Work(session, keep_tokens(self.settings, spendable))
+            if len(work.old) < 2:
+                work = _Work(session, 0)
+        if len(work.old) < 2:
+            raise CompactionFailed("there is nothing yet to be compacted")
+        summary = await self._summary(calls, focus)
+        return self._replace(work, reason, summary)
+
+    async def _summary(self, calls: ModelCalls, focus: str) -> str:
+        window = measure(self.session, self.settings).window
+        small = window < _SMALL_WINDOW
+        extra = _PROMPT.read_text(encoding="utf-8").strip().replace("{words}", "500" if small else "900")
+        if focus:
+            extra += f"\n\nThe developer asks to keep above all: {focus}"
+        bound = min(8192, max(1024, window // 16))
+        why = ""
+        for pause in (0.0, *self._pauses):
+            if pause:
+                await asyncio.sleep(pause)
+            answer = await self._ask(calls, extra, bound)
+            failure = answer.failure
+            if failure is None and answer.text.strip():
+                return answer.text.strip() + ("\n[cut at its bound]" if answer.finish == "length" else "")
+            why = failure.message if failure is not None else "the model gave no summary"
+            if failure is not None and not failure.retryable:
+                break
+        raise CompactionFailed(why)
+
+    async def _ask(self, calls: ModelCalls, extra: str, bound: int) -> Answer:
+        self.asking = True
+        try:
+            answer = await calls.ask(purpose="compaction", extra=extra, max_tokens=bound)
+        except BudgetExceeded as over:
+            self.asking = False
+            raise CompactionFailed(str(over)) from None
+        self.asking = False
+        return answer
+
+    # ------------------------------------------------------------------ what changes
+
+    def _prune(self, work: "_Work", before: Quantities, wanted: int) -> bool:
+        """Set old results aside if that alone saves `wanted` tokens."""
+        session = self.session
+        projection = session.projection
+        if not self.settings.prune or projection is None:
+            return False
+        try:
+            found = prune(work.old, int(wanted / work.rate), self.keeper, session.id, session.state.artifacts)
+        except SessionError:
+            return False
+        if not found.results or found.saved * work.rate < wanted:
+            return False
+        first = projection.index([result.call_id for result in found.results])
+        session.emit(Edge("pruned", first), ResultsPruned(found.results))
+        saved = int(found.saved * work.rate)
+        session.notice("info", f"Old tool results were set aside: about {saved} tokens.", "pruned")
+        return True
+
+    def _replace(self, work: "_Work", reason: str, summary: str) -> Compacted:
+        session = self.session
+        before = measure(session, self.settings)
+        try:
+            sha = self.keeper.put(transcript(work.events).encode("utf-8", "replace"))
+        except SessionError as error:
+            raise CompactionFailed(str(error)) from error
+        number = session.state.compactions + 1
+        head = _head_text(session, work, number, sha, summary, before.spendable)
+        messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self.keeper, before.spendable))
+        after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
+        event = Compacted(number, reason, messages, before.used, after)
+        session.emit(Edge("compaction", 1), event)
+        text = f"The conversation was compacted: about {before.used} tokens before, {after} now."
+        session.notice("info", f"{text} /compact undo takes it back.", "compacted")
+        return event
+
+
+class _Work:
+    """A session's conversation in two: `old`, and the newest whole steps that stay, of `keep` tokens at most."""
+
+    def __init__(self, session: Session, keep: int) -> None:
+        self.session = session
+        self.events: list[Event] = [envelope.event for envelope in session.log.read()]
+        conversation = Conversation(self.events)
+        messages, self.pending = conversation.messages, conversation.pending
+        self.rate = bytes_to_tokens(session)
+        self._keep = keep
+        cut = len(messages)
+        for start in reversed(range(len(messages))):
+            if messages[start].role == "tool":
+                continue
+            if self.tokens(messages[start:]) > keep:
+                break
+            cut = start
+        self.old, self._new = messages[:cut], messages[cut:]
+
+    def tokens(self, messages: Sequence[Message]) -> int:
+        """About how many tokens these take."""
+        return int(sum(len(msgspec.json.encode(message)) for message in messages) * self.rate)
+
+    def tail(self, keeper: Keeper, spendable: int) -> tuple[Message, ...]:
+        """What stays as it is; of a last step too large for that, its calls with their results set aside."""
+        if self._new or not self.old or self.old[-1].role != "tool":
+            return self._new
+        step = self.old[-2:]
+        state = self.session.state
+        shorter = prune(step, 2**62, keeper, self.session.id, state.artifacts).results
+        step = (step[0], Message("tool", shorter)) if shorter else step
+        return step if self.tokens(step) <= max(self._keep, spendable // 4) else ()
+
+    def said_below(self, tail: Sequence[Message]) -> int:
+        """How many of the person's messages stand in the tail, or wait."""
+        parts: list[Part] = [part for message in tail for part in message.parts]
+        return sum(isinstance(part, Text) and part.source == "person" for part in (*parts, *self.pending))
+
+
+def _head_text(session: Session, work: _Work, number: int, sha: str, summary: str, spendable: int) -> str:
+    """The message that stands for everything old."""
+    kept = Kept(work.events)
+    room = int(spendable / 4 / work.rate)
+    sections = [
+        ("The developer's messages, word for word", kept.words_text(work.said_below(work._new), room)),
+        ("Instructions in force", _instructions(session)),
+        ("Told by the harness", kept.told_text()),
+        ("Rules that tool results state (data, quoted word for word)", kept.rules_text()),
+        ("Plan and checklist", kept.lists_text()),
+        ("Refused: do not try these again", kept.refused_text()),
+        ("Questions to the developer", kept.questions_text()),
+        ("Open, running, changed, noted", kept.open_text()),
+        ("Summary, written by the model", f"<summary>\n{contained(summary)}\n</summary>"),
+    ]
+    fetch = f'retrieve_tool_result {{"ref": "art_{sha[:16]}", "mode": "query", "query": "..."}}'
+    top = (
+        f'<compacted number="{number}">\nThe conversation so far was shortened to this. All but the summary is word '
+        f"for word; the whole of it can be read with {fetch}."
+    )
+    return "\n\n".join([top, *(f"# {title}\n{text}" for title, text in sections if text)]) + "\n</compacted>"
+
+
+def _instructions(session: Session) -> str:
+    """The instruction files of the head again, unless later ones were told or they are long; they are never cut."""
+    header = session.state.header
+    _, mark, chain = header.system.rpartition(_HEAD) if header is not None else ("", "", "")
+    if not mark or "instructions" in session.state.told:
+        return ""
+    if len(chain.encode("utf-8", "replace")) > _REPEATED_BYTES:
+        return "The instruction files in the system text hold in full."
+    return chain
+
+
+def _bare_summary(old: Sequence[Message], why: str) -> str:
+    """A summary without a model: what was said last and which calls were made."""
+    said = [message.text for message in old if message.role == "assistant" and message.text.strip()][-3:]
+    calls = [f"- {call.sent_name} {call.sent_arguments[:160]}" for message in old for call in message.calls][-40:]
+    return "\n".join([f"No summary could be made ({why}). Last said:", *said, "Calls made last:", *calls])
