@@ -3,14 +3,12 @@ from the session's budget."""
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable
 
-import msgspec
-
-from codewhale.engine.accounting import cost_of, worst_case
-from codewhale.engine.budget import BudgetExceeded
+from codewhale.engine.accounting import priced, worst_case
+from codewhale.engine.budget import Budget, BudgetExceeded
 from codewhale.engine.collect import Answer, Collector
+from codewhale.engine.modelcall import NOT_BEGUN, price_known, unknown_price
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import ToolError
@@ -77,7 +75,11 @@ class Completions:
             purpose=purpose,
             extra=body.decode(),
         )
-        session.emit(reserved, sent)
+        try:
+            session.emit(reserved, sent)
+        except BaseException:
+            _budget(session).release(reserved)
+            raise
 
         def tell(event: Event) -> None:
             if isinstance(event, RetryCountdown):
@@ -91,9 +93,11 @@ class Completions:
             raise ToolError("timeout", f"the model did not answer within {CALL_SECONDS:g} seconds.") from None
         finally:
             answer = collector.answer()
-            _settle(session, reserved, answer.usage)
-        if answer.failure is not None:
-            raise ToolError("execution_failed", f"the model call failed: {answer.failure.message}.")
+            failed = answer.failure
+            free = failed is not None and not failed.started and failed.kind in NOT_BEGUN
+            _settle(session, reserved, answer.usage, free)
+        if failed is not None:
+            raise ToolError("execution_failed", f"the model call failed: {failed.message}.")
         return answer
 
 
@@ -103,26 +107,34 @@ def _provider(session: Session) -> Provider:
     return session.provider
 
 
+def _budget(session: Session) -> Budget:
+    assert session.budget is not None
+    return session.budget
+
+
 def _reserve(session: Session, size: int, max_tokens: int) -> BudgetReserved:
     """Room for the call. Raises ToolError where the budget has none."""
-    assert session.budget is not None
-    prompt = int(size * session.state.tokens_per_byte)
-    price = _provider(session).model.price
+    budget, state, provider = _budget(session), session.state, _provider(session)
+    prompt = int(size * state.tokens_per_byte)
+    price = provider.model.price
     money = None if price is None else worst_case(price, prompt, max_tokens)
     try:
-        return session.budget.reserve(session.state.requests + 1, prompt + max_tokens, money)
+        if budget.bounds_money and not price_known(provider):
+            raise BudgetExceeded(unknown_price(state.provider, state.model))
+        return budget.reserve(state.requests + 1, prompt + max_tokens, money)
     except BudgetExceeded as over:
         raise ToolError("not_available", f"the budget has no room for this model call: {over}.") from None
 
 
-def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None) -> None:
-    assert session.budget is not None
-    price = _provider(session).model.price
+def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None, free: bool) -> None:
+    """Pay for the call: by the provider's count, without one by what was held, unless it came to nothing."""
+    budget = _budget(session)
     if usage is not None:
-        if usage.cost is None and price is not None:
-            usage = msgspec.structs.replace(usage, cost=cost_of(price, usage, time.time()), currency=price.currency)
+        usage = priced(usage, _provider(session).model.price, session.clock.now())
         session.emit(UsageReported(reserved.request, usage))
-    session.emit(session.budget.settle(reserved, usage))
+    session.emit(budget.settle(reserved, Usage() if free else usage))
+    for nearing in budget.warnings():
+        session.notice("warning", nearing.text, f"budget_{nearing.percent}")
 
 
 def _near(prefix: str, suffix: str, window: int, max_tokens: int) -> tuple[str, str]:
