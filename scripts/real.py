@@ -6,6 +6,7 @@ package; with edit_file switched off to the policy, none.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -27,6 +28,8 @@ BIN = Path(sys.executable).parent
 PROMPT = "Some tests of this package fail. Find the fault in the source, mend it, and do not touch the tests."
 WANTED = 0.8
 
+# Seconds that one repair may take.
+PATIENCE = 420
 # Seconds after which a package's tests hang rather than fail; its guard ends them a little later.
 HANGING = 20.0
 # Ends a test run that a fault made endless, and keeps bytecode from outliving a repair made in the same second.
@@ -165,9 +168,19 @@ def repair(package: Package, tree: Path, home: Path, limits: Limits) -> tuple[Re
         )
         own = {**environment(), "CODEWHALE_HOME": str(home), "POLICY_KEY": "none"}
         command = [str(BIN / "codewhale"), "exec", "-w", str(tree), "--yolo", "--max-turns", "2000"]
-        with (home / "stdout").open("wb") as out, (home / "stderr").open("wb") as err:
+        with (
+            (home / "stdout").open("wb") as out,
+            (home / "stderr").open("wb") as err,
+            contextlib.suppress(subprocess.TimeoutExpired),  # it is judged by what it has done by then
+        ):
             subprocess.run(
-                [*command, PROMPT], env=own, stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=420, check=False
+                [*command, PROMPT],
+                env=own,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                timeout=PATIENCE,
+                check=False,
             )
         return repairer, server.requests
 

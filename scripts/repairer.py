@@ -15,7 +15,7 @@ from tracers import tracing
 
 Step = Generator[Turn, list[str], str]
 
-CHUNK = 30
+CHUNK = 30  # repairs
 TIERS = {"one_more": 1, "one_less": 1, "not_removed": 2, "not_removed_inside": 3}
 
 
@@ -146,11 +146,14 @@ class Repairer:
         return self._ordered(places)
 
     def _ordered(self, places: list[Place]) -> Iterator[tuple[str, Site]]:
-        """Repairs by place, some places at a time: exchanged words first, then numbers, then missing negations,
-        which can stand almost anywhere."""
-        for first in range(0, len(places), CHUNK):
-            found = [row for place in places[first : first + CHUNK] for row in self._sites(place)]
-            yield from sorted(found, key=lambda row: TIERS.get(row[1].operator, 0))
+        """Repairs by place, as many places at a time as hold a handful of repairs: exchanged words first, then
+        numbers, then missing negations, which can stand almost anywhere."""
+        found: list[tuple[str, Site]] = []
+        for place in [*places, None]:
+            found += self._sites(place) if place is not None else []
+            if len(found) >= CHUNK or place is None:
+                yield from sorted(found, key=lambda row: TIERS.get(row[1].operator, 0))
+                found = []
 
     def _definitions(self, told: str) -> Generator[Turn, list[str], list[Place]]:
         """Bodies of the functions that the failing line names, then of those that these name."""
