@@ -6,7 +6,7 @@ below it, or at login. It is sent nowhere else, whatever a later layer makes of 
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from codewhale.config.values import is_secret
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
 from codewhale.providers.loopback import host_of, on_loopback
+from codewhale.providers.models import load_known
 from codewhale.stores.keys import KeyStore
 
 MISSING, NOT_NEEDED = "missing", "not needed"
@@ -112,25 +113,32 @@ class Keys:
             owner = self._host(name, self._rank(name, "api_key"))
             remedy = f"set providers.{name}.api_key where base_url is set"
             yield _Candidate(_place(origin), settings.api_key.strip(), owner, remedy)
-        variable, rank = settings.api_key_env, self._rank(name, "api_key_env")
-        value = self._variable(variable)
-        named = _Candidate(
-            f"environment {variable}",
-            value,
-            self._host(name, rank),
-            f"set providers.{name}.api_key_env = {variable!r} where base_url is set",
-            variable,
-        )
-        if value and rank > 0:
-            yield named
+        yield from self._named(name, settings)
         row = self._store.all().get(name)
         if row is not None:
             source = "keyring" if row.keyring else self._store.path
             here = row.host == host_of(settings.base_url)
-            value_here = self._store.value(name, row) if here else "-"
-            yield _Candidate(source, value_here, row.host, f"run: codewhale login {name}")
-        if value and rank == 0:
-            yield named
+            value = self._store.value(name, row) if here else "-"
+            yield _Candidate(source, value, row.host, f"run: codewhale login {name}")
+        yield from self._ambient(name, settings)
+
+    def _named(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
+        """The variable that a person named for this provider."""
+        rank = self._rank(name, "api_key_env")
+        if rank > 0:
+            yield from self._variables(name, (settings.api_key_env,), rank)
+
+    def _ambient(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
+        """The variables that usually hold a key of this provider: for its own host alone."""
+        if self._rank(name, "api_key_env") == 0 and settings.api_key_env:
+            row = load_known().providers.get(name)
+            yield from self._variables(name, row.key_envs if row is not None else (settings.api_key_env,), 0)
+
+    def _variables(self, name: str, variables: Iterable[str], rank: int) -> Iterator[_Candidate]:
+        for variable in variables:
+            if value := self._variable(variable):
+                remedy = f"set providers.{name}.api_key_env = {variable!r} where base_url is set"
+                yield _Candidate(f"environment {variable}", value, self._host(name, rank), remedy, variable)
 
     def _variable(self, name: str) -> str:
         return self._environ.get(name, "").strip() if name else ""

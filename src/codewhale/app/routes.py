@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Struct
 
-from codewhale.app.keys import Key, Keys
+from codewhale.app.keys import MISSING, Key, Keys
 from codewhale.config import Config
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Provider, ProviderSettings
@@ -53,6 +53,12 @@ class Routes:
         table = self.tables.get(self._provider, ProviderSettings())
         return self._provider, self._model or default_model(self._provider, table)
 
+    def default_model(self, name: str) -> str:
+        """What a provider is asked for when nobody names a model: the configured model where it is the configured
+        provider, else its own. Raises ConfigError for an unknown provider."""
+        own = self._model if name == self._provider else ""
+        return own or default_model(name, self.settings(name))
+
     def settings(self, name: str) -> ProviderSettings:
         """The table of a provider. Raises ConfigError naming the known ones."""
         settings = self.tables.get(name)
@@ -87,13 +93,16 @@ class Routes:
         if name in self._ready or settings is None or not self._keys.needed(name, settings):
             return
         key = self._keys.find(name, settings)
-        if not key.value:
-            variable = settings.api_key_env
-            missing = "; ".join(key.refused) or f"{variable} is not set"
-            raise ConfigError(
-                f"{missing}; provider {name} at {settings.base_url} needs a key: codewhale login {name}, "
-                f"or export {variable}=..., or choose another provider (--provider NAME, or provider in {self._file})"
-            )
+        if key.value:
+            return
+        elsewhere = f"choose another provider (--provider NAME, or provider in {self._file})"
+        if key.refused:
+            raise ConfigError(f"{'; '.join(key.refused)}; or {elsewhere}")
+        variable = settings.api_key_env
+        raise ConfigError(
+            f"{variable} is not set, and provider {name} at {settings.base_url} needs a key: codewhale login {name}, "
+            f"or export {variable}=..., or {elsewhere}"
+        )
 
     def on_key(self, listener: Callable[[dict[str, str]], None]) -> None:
         """Call `listener({name: key})` with each key that only shows when a provider is built."""
@@ -109,12 +118,13 @@ class Routes:
 
     def _row(self, name: str, settings: ProviderSettings) -> ProviderRow:
         problem = ""
+        found = self._keys.find(name, settings)
+        if found.source == MISSING:
+            problem = "; ".join(found.refused) or f"{settings.api_key_env} is not set"
         try:
             self.build(name, self._model)
-            self.may_ask(name)
         except ConfigError as error:
             problem = str(error)
-        found = self._keys.find(name, settings)
         origin = self._config.sources(("providers", name, "base_url"))
         origin = origin or self._config.sources(("providers", name, "dialect"))
         return ProviderRow(

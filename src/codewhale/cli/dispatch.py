@@ -12,6 +12,10 @@ USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
 COMMANDS = (
     ("exec", "run", "run one prompt without a screen and print the answer"),
     ("sessions", "sessions", "list, show and remove sessions"),
+    ("provider", "provider", "list the model providers, test what one of them does"),
+    ("model", "models", "list the known models, tell what holds for one"),
+    ("login", "login", "keep the key of a provider"),
+    ("logout", "logout", "forget it"),
     ("config", "configuration", "read and change the configuration"),
     ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
     ("apply", "patch", "apply a patch from stdin to files"),

@@ -41,6 +41,16 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="the folder to work in (default: this)")
 
 
+def add_api_key(parser: argparse.ArgumentParser) -> None:
+    """The `--api-key` option."""
+    parser.add_argument(
+        "--api-key",
+        metavar="KEY",
+        default="",
+        help="the key for this run; other users of this machine may see it: prefer codewhale login",
+    )
+
+
 def workspace(args: argparse.Namespace) -> str:
     """The absolute real path that -w names. Raises UsageError when it is no folder that can be read."""
     given = one_line(args.workspace)

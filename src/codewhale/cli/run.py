@@ -8,7 +8,7 @@ import re
 import signal
 from typing import Any
 
-from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
+from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.modes import Authority, Mode
@@ -35,6 +35,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     add_workspace(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
+    add_api_key(parser)
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan changes nothing; default agent")
     trust = parser.add_mutually_exclusive_group()
     trust.add_argument("--auto", action="store_true", help="run whatever no rule forbids or asks about")
@@ -131,7 +132,11 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
     from codewhale.frontends.progress import Progress
 
     options = AppOptions(
-        home=home_dir(os.environ), workspace=opening.workspace, provider=args.provider, model=args.model
+        home=home_dir(os.environ),
+        workspace=opening.workspace,
+        provider=args.provider,
+        model=args.model,
+        api_key=args.api_key,
     )
     what = HeadlessOptions(opening, prompt, context, args.output_format, args.deltas)
     async with open_app(options) as app:

@@ -47,6 +47,13 @@ class Listings:
                 return found, path
         return 0, "no listing of the endpoint names it"
 
+    async def ids(self) -> tuple[str, ...]:
+        """The ids of the models that the endpoint lists, sorted; empty where it lists none."""
+        listing = await self._get(*self._models())
+        rows = listing.get("data") if isinstance(listing, dict) else listing
+        found = [row.get("id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        return tuple(sorted({name for name in found if isinstance(name, str) and name}))
+
     def _addresses(self) -> Iterator[tuple[str, str]]:
         base = self._settings.base_url.rstrip("/")
         if on_loopback(base):
@@ -54,10 +61,12 @@ class Listings:
             root = f"{scheme}://{rest.partition('/')[0]}"
             for path in ("/props", "/api/ps", "/api/v0/models"):  # llama.cpp, Ollama, LM Studio
                 yield root, path
-        path = next(
-            (self._settings.path.removesuffix(end) for end in _ENDINGS if self._settings.path.endswith(end)), ""
-        )
-        yield base, path + "/models"
+        yield self._models()
+
+    def _models(self) -> tuple[str, str]:
+        own = self._settings.path
+        path = next((own.removesuffix(ending) for ending in _ENDINGS if own.endswith(ending)), "")
+        return self._settings.base_url.rstrip("/"), path + "/models"
 
     async def _get(self, url: str, path: str) -> Any:
         """The JSON at an address, None where there is none."""

@@ -1,0 +1,28 @@
+"""Forget the key of a provider that `codewhale login` kept. Keys in the configuration or the environment stay."""
+
+import argparse
+import os
+
+from codewhale.cli.stdio import put, say
+from codewhale.lib.text import sanitise
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", metavar="NAME", help="a provider that was logged in to")
+    parser.epilog = "exit codes:\n  0 forgotten   1 there was none   2 wrong usage\n"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    from codewhale.app.login import log_out
+    from codewhale.config import home_dir
+
+    removed, left = log_out(home_dir(os.environ), os.environ, args.name)
+    if removed:
+        put(sanitise(f"The key of {args.name} is forgotten.") + "\n")
+    else:
+        say(f"codewhale: no key of {args.name} is kept here")
+    if left:
+        say(f"codewhale: {args.name} is still asked with the key from {left}")
+    return 0 if removed else 1

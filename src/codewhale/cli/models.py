@@ -1,0 +1,103 @@
+"""List the models that are known, or tell all that holds for one. A model that nobody knows can be used as well."""
+
+import argparse
+import asyncio
+import os
+from typing import Any
+
+from codewhale.cli.parser import UsageError, add_workspace, workspace
+from codewhale.cli.stdio import put, say
+from codewhale.lib.text import sanitise
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="list|resolve", required=True)
+    every = actions.add_parser("list", help="the models that are known, by provider and by pattern of their ids")
+    every.add_argument("--live", action="store_true", help="ask the provider which models it serves now")
+    one = actions.add_parser("resolve", help="all that holds for a model: window and its source, price, facts")
+    one.add_argument("id", metavar="ID", help="the id as it would be sent")
+    for action in (every, one):
+        action.add_argument(
+            "--provider", metavar="P", default="", help="the provider (resolve: default the configured)"
+        )
+        action.add_argument("--json", action="store_true", help="JSON")
+        add_workspace(action)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    from codewhale.config import home_dir
+
+    home, folder = home_dir(os.environ), workspace(args)
+    if args.action == "resolve":
+        return _resolve(home, folder, args)
+    return _live(home, folder, args) if args.live else _list(home, folder, args)
+
+
+def _list(home: str, folder: str, args: argparse.Namespace) -> int:
+    from codewhale.app.models import model_rows
+    from codewhale.frontends.lines import object_line
+
+    rows = model_rows(home, folder, os.environ, args.provider)
+    if args.json:
+        put(object_line(rows) + "\n")
+        return 0
+    for row in rows:
+        mark = "*" if row.default else " "
+        put(sanitise(f"{mark} {row.provider or '(any)':<18} {_size(row.window):>9}  {row.match}") + "\n")
+    put("* is what a provider is asked for by default; the number is the window in tokens, - is not known\n")
+    return 0
+
+
+def _live(home: str, folder: str, args: argparse.Namespace) -> int:
+    from codewhale.app.models import live_models
+    from codewhale.frontends.lines import object_line
+
+    names = asyncio.run(live_models(home, folder, os.environ, args.provider))
+    if args.json:
+        put(object_line(names) + "\n")
+    else:
+        put("".join(sanitise(name) + "\n" for name in names))
+    if not names:
+        say("codewhale: the provider lists no models, or could not be reached; codewhale provider test NAME tells more")
+    return 0 if names else 1
+
+
+def _resolve(home: str, folder: str, args: argparse.Namespace) -> int:
+    from codewhale.app.models import resolve
+    from codewhale.frontends.lines import object_line
+
+    if not args.id.strip():
+        raise UsageError("the id of a model is empty")
+    found = resolve(home, folder, os.environ, args.id, args.provider)
+    put((object_line(found) if args.json else sanitise(_read_aloud(found))) + "\n")
+    return 0
+
+
+def _read_aloud(found: Any) -> str:
+    guess = ", a guess" if found.window_source in ("name", "fallback") else ""
+    bound = f"at most {found.max_output:,} tokens" if found.max_output else "as long as the provider lets them be"
+    lines = [
+        f"{found.model} of {found.provider} ({found.dialect}{f' at {found.base_url}' if found.base_url else ''})",
+        f"window      {found.window:,} tokens ({found.window_source}{guess})",
+        f"answers     {bound}",
+        f"price       {_price(found.price)}",
+    ]
+    lines += [f"fact        {name} = {value}" for name, value in found.facts.items()]
+    if not found.known:
+        lines.append("no row of the table knows this id; it can be used as it stands")
+    if found.others:
+        lines.append(f"also known at {', '.join(found.others)}")
+    return "\n".join(lines)
+
+
+def _price(price: Any) -> str:
+    if price is None:
+        return "unknown"
+    where = f" ({price.source}, {price.date})" if price.source else ""
+    return f"{price.miss:g} in, {price.hit:g} from the cache, {price.output:g} out, {price.currency} per million{where}"
+
+
+def _size(tokens: int) -> str:
+    return f"{tokens:,}" if tokens else "-"
