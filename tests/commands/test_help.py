@@ -20,7 +20,7 @@ async def test_every_command_has_one_line(home: Path, workspace: Path) -> None:
     lines = (await shown(home, workspace, "/help")).text.splitlines()
     assert [line.split()[0] for line in lines] == sorted(COMMANDS)
     assert any(line.startswith("/mode [plan|agent|yolo]") and "Show the mode" in line for line in lines)
-    assert len({len(line) - len(line.split("  ")[-1]) for line in lines}) == 1
+    assert len({len(line) - len(line.split("  ")[-1].lstrip()) for line in lines}) == 1
 
 
 @pytest.mark.parametrize("line", ["/help /mode", "/help mode"])

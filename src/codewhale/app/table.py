@@ -36,11 +36,18 @@ TOOLS: dict[str, Row] = {
 }
 
 COMMAND_FAMILIES: dict[str, Row] = {
+    "usage": Row("codewhale.commands.usage:UsageCommands", ("control",)),
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
+    "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
 COMMANDS: dict[str, str] = {
+    "/effort": "effort",
+    "/budget": "usage",
+    "/cache": "usage",
+    "/cost": "usage",
+    "/tokens": "usage",
     "/help": "help",
     "/mode": "session",
     "/model": "session",

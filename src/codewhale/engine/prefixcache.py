@@ -148,10 +148,12 @@ def expected_tokens(expected: Expected, body: int, usage: Usage, facts: Mapping[
     earlier = expected.earlier
     if earlier is None or not body:
         return 0
-    if earlier.input:
-        tokens = earlier.input * min(1.0, expected.bytes / max(1, len(earlier.body)))
-    else:
+    if not earlier.input:
         tokens = usage.input * expected.bytes / body
+    elif expected.bytes >= len(earlier.body) - _TAIL:
+        tokens = earlier.input
+    else:
+        tokens = earlier.input * expected.bytes / len(earlier.body)
     block = max(1, int(facts.get("cache_block", 1)))
     whole = int(tokens) // block * block
     return 0 if whole < int(facts.get("cache_min", 0)) else min(whole, usage.input)
