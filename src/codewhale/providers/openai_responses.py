@@ -6,6 +6,7 @@ it led to. Only what may change stands behind the items. How answers are read is
 
 import base64
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -100,8 +101,9 @@ class OpenAIResponses:
         """The items of an answer in their order. Reasoning goes back with the item it led to or not at all: an answer
         that broke off, or whose calls were left out, may end in reasoning, and endpoints refuse that."""
         parts = [part for part in message.parts if not isinstance(part, Reasoning)]
-        for part, after in zip(parts, [*parts[1:], None], strict=True):
-            if isinstance(part, Text) and part.text:
+        parts = [part for part in parts if not isinstance(part, Text) or part.text]
+        for part, after in zip_longest(parts, parts[1:]):
+            if isinstance(part, Text):
                 phase = self._kept(after).phase
                 wire = {"type": "message", "role": "assistant", "content": part.text}
                 yield encode({**wire, "phase": phase} if phase else wire)
