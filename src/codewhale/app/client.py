@@ -25,6 +25,7 @@ from codewhale.protocol.ops import (
     SessionStatus,
     SessionSummary,
     SessionUsage,
+    SetEffort,
     SetMode,
     SetModel,
     StatusView,
@@ -60,6 +61,8 @@ class Client:
                 self._engine.set_mode(session_id, mode)
             case SetModel(session=session_id, model=model, provider=provider):
                 self._engine.set_model(session_id, provider, model)
+            case SetEffort(session=session_id, effort=effort):
+                self._engine.set_effort(session_id, effort)
             case RunCommand(session=session_id, line=line):
                 return await self._command(session_id, line)
             case CloseSession(session=session_id):

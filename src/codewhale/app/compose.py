@@ -22,6 +22,7 @@ from codewhale.engine.engine import Engine, workspace_facts
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
 from codewhale.engine.redaction import Redactor
+from codewhale.engine.window import ContextSettings
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ConfigError, SessionError
@@ -102,6 +103,8 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         build_provider=routes.build,
         default_route=routes.default,
         find_root=find_root,
+        context=config.section("context", ContextSettings),
+        effort=config.get("reasoning_effort") or "",
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions})

@@ -6,7 +6,9 @@ import time
 from collections.abc import Awaitable, Callable
 
 from codewhale.catalog.registry import Catalog
+from codewhale.engine.compaction import CompactionFailed
 from codewhale.engine.dispatch import Dispatcher
+from codewhale.engine.effort import CHOICES, turn_effort
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
@@ -16,6 +18,7 @@ from codewhale.engine.session import BROKEN, STOPPED, Session
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import (
     ContextAppended,
+    EffortChanged,
     Event,
     MessageAdded,
     ModeChanged,
@@ -26,7 +29,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Message, Part, Text
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import Limits, OpenSession, SendMessage, StatusView, UsageView
+from codewhale.protocol.ops import ContextView, Limits, OpenSession, SendMessage, StatusView, UsageView
 
 _STOP_SECONDS = 5.0
 
@@ -131,6 +134,14 @@ class Engine:
         here.emit(ModelChanged(*wanted))
         self._opener.attach(here, ready)
 
+    def set_effort(self, session: str, effort: str) -> None:
+        """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level."""
+        here = self.session(session)
+        if effort not in CHOICES:
+            raise SessionError(f"there is no effort {effort!r}; choose one of {', '.join(CHOICES[1:])}")
+        if effort != here.state.effort:
+            here.emit(EffortChanged(effort))
+
     def status(self, session: str) -> StatusView:
         """How a session stands."""
         here = self.session(session)
@@ -151,7 +162,38 @@ class Engine:
             instructions=tuple((item.name, item.bytes) for item in chain),
             tokens_in=state.usage.input,
             tokens_out=state.usage.output,
+            effort=state.effort,
         )
+
+    def context(self, session: str) -> ContextView:
+        """How full a session's context is."""
+        return self._opener.context(self.session(session))
+
+    async def compact(self, session: str, focus: str) -> tuple[int, int]:
+        """Say the conversation shorter in place of a turn: it can be interrupted, and what is sent meanwhile waits.
+        Tokens before and after. Raises SessionError, also when nothing came of it."""
+        here = self._idle(session)
+        self._may_ask(here.state.provider)
+        here.stop_reason, here.running, here.ending, here.fault = "", True, False, None
+        work = asyncio.create_task(self._opener.room(here).asked(focus), name=f"compaction {here.id}")
+        here.task = work
+        try:
+            await asyncio.wait([work])
+        finally:
+            here.ending, here.waiting_for = True, ""
+        self._next(here)
+        if work.cancelled():
+            raise SessionError("the compaction was interrupted; nothing has changed")
+        try:
+            done = work.result()
+        except CompactionFailed as error:
+            raise SessionError(f"not compacted: {error}; nothing has changed") from None
+        return done.tokens_before, done.tokens_after
+
+    def undo_compaction(self, session: str) -> int:
+        """Take the last compaction back; its number, 0 when none stands. Raises SessionError while a turn runs."""
+        here = self._idle(session)
+        return self._opener.room(here).undo()
 
     def usage(self, session: str) -> UsageView:
         """What a session's model calls took."""
@@ -172,6 +214,7 @@ class Engine:
     def _begin(self, session: Session, op: SendMessage) -> None:
         state = session.state
         session.emit(TurnStarted(state.turns + 1), _message(op))
+        session.request_effort = turn_effort(state.effort, op.text)
         told: list[Event] = []
         if state.told.get("mode") != mode_text(state.mode):
             told.append(ContextAppended("mode", mode_text(state.mode)))

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.compaction import Room
-from codewhale.engine.context import ContextSettings
+from codewhale.engine.context import context_view
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
 from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
 from codewhale.engine.prompt import Instruction, load_instructions, system_text
@@ -15,19 +15,21 @@ from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import LOST, Session
 from codewhale.engine.sources import ContextSource, InstructionSource, changes
 from codewhale.engine.state import SessionState
+from codewhale.engine.window import ContextSettings
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
     LOG_VERSION,
     ContextAppended,
     Edge,
+    EffortChanged,
     HeaderPinned,
     ModelChanged,
     SessionOpened,
     SessionResumed,
 )
 from codewhale.protocol.messages import Image
-from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.ops import ContextView, OpenSession
 from codewhale.providers.base import Provider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
@@ -36,7 +38,8 @@ from codewhale.stores.sessions import SessionStore
 
 
 class Surroundings(Struct, frozen=True):
-    """What sessions are opened from: the stores, and how the machine and its configuration are asked."""
+    """What sessions are opened from: the stores, and how the machine and its configuration are asked. `effort` is what
+    a new session begins with."""
 
     home: str
     sessions: SessionStore
@@ -47,6 +50,7 @@ class Surroundings(Struct, frozen=True):
     build_provider: Callable[[str, str], Provider]
     default_route: Callable[[], tuple[str, str]]
     find_root: Callable[[str], str | None]
+    effort: str = ""
     context: ContextSettings = ContextSettings()
     sources: tuple[ContextSource, ...] = ()
 
@@ -133,6 +137,9 @@ class Opener:
             session.close_calls(LOST)
             if wanted != (state.provider, state.model):
                 session.emit(ModelChanged(*wanted))
+        effort = op.effort or ("" if op.resume or op.fork else around.effort)
+        if effort and effort != state.effort:
+            session.emit(EffortChanged(effort))
         self.attach(session, provider)
 
     def provider(self, name: str, model: str) -> Provider:
@@ -179,6 +186,10 @@ class Opener:
     def updates(self, session: Session) -> tuple[ContextAppended, ...]:
         """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
         return changes(self._sources, session, self._around.redactor)
+
+    def context(self, session: Session) -> ContextView:
+        """How full a session's context is."""
+        return context_view(session, self._around.context)
 
     def room(self, session: Session) -> Room:
         """What keeps a session within its model's window."""

@@ -18,7 +18,7 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
     """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty
-    provider and model mean the configured ones. Answered by the session's id."""
+    provider, model and effort mean the session's own, or the configured ones. Answered by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -27,6 +27,7 @@ class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
     model: str = ""
     resume: str = ""
     fork: str = ""
+    effort: str = ""
     limits: Limits = Limits()
 
 
@@ -70,6 +71,14 @@ class SetModel(Struct, frozen=True, tag="set_model", omit_defaults=True):
     provider: str = ""
 
 
+class SetEffort(Struct, frozen=True, tag="set_effort"):
+    """Change how hard the model thinks, from the next turn on: off, low, medium, high, max, auto, or "" for its own
+    measure."""
+
+    session: str
+    effort: str
+
+
 class RunCommand(Struct, frozen=True, tag="run_command"):
     """Run a slash command ("/name args") without a model call. Answered by its CommandOutput."""
 
@@ -83,7 +92,7 @@ class CloseSession(Struct, frozen=True, tag="close_session"):
     session: str
 
 
-Op = OpenSession | SendMessage | Interrupt | Answer | SetMode | SetModel | RunCommand | CloseSession
+Op = OpenSession | SendMessage | Interrupt | Answer | SetMode | SetModel | SetEffort | RunCommand | CloseSession
 
 
 class SessionStatus(Struct, frozen=True, tag="session_status"):
@@ -152,6 +161,29 @@ class StatusView(Struct, frozen=True):
     instructions: tuple[tuple[str, int], ...]
     tokens_in: int
     tokens_out: int
+    effort: str = ""
+
+
+class ContextView(Struct, frozen=True):
+    """How full the context is, in tokens: what /context shows. `spendable` is the window less `reserved`, the room
+    for the answer; `used` is what the next request takes, by the provider's last count where `calibrated`; from
+    `threshold` on room is made (0: never by itself). `layers` say what takes it; billed and cached are apart."""
+
+    provider: str
+    model: str
+    window: int
+    window_source: str
+    reserved: int
+    spendable: int
+    used: int
+    threshold: int
+    layers: tuple[tuple[str, int], ...]
+    calibrated: bool
+    billed_input: int
+    billed_output: int
+    last_hit: int
+    last_miss: int
+    compactions: int
 
 
 class UsageView(Struct, frozen=True):

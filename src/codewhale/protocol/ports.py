@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import Limits, StatusView, UsageView
+from codewhale.protocol.ops import ContextView, Limits, StatusView, UsageView
 from codewhale.protocol.tools import ToolSpec
 
 
@@ -66,6 +66,10 @@ class CatalogView(Protocol):
 class SessionControl(Protocol):
     """What slash commands may do to a session."""
 
+    def set_effort(self, session: str, effort: str) -> None:
+        """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level."""
+        ...
+
     def status(self, session: str) -> StatusView:
         """How it stands."""
         ...
@@ -77,6 +81,19 @@ class SessionControl(Protocol):
     def set_model(self, session: str, provider: str, model: str) -> None:
         """Change the model; empty provider keeps it. Raises SessionError while a turn runs or for an
         unknown provider."""
+        ...
+
+    def context(self, session: str) -> ContextView:
+        """How full its context is."""
+        ...
+
+    async def compact(self, session: str, focus: str) -> tuple[int, int]:
+        """Say the conversation shorter, above all keeping `focus`; about how many tokens it took before and takes
+        now. Raises SessionError while a turn runs, and when it could not be done: then nothing has changed."""
+        ...
+
+    def undo_compaction(self, session: str) -> int:
+        """Take the last compaction back; its number, 0 when none stands. Raises SessionError while a turn runs."""
         ...
 
     def usage(self, session: str) -> UsageView:
