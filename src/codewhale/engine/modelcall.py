@@ -9,7 +9,7 @@ from codewhale.engine.prefixcache import Expected, cause_of_miss, expected_token
 from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import BudgetChanged, BudgetReserved, RequestSent, UsageReported
+from codewhale.protocol.events import BudgetChanged, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
 from codewhale.protocol.messages import Reasoning
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
@@ -81,7 +81,7 @@ class ModelCalls:
             self._budget.release(reserved)
             raise
         self._begin(reserved, expected, body, prompt, purpose)
-        self._collector = Collector(session.emit)
+        self._collector = Collector(self._tell_of_retries if purpose else session.emit)
         session.waiting_for = f"the model ({purpose})" if purpose else "the model"
         answer = await self._collector.read(provider.stream(body))
         session.waiting_for = ""
@@ -97,6 +97,11 @@ class ModelCalls:
         self._collector = None
         self._settle(answer)
         return answer
+
+    def _tell_of_retries(self, event: Event) -> None:
+        """Of a call beside the conversation the person is shown no words, only that it takes longer."""
+        if isinstance(event, RetryCountdown):
+            self._session.emit(event)
 
     # ------------------------------------------------------------------ before
 
