@@ -8,7 +8,7 @@ from typing import Any
 from codewhale.app.compose import App, AppOptions, open_app
 from codewhale.protocol.events import Event, RequestSent, TurnFinished, UsageReported
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import CommandOutput, OpenSession, RunCommand, SendMessage, SessionUsage
+from codewhale.protocol.ops import CloseSession, CommandOutput, OpenSession, RunCommand, SendMessage, SessionUsage
 from codewhale.testing import collect
 from support.cacheserver import BLOCK, CacheServer, Reply, Served
 from support.scenes import only
@@ -55,8 +55,9 @@ async def opened(home: Path, workspace: Path, server: CacheServer) -> AsyncItera
 class Long:
     """One session that is talked to turn by turn."""
 
-    def __init__(self, app: App, session: str) -> None:
+    def __init__(self, app: App, session: str, workspace: str = "") -> None:
         self.client, self.session = app.client, session
+        self.workspace = workspace
         self.events: list[Event] = []
 
     async def turn(self, number: int) -> None:
@@ -71,6 +72,12 @@ class Long:
 
     _seq = 0
 
+    async def resume(self) -> None:
+        """Close the session and go on with it."""
+        await self.client.submit(CloseSession(self.session))
+        opening = OpenSession(self.workspace, Mode.AGENT, Authority.AUTO, resume=self.session)
+        assert await self.client.submit(opening) == self.session
+
     async def say(self, line: str) -> None:
         """One slash command."""
         output: CommandOutput = await self.client.submit(RunCommand(self.session, line))
@@ -84,12 +91,13 @@ async def test_three_hundred_turns_keep_their_prefix(home: Path, workspace: Path
         110: lambda talk: talk.say("/mode plan"),
         140: lambda talk: talk.say("/mode agent"),
         170: lambda talk: talk.say("/compact"),
+        205: lambda talk: talk.resume(),
         230: lambda talk: talk.say("/model small"),
         260: lambda talk: (workspace / "AGENTS.md").write_text("Use tabs.\n"),
     }
     async with CacheServer(respond) as server, opened(home, workspace, server) as app:
         opening = OpenSession(str(workspace), Mode.AGENT, Authority.AUTO)
-        talk = Long(app, await app.client.submit(opening))
+        talk = Long(app, await app.client.submit(opening), str(workspace))
         edges: dict[int, int] = {}
         for number in range(1, TURNS + 1):
             if number in before:
