@@ -156,7 +156,7 @@ class MessagesParser:
                 out.append(CallDelta(block.call, "", "", encode(kept["input"]).decode()))
             return
         if block.kind == "thinking":
-            kept["thinking"] = said
+            kept |= {"thinking": said, "signature": _word(kept, "signature")}
         elif said and "input" in kept:
             kept["input"] = _object(said)
         if block.kind != "thinking" or said or kept.get("signature"):
