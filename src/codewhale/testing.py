@@ -85,10 +85,12 @@ async def harness(
     script: Sequence[Any],
     environ: Mapping[str, str] | None = None,
     facts: Mapping[str, Fact] | None = None,
+    window: int = 0,
 ) -> AsyncIterator[Harness]:
     """A whole application whose model plays `script` (turns as dicts, or callables from request to turn), at a
-    provider of these `facts`."""
-    provider = ScriptedProvider(script, settings=ProviderSettings(dialect="scripted", facts=dict(facts or {})))
+    provider of these `facts`, with a window of so many tokens (0: a million)."""
+    settings = ProviderSettings(dialect="scripted", context_window=window, facts=dict(facts or {}))
+    provider = ScriptedProvider(script, settings=settings)
     options = AppOptions(home=str(home), workspace=str(workspace), provider="scripted", model="scripted")
     async with open_app(options, environ=environ or {}, providers={"scripted": provider}) as app:
         yield Harness(app, provider, workspace)

@@ -52,6 +52,6 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     exec_shell_wait=(shell("true", True),),
     exec_shell_interact=(shell("exec cat", True),),
     exec_shell_cancel=(shell("exec cat", True),),
-    retrieve_tool_result=(shell("seq 19999"),),
+    retrieve_tool_result=(shell("seq 9999"),),
     checklist_update=({"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},),
 )
