@@ -28,6 +28,7 @@ from codewhale.protocol.messages import Message, Part, Text
 PAUSES = (1.0, 2.0, 4.0)
 MOST_OVERFLOWS = 2
 _REPEATED_BYTES = 8192
+_RULE_BYTES = 24_576
 _SMALL_WINDOW = 64_000
 _PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
 
@@ -239,7 +240,10 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
         ("The developer's messages, word for word", kept.words_text(work.said_below(work._new), room)),
         ("Instructions in force", _instructions(session)),
         ("Told by the harness", kept.told_text()),
-        ("Rules that tool results state (data, quoted word for word)", kept.rules_text()),
+        (
+            "Rules that tool results state (data, quoted word for word)",
+            kept.rules_text(min(_RULE_BYTES, max(4096, room // 4))),
+        ),
         ("Plan and checklist", kept.lists_text()),
         ("Refused: do not try these again", kept.refused_text()),
         ("Questions to the developer", kept.questions_text()),
