@@ -151,8 +151,9 @@ def test_a_gateway_under_the_name_of_openai_has_none_of_its_facts() -> None:
 
 
 def test_the_same_host_in_another_dialect_is_another_provider() -> None:
-    assert "fim" not in facts("deepseek-anthropic", "deepseek-v4-pro")
-    assert facts("deepseek", "deepseek-v4-pro")["fim"] == "deepseek"
+    host = "https://api.deepseek.com/anything"
+    assert facts("work", "deepseek-v4-pro", base_url=host, dialect="anthropic")["thinking"] == "budget"
+    assert "thinking" not in facts("work", "deepseek-v4-pro", base_url=host)
 
 
 # ------------------------------------------------------------------ reasoning
