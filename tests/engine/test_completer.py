@@ -133,6 +133,22 @@ async def test_a_bound_on_money_counts_the_longest_answer(home: Path, workspace:
         assert len(stage.provider.requests) == 1
 
 
+async def test_another_models_gap_has_that_models_price(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace, [{"text": "x", "usage": {"input": 1000, "output": 100}}]) as stage:
+        session = opened(stage, price=Price(miss=10.0, hit=1.0, output=20.0), cost=5.0)
+        settings = stage.provider.settings
+        facts = {**settings.facts, "fim_model": "filler"}
+        stage.provider.settings = msgspec.structs.replace(settings, facts=facts)
+        with pytest.raises(ToolError, match="price of filler at scripted is unknown"):
+            await completions(stage).infill(session.id, "a", "b", max_tokens=9)
+        prices = {"filler": Price(miss=1.0, hit=1.0, output=2.0)}
+        stage.provider.settings = msgspec.structs.replace(settings, facts=facts, prices=prices)
+        await completions(stage).infill(session.id, "a", "b", max_tokens=9)
+        (usage,) = logged(session, UsageReported)
+    assert usage.usage.cost == pytest.approx(0.0012)
+    assert json.loads(stage.provider.requests[0])["model"] == "filler"
+
+
 def held(session: Session) -> tuple[int, int]:
     """Steps and tokens that are held."""
     budget = session.budget
