@@ -209,8 +209,9 @@ class Conversation:
             self.add(MessageAdded(Message("user", parts)))
 
     def request(self) -> bytes:
-        """The body of the next request, which is then sent; the same as its log alone gives."""
+        """The body of the next request, which is sound and then sent; the same as its log alone gives."""
         options = self.case.options
+        assert self._projection.fault(self.header) == ""
         body, sha, count = self._projection.request(self.header, options)
         number = sum(isinstance(event, RequestSent) for event in self.log) + 1
         self.add(RequestSent(number, len(body), sha, count, options.max_tokens, options.effort))

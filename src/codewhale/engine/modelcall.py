@@ -12,7 +12,7 @@ from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import BudgetChanged, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
 from codewhale.protocol.messages import Reasoning
 from codewhale.protocol.ops import Limits
-from codewhale.protocol.stream import Usage
+from codewhale.protocol.stream import Failed, Usage
 from codewhale.providers.base import Price, Provider, RequestOptions
 
 # Under a bound, a model whose longest answer is unknown is asked for no more than this.
@@ -57,6 +57,8 @@ class ModelCalls:
         assert provider is not None and projection is not None and header is not None
         options = RequestOptions(max_tokens or provider.model.max_output, session.request_effort)
         body, sha, messages = projection.request(header, options, extra)
+        if fault := projection.fault(header, extra):
+            return Answer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
         expected = self._expect(body)
         prompt = _prompt_tokens(expected, len(body))
         number = state.requests + 1
