@@ -1,6 +1,7 @@
 """What is known of providers and models: the table, and what it comes to for one model."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -90,6 +91,16 @@ def test_a_provider_has_a_model_to_begin_with() -> None:
     assert default_model("moonshot", table("moonshot", default_model="kimi-k3")) == "kimi-k3"
     assert default_model("mine", ProviderSettings(base_url="https://api.moonshot.ai/v1")) == "kimi-k2.6"
     assert default_model("mine", ProviderSettings()) == "deepseek-v4-pro"
+
+
+def test_every_fact_stands_in_the_papers() -> None:
+    root = Path(__file__).parents[2]
+    papers = (root / "docs" / "providers.md").read_text()
+    used = {name for path in root.glob("src/**/*.py") for name in re.findall(r'facts\.get\("(\w+)"', path.read_text())}
+    known = load_known()
+    rows = (*known.providers.values(), *known.models, *(m for row in known.providers.values() for m in row.models))
+    used |= {name for row in rows for name in row.facts}
+    assert len(used) > 20 and sorted(name for name in used if f"`{name}`" not in papers) == []
 
 
 # ------------------------------------------------------------------ windows
