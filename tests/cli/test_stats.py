@@ -36,7 +36,9 @@ def test_exec_counts_and_stats_sums(tmp_path: Path) -> None:
         "input": 1000, "output": 50, "cache_hit": 0, "cache_miss": 1000, "cost": pytest.approx(0.0024),
         "currency": "EUR",
     }  # fmt: skip
-    codewhale_program(tmp_path, "exec", "Again")
+    again = codewhale_program(tmp_path, "exec", "Again")
+    assert again.stdout == "Done.\n"
+    assert again.stderr == "1,000 tokens in, 50 out: 0.0024 EUR (codewhale stats sums it up)\n"
     stats = json.loads(codewhale_program(tmp_path, "stats", "--json").stdout)
     assert (stats["sessions"], stats["total"]["input"]) == (2, 2000)
     assert stats["total"]["cost"] == {"EUR": pytest.approx(0.0048)}

@@ -21,6 +21,8 @@ _LONGEST_ANSWER = 8192
 _SHORTEST_ANSWER = 256
 # Tokens a byte: of text that was never counted, and of what was appended since the last count.
 _GUESS, _APPENDED = 0.35, 0.5
+# Of a picture's text form, one token.
+_PICTURE_BYTES = 128
 # Failures at which a provider has not begun to work.
 NOT_BEGUN = ("connect", "auth", "rate_limit", "quota", "bad_request", "context_length")
 _SCRIPTED = "scripted"
@@ -35,7 +37,6 @@ class _Call(Struct):
     bytes: int
     prompt: int
     idle: float
-    sent_at: float
     purpose: str
 
 
@@ -60,7 +61,7 @@ class ModelCalls:
         if fault := projection.fault(header, extra):
             return Answer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
         expected = self._expect(body)
-        prompt = _prompt_tokens(expected, len(body))
+        prompt = _prompt_tokens(expected, len(body), projection.picture_bytes, projection.sent_pictures)
         number = state.requests + 1
         reserved, longest = self._reserve(number, prompt, options.max_tokens)
         if longest != options.max_tokens:
@@ -137,7 +138,7 @@ class ModelCalls:
     def _begin(self, reserved: BudgetReserved, expected: Expected, body: bytes, prompt: int, purpose: str) -> None:
         session, now = self._session, self._session.clock.now()
         idle = now - expected.earlier.at if expected.earlier is not None else 0.0
-        self._call = _Call(reserved, expected, len(body), prompt, idle, now, purpose)
+        self._call = _Call(reserved, expected, len(body), prompt, idle, purpose)
         if not purpose:
             session.prefix.sent(self._route, body, expected, now)
 
@@ -173,13 +174,15 @@ class ModelCalls:
         )
 
 
-def _prompt_tokens(expected: Expected, size: int) -> int:
-    """What a body of `size` bytes may count: by the provider's own count of what it begins with, where there is one."""
+def _prompt_tokens(expected: Expected, size: int, pictures: int, counted: int) -> int:
+    """What a body of `size` bytes may count: by the provider's own count of what it begins with, where there is one.
+    `pictures` of its bytes are pictures, `counted` of those stood in the last request."""
     earlier = expected.earlier
     if earlier is None or not earlier.input:
-        return int(size * _GUESS)
-    share = min(1.0, expected.bytes / len(earlier.body))
-    return int(earlier.input * share + max(0, size - expected.bytes) * _APPENDED)
+        return int((size - pictures) * _GUESS) + pictures // _PICTURE_BYTES
+    fresh = max(0, pictures - counted)
+    appended = max(0, size - expected.bytes - fresh)
+    return int(earlier.tokens(expected.bytes) + appended * _APPENDED) + fresh // _PICTURE_BYTES
 
 
 def _assumed(call: _Call, answer: Answer) -> Usage:

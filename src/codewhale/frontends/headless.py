@@ -96,6 +96,15 @@ def outcome(session: str, status: str, exit_code: int, answer: str = "", error: 
     }
 
 
+def _spent(usage: dict[str, Any]) -> str:
+    """What a run took, in one line."""
+    hit = f", {usage['cache_hit'] / usage['input']:.0%} of it cached" if usage["cache_hit"] and usage["input"] else ""
+    return (
+        f"{usage['input']:,} tokens in{hit}, {usage['output']:,} out: {usage['cost']:.4g} {usage['currency']} "
+        "(codewhale stats sums it up)"
+    )
+
+
 class Headless:
     """One run: open, send, follow to the end of the turn. `session` is "" until it is open."""
 
@@ -121,6 +130,8 @@ class Headless:
             await self._print_text(result)
             if not command and result["status"] != "done":
                 self._progress.say(f"codewhale: {result['status']}: {result['error'] or 'no reason given'}")
+            if result["usage"]["cost"]:
+                self._progress.say(_spent(result["usage"]))
         return int(result["exit_code"])
 
     def interrupt(self) -> None:
