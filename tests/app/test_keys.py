@@ -163,9 +163,7 @@ async def test_a_key_goes_out_in_the_header_and_an_error_does_not_tell_it(home: 
             opening = OpenSession(str(workspace), mode=Mode.PLAN, authority=Authority.HEADLESS)
             session = await app.client.submit(opening)
             for text in ("one", "two"):
-                events = app.client.events(session, from_seq=-1)
-                await app.client.submit(SendMessage(session, text))
-                await collect(events)
+                await Harness(app, ScriptedProvider([]), workspace).turn(text, session)
             log = (home / "sessions" / session / "log.jsonl").read_text()
     assert [request.headers["authorization"] for request in wire.requests] == ["Bearer sk-in-the-table"] * 2
     assert "sk-in-the-table" not in log and "wrong key" in log
