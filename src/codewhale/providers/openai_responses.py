@@ -5,6 +5,7 @@ it led to. Only what may change stands behind the items. How answers are read is
 """
 
 import base64
+import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -109,7 +110,7 @@ class OpenAIResponses:
                 wire = {"type": "message", "role": "assistant", "content": part.text}
                 yield encode({**wire, "phase": phase} if phase else wire)
             elif isinstance(part, ToolCall):
-                wire = {"type": "function_call", "call_id": part.id, "name": part.sent_name}
+                wire = {"type": "function_call", "call_id": _id(part.id), "name": part.sent_name}
                 yield encode({**wire, "arguments": part.sent_arguments or "{}"})
             elif isinstance(part, Opaque) and isinstance(after, _LED_TO) and self._kept(part).type == "reasoning":
                 yield part.json.encode()
@@ -145,4 +146,9 @@ def _function(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _result(part: ResultPart) -> bytes:
-    return encode({"type": "function_call_output", "call_id": part.call_id, "output": part.content})
+    return encode({"type": "function_call_output", "call_id": _id(part.call_id), "output": part.content})
+
+
+def _id(call_id: str) -> str:
+    """The id of a call in at most 64 characters: another endpoint's may be longer."""
+    return call_id if len(call_id) <= 64 else hashlib.sha256(call_id.encode(errors="replace")).hexdigest()
