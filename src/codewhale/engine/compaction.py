@@ -12,12 +12,12 @@ import msgspec
 
 from codewhale.engine.budget import BudgetExceeded
 from codewhale.engine.collect import Answer
-from codewhale.engine.context import INSTRUCTIONS, Quantities, bytes_to_tokens, measure
+from codewhale.engine.context import INSTRUCTIONS, bytes_to_tokens, measure
 from codewhale.engine.conversation import Conversation
 from codewhale.engine.kept import Kept, contained
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.outputs import Keeper
-from codewhale.engine.pruning import prune
+from codewhale.engine.pruning import Keep, prune
 from codewhale.engine.session import Session
 from codewhale.engine.transcript import transcript
 from codewhale.engine.window import ContextSettings
@@ -27,6 +27,7 @@ from codewhale.protocol.messages import Message, Part, Text
 
 PAUSES = (1.0, 2.0, 4.0)
 MOST_OVERFLOWS = 2
+_MARK = "<compacted"
 _REPEATED_BYTES = 8192
 _RULE_BYTES = 24_576
 _SMALL_WINDOW = 64_000
@@ -59,10 +60,15 @@ class Room:
         if not 0 < before.threshold <= before.used or before.used < self._idle_below or self.session.state.open_calls:
             return
         work = _Work(self.session, self.settings.kept(before.spendable))
-        if self._prune(work, before, before.used - before.threshold * 3 // 4):
-            return
+        wanted = before.used - before.threshold * 3 // 4
+        fits = before.used + _summary_bound(before.window) <= before.window
+        if self._prune(work, wanted, wanted if fits else 1):
+            before = measure(self.session, self.settings)
+            if before.used < before.threshold:
+                return
+            work = _Work(self.session, self.settings.kept(before.spendable))
         self._idle_below = before.used + before.spendable // 20
-        if work.tokens(work.old) < before.spendable // 10:
+        if work.gain < before.spendable // 10:
             return
         try:
             await self.compact(calls, work=work, reason="full")
@@ -78,14 +84,21 @@ class Room:
         before = measure(self.session, self.settings)
         limit = min(before.spendable, before.used * 4 // 5)
         work = _Work(self.session, self.settings.kept(limit) // self._overflows)
-        if self._overflows == 1 and self._prune(work, before, before.used // 4):
+        if self._overflows == 1 and self._prune(work, before.used // 2, before.used // 4):
             return True
         if not work.old:
             return False
         try:
             await self.compact(calls, work=work, reason="overflow")
         except CompactionFailed as error:
-            self._replace(work, "overflow", _bare_summary(work.old, str(error)))
+            return self._compact_bare(work, str(error))
+        return True
+
+    def _compact_bare(self, work: "_Work", why: str) -> bool:
+        try:
+            self._replace(work, "overflow", _bare_summary(work.old, why))
+        except CompactionFailed:
+            return False
         return True
 
     async def asked(self, focus: str) -> Compacted:
@@ -131,7 +144,7 @@ class Room:
         extra = _PROMPT.read_text(encoding="utf-8").strip().replace("{words}", "500" if small else "900")
         if focus:
             extra += f"\n\nThe developer asks to keep above all: {focus}"
-        bound = min(8192, max(1024, window // 16))
+        bound = _summary_bound(window)
         why = ""
         for pause in (0.0, *self._pauses):
             if pause:
@@ -157,17 +170,22 @@ class Room:
 
     # ------------------------------------------------------------------ what changes
 
-    def _prune(self, work: "_Work", before: Quantities, wanted: int) -> bool:
-        """Set old results aside if that alone saves `wanted` tokens."""
+    def _keep(self, call_id: str, content: str) -> str:
+        sha = self.keeper.put(content.encode("utf-8", "replace"))
+        self.keeper.remember(self.session.id, call_id, sha)
+        return sha
+
+    def _prune(self, work: "_Work", wanted: int, least: int) -> bool:
+        """Set old results aside until `wanted` tokens are saved, if that alone saves at least `least`."""
         session = self.session
         projection = session.projection
         if not self.settings.prune or projection is None:
             return False
         try:
-            found = prune(work.old, int(wanted / work.rate), self.keeper, session.id, session.state.artifacts)
+            found = prune(work.old, int(wanted / work.rate), self._keep, session.state.artifacts, not work.new)
         except SessionError:
             return False
-        if not found.results or found.saved * work.rate < wanted:
+        if not found.results or found.saved * work.rate < least:
             return False
         first = projection.index([result.call_id for result in found.results])
         session.emit(Edge("pruned", first), ResultsPruned(found.results))
@@ -184,7 +202,7 @@ class Room:
             raise CompactionFailed(str(error)) from error
         number = session.state.compactions + 1
         head = _head_text(session, work, number, sha, summary, before.spendable)
-        messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self.keeper, before.spendable))
+        messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self._keep, before.spendable))
         after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
         event = Compacted(number, reason, messages, before.used, after)
         session.emit(Edge("compaction", 1), event)
@@ -203,26 +221,32 @@ class _Work:
         messages, self.pending = conversation.messages, conversation.pending
         self.rate = bytes_to_tokens(session)
         self._keep = keep
-        cut = len(messages)
+        cut, taken = len(messages), 0
         for start in reversed(range(len(messages))):
-            if messages[start].role == "tool":
-                continue
-            if self.tokens(messages[start:]) > keep:
+            taken += self.tokens(messages[start : start + 1])
+            if taken > keep:
                 break
-            cut = start
-        self.old, self._new = messages[:cut], messages[cut:]
+            if messages[start].role != "tool":
+                cut = start
+        self.old, self.new = messages[:cut], messages[cut:]
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """About how many tokens these take."""
         return int(sum(len(msgspec.json.encode(message)) for message in messages) * self.rate)
 
-    def tail(self, keeper: Keeper, spendable: int) -> tuple[Message, ...]:
+    @property
+    def gain(self) -> int:
+        """About how many tokens a compaction can save: words of the person and former compactions stay."""
+        stays = [part for message in self.old for part in message.parts if isinstance(part, Text) and _stays(part)]
+        return self.tokens(self.old) - self.tokens([Message("user", tuple(stays))])
+
+    def tail(self, keep: Keep, spendable: int) -> tuple[Message, ...]:
         """What stays as it is; of a last step too large for that, its calls with their results set aside."""
-        if self._new or not self.old or self.old[-1].role != "tool":
-            return self._new
+        if self.new or not self.old or self.old[-1].role != "tool":
+            return self.new
         step = self.old[-2:]
         state = self.session.state
-        shorter = prune(step, 2**62, keeper, self.session.id, state.artifacts).results
+        shorter = prune(step, 2**62, keep, state.artifacts, True).results
         step = (step[0], Message("tool", shorter)) if shorter else step
         return step if self.tokens(step) <= max(self._keep, spendable // 4) else ()
 
@@ -232,12 +256,20 @@ class _Work:
         return sum(isinstance(part, Text) and part.source == "person" for part in (*parts, *self.pending))
 
 
+def _summary_bound(window: int) -> int:
+    return min(8192, max(1024, window // 16))
+
+
+def _stays(text: Text) -> bool:
+    return text.source == "person" or (text.source == "harness" and text.text.startswith(_MARK))
+
+
 def _head_text(session: Session, work: _Work, number: int, sha: str, summary: str, spendable: int) -> str:
     """The message that stands for everything old."""
     kept = Kept(work.events)
     room = int(spendable / 4 / work.rate)
     sections = [
-        ("The developer's messages, word for word", kept.words_text(work.said_below(work._new), room)),
+        ("The developer's messages, word for word", kept.words_text(work.said_below(work.new), room)),
         ("Instructions in force", _instructions(session)),
         ("Told by the harness", kept.told_text()),
         (
@@ -252,7 +284,7 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
     ]
     fetch = f'retrieve_tool_result {{"ref": "art_{sha[:16]}", "mode": "query", "query": "..."}}'
     top = (
-        f'<compacted number="{number}">\nThe conversation so far was shortened to this. All but the summary is word '
+        f'{_MARK} number="{number}">\nThe conversation so far was shortened to this. All but the summary is word '
         f"for word; the whole of it can be read with {fetch}."
     )
     return "\n\n".join([top, *(f"# {title}\n{text}" for title, text in sections if text)]) + "\n</compacted>"
