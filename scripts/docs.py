@@ -80,7 +80,9 @@ def tools_page() -> str:
     for row in tool_rows():
         parts.append(f"## `{row['name']}`\n\n{row['description']}\n")
         traits = [", ".join(row.get("effects", ())) or "no effects"]
-        traits += [word for word, key in (("runs beside others", "parallel"), ("polls", "polls")) if row.get(key)]
+        words = {"parallel": "runs beside others", "polls": "polls", "previews": "shows first what it will do"}
+        traits += [word for key, word in words.items() if row.get(key)]
+        traits += [f"needs the provider fact `{row['gate']}`; in no head"] if row.get("gate") else []
         parts.append(f"May: {'; '.join(traits)}.\n")
         parts.append(argument_table(row["parameters"]))
     return "\n".join(parts)
