@@ -14,6 +14,7 @@ from codewhale.providers.failures import from_error, from_status, page_line, ret
         (400, "This model's maximum context length is 65536 tokens.", "context_length", False),
         (400, {"code": "context_length_exceeded", "message": "Please reduce the length."}, "context_length", False),
         (400, "Content Exists Risk", "content_policy", False),
+        (400, {"code": "invalid_prompt", "message": "flagged as violating our usage policy"}, "content_policy", False),
         (400, {"code": "content_filter", "message": "The response was filtered"}, "content_policy", False),
         (400, "Model Not Exist", "bad_request", False),
         (400, {"code": "invalid_api_key", "message": "nope"}, "auth", False),

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.app.requests import request_body
 from codewhale.protocol.events import CallStarted, Event, TurnFinished, UsageReported
@@ -178,14 +176,33 @@ async def test_a_failure_before_the_first_word_is_tried_again(tmp_path: Path) ->
     assert wire.requests[0].body == wire.requests[1].body
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ({"code": "invalid_encrypted_content", "message": "could not be verified"}, "could not be verified"),
-        ({"code": "context_length_exceeded", "message": "Your input exceeds the context window"}, "context window"),
-    ],
-)
-async def test_a_refusal_ends_the_turn_and_says_why(tmp_path: Path, fault: dict[str, str], words: str) -> None:
+async def test_reasoning_that_cannot_be_read_there_is_left_out_when_told_so(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    fault = {"code": "invalid_encrypted_content", "message": "The encrypted content could not be verified."}
+    unread = Reply([answer(400, json.dumps({"error": fault}).encode())])
+    async with Wire([CALLS, DONE, unread, DONE]) as wire:
+        config = CONFIG.format(url=wire.url.removesuffix("/v1"), provider="ours")
+        opened = OpenSession(workspace=str(home), mode=Mode.YOLO, authority=Authority.AUTO)
+        for facts in ("", "replays_reasoning = false, "):
+            (home / "config.toml").write_text(config.replace("facts = { reasoning_s", f"facts = {{ {facts}reasoning_s"))
+            async with open_app(AppOptions(home=str(home), workspace=str(home)), environ={"OUR_KEY": "sk-1"}) as app:
+                session = await app.client.submit(opened)
+                for _ in range(2 - bool(facts)):
+                    await app.client.submit(SetModel(session, "gpt-5.4"))
+                    since = app.client.events(session, app.engine.session(session).log.seq)
+                    await app.client.submit(SendMessage(session, "Look around."))
+                    last = [envelope.event for envelope in await collect(since)][-1]
+            assert isinstance(last, TurnFinished)
+            if not facts:
+                assert last.status == "failed" and "replays_reasoning = false" in last.reason
+            opened = OpenSession(workspace=str(home), resume=session, mode=Mode.YOLO, authority=Authority.AUTO)
+    assert last.status == "done"
+    assert b"gAAA" in wire.requests[2].body and b"gAAA" not in wire.requests[3].body
+
+
+async def test_a_refusal_ends_the_turn_and_says_why(tmp_path: Path) -> None:
+    fault = {"code": "invalid_prompt", "message": "Invalid prompt: it was flagged"}
     async with Wire([Reply([answer(400, json.dumps({"error": fault}).encode())])]) as wire:
         told = await turns(tmp_path / "home", wire)
-    assert end(told).status == "failed" and words in end(told).reason
+    assert end(told).status == "failed" and "it was flagged" in end(told).reason

@@ -47,10 +47,12 @@ _CONTEXT = (
     r"context_length|context[ _](?:length|window|size|limit)|maximum context|prompt is too long|input is too long"
     r"|too many (?:input )?tokens|reduce the length|string_above_max_length|request too large|max(?:imum)? prompt"
 )
+_TOO_LONG = r"exceed_context_size|exceeds the available context"  # Said with any status.
 _POLICY = (
     r"content[ _](?:filter|policy)|content management policy|content exists risk|data_inspection|responsible ?ai"
-    r"|safety (?:system|policy|filter)|moderation"
+    r"|safety (?:system|policy|filter)|moderation|usage polic|(?:bio|cyber)_policy|policy_violation"
 )
+_SEALED = r"encrypted[_ ]content|invalid\W{1,3}signature"
 _MODEL = (
     r"model_not_found|model not (?:exist|found)|(?:unknown|invalid|no such|unsupported) model"
     r"|model\b.{0,120}\b(?:does not exist|not found|not supported|is not available)"
@@ -76,6 +78,10 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
     message = one_line(f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}", _MESSAGE_LIMIT)
     if kind == "bad_request" and re.search(_MODEL, words.lower()):
         message += " (check the model's name)"
+    elif kind == "bad_request" and re.search(_SEALED, words.lower()):
+        message += (
+            " (another account sealed the reasoning: set facts.replays_reasoning = false, choose the model again)"
+        )
     elif status == 404:
         message += " (check base_url and path)"
     return Failure(kind, message, kind in RETRYABLE, retry_after)
@@ -129,7 +135,7 @@ def _kind(status: int, words: str) -> FailureKind:
         return "rate_limit"
     if status == 408:
         return "timeout"
-    if status >= 500:
+    if status >= 500 and not re.search(_TOO_LONG, words):
         return "server"
     if status == 413 or re.search(_CONTEXT, words):
         return "context_length"
