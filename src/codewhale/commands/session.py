@@ -49,6 +49,7 @@ class SessionCommands:
             ("workspace", view.workspace),
             ("mode", f"{view.mode} ({view.authority})"),
             ("model", f"{view.model} at {view.provider}"),
+            ("effort", view.effort or "the model's own measure"),
             ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),
             ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
             ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),

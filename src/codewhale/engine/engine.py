@@ -124,13 +124,14 @@ class Engine:
             here.emit(ModeChanged(mode, here.state.mode))
 
     def set_model(self, session: str, provider: str, model: str) -> None:
-        """Change the model. Raises SessionError while a turn runs, ConfigError for an unknown provider."""
+        """Change the model; the one at hand is taken up anew when its facts are no longer those it was pinned with.
+        Raises SessionError while a turn runs, ConfigError for an unknown provider."""
         here = self._idle(session)
         before = (here.state.provider, here.state.model)
         wanted = (provider or here.state.provider, model)
-        if wanted == before:
-            return
         ready = self._opener.provider(*wanted)
+        if wanted == before and here.state.header is not None and here.state.header.facts == ready.settings.facts:
+            return
         here.emit(ModelChanged(*wanted))
         self._opener.attach(here, ready)
 
