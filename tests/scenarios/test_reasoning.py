@@ -9,9 +9,9 @@ import pytest
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.app.requests import request_body
-from codewhale.protocol.events import Event, TurnFinished
+from codewhale.protocol.events import Edge, Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort
+from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort, SetModel
 from codewhale.testing import collect
 from support.wire import Reply, Wire, delta, sse, stream
 
@@ -107,3 +107,30 @@ async def test_each_body_can_be_read_by_a_strict_server(tmp_path: Path) -> None:
     asked, answered = bodies[1]["messages"][-2:]
     assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] and len(answered["tool_call_id"]) == 9
     assert "stream_options" not in bodies[0]
+
+
+async def test_a_corrected_fact_holds_once_the_model_is_chosen_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    replies = [CALLS, DONE]
+    async with Wire([*replies, *replies, *replies]) as wire:
+        session = ""
+        for fact, chosen in (("false", False), ("true", False), ("true", True)):
+            (home / "config.toml").write_text(
+                f'provider = "p"\nmodel = "m"\n[providers.p]\nbase_url = "{wire.url}"\n'
+                f"[providers.p.facts]\nreplays_reasoning = {fact}\n"
+            )
+            async with open_app(AppOptions(home=str(home), workspace=str(home)), environ={}) as app:
+                opened = OpenSession(str(home), Mode.YOLO, Authority.AUTO, resume=session)
+                session = await app.client.submit(opened)
+                if chosen:
+                    await app.client.submit(SetModel(session, "m"))
+                    await app.client.submit(SetModel(session, "m"))
+                told = app.client.events(session, app.engine.session(session).log.seq)
+                await app.client.submit(SendMessage(session, "Look around."))
+                await collect(told)
+                events = [envelope.event for envelope in app.engine.session(session).log.read()]
+    bodies = [json.loads(request.body) for request in wire.requests]
+    assert [set(thoughts(body)) for body in bodies[1:4]] == [{None}] * 3
+    assert thoughts(bodies[-1]) == ["I must look.", "So.", "I must look.", "So.", "I must look."]
+    assert [event.reason for event in events if isinstance(event, Edge)] == ["model"]
