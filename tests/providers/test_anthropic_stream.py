@@ -146,6 +146,7 @@ def test_half_a_surrogate_pair_does_not() -> None:
 
 def test_nothing_is_read_behind_the_end() -> None:
     assert read(END, event("message_stop"), begin(0, "text", text="late"), "junk") == read(END)
+    assert read(END, "[DONE]") == read(END)
 
 
 def test_a_whole_answer_is_read_like_its_stream() -> None:

@@ -59,7 +59,7 @@ class MessagesParser:
         """Read one server-sent event and append what it means to `out`. Raises ProviderFailure for an error, a
         refusal, and data that is not a JSON object."""
         data = data.strip()
-        if self.done or not data:
+        if self.done or data in ("", "[DONE]"):
             return
         event = _object(data)
         kind, index = event.get("type") or name, event.get("index")
