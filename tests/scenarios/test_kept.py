@@ -48,6 +48,21 @@ async def test_a_large_output_is_cut_kept_whole_and_can_be_read_back(home: Path,
     assert next(message["content"] for message in sent(stage) if message["role"] == "tool") == large.content
 
 
+async def test_a_turn_goes_on_where_nothing_can_be_kept(home: Path, workspace: Path) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "artifacts").write_text("no folder")
+    script = [shell("seq -f 'number %g of many' 1 1200"), retrieve(ref="call_1"), DONE]
+    async with harness(home, workspace, script, window=128_000) as stage:
+        events = await stage.turn("Count")
+    large, gone = results(events)
+    assert large.ok and len(large.content.encode()) <= INLINE_LIMIT
+    assert "number 1 of many" in large.content and "number 1200 of many" in large.content
+    assert "could not be kept" in large.content and "retrieve_tool_result" not in large.content
+    assert large.metadata["kept"] is False and "artifact_id" not in large.metadata
+    assert not gone.ok and "Next call" in gone.content
+    assert ending(events).status == "done"
+
+
 async def test_a_kept_output_is_found_by_its_call_after_a_resume(home: Path, workspace: Path) -> None:
     async with harness(home, workspace, [shell("seq 10001 14000"), DONE], window=128_000) as stage:
         session = await stage.open()

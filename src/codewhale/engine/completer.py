@@ -17,7 +17,7 @@ from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ports import Infilled
 from codewhale.protocol.stream import Usage
 from codewhale.providers.base import Price, Provider, RequestOptions
-from codewhale.providers.fim import SHAPES, Carrier, fim_request
+from codewhale.providers.fim import SHAPES, fim_request
 from codewhale.providers.prices import price_of
 
 CALL_SECONDS = 600.0
@@ -65,7 +65,7 @@ class Completions:
                 await carrier.aclose()
         return Infilled(answer.text, answer.finish == "length", max(0, left_out))
 
-    async def _ask(self, session: Session, carrier: Carrier, body: bytes, purpose: str, max_tokens: int) -> Answer:
+    async def _ask(self, session: Session, carrier: Provider, body: bytes, purpose: str, max_tokens: int) -> Answer:
         price = _price(session, purpose)
         reserved = _reserve(session, len(body), max_tokens, price)
         sent = RequestSent(

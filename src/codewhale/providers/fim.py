@@ -4,9 +4,9 @@ Which one a provider has is its fact `fim`, a row of `SHAPES`; `fim_path` names 
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,31 +38,15 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "completions": Shape("/completions"),
         "deepseek": Shape("/beta/completions", True),
         "mistral": Shape("/fim/completions", text="choices.0.message.content"),
-        "llama-cpp": Shape(
-            "/infill", True, "input_prefix", "input_suffix", "n_predict", "content", "stop_type",
-            "tokens_evaluated", "tokens_predicted",
-        ),
-        "ollama": Shape(
-            "/api/generate", True, "prompt", "suffix", "num_predict", "response", "done_reason",
-            "prompt_eval_count", "eval_count",
-        ),
+        "llama-cpp": Shape("/infill", True, "input_prefix", "input_suffix", "n_predict", "content", "stop_type",
+                           "tokens_evaluated", "tokens_predicted"),
+        "ollama": Shape("/api/generate", True, "prompt", "suffix", "num_predict", "response", "done_reason",
+                        "prompt_eval_count", "eval_count"),
     }
 )  # fmt: skip
 
 
-class Carrier(Protocol):
-    """What carries one request and its answer; see `Provider`."""
-
-    def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
-        """The answer."""
-        ...
-
-    async def aclose(self) -> None:
-        """Release connections."""
-        ...
-
-
-def fim_request(provider: Provider, model: str, prefix: str, suffix: str, max_tokens: int) -> tuple[Carrier, bytes]:
+def fim_request(provider: Provider, model: str, prefix: str, suffix: str, max_tokens: int) -> tuple[Provider, bytes]:
     """Who to ask for what stands between, and the body to ask with. Raises KeyError for a provider without the fact."""
     settings = provider.settings
     shape = SHAPES[str(settings.facts.get("fim", ""))]
@@ -75,7 +59,7 @@ def fim_request(provider: Provider, model: str, prefix: str, suffix: str, max_to
         return provider, msgspec.json.encode(body)
     base = _VERSION.sub("", settings.base_url) if shape.root else settings.base_url
     path = str(settings.facts.get("fim_path") or shape.path)
-    there: Carrier = beside(msgspec.structs.replace(settings, base_url=base, path=path), FimDialect(shape))
+    there: Provider = beside(msgspec.structs.replace(settings, base_url=base, path=path), FimDialect(shape))
     return there, msgspec.json.encode(body)
 
 
