@@ -66,7 +66,7 @@ def _text(stats: dict[str, Any], days: bool) -> str:
     if total["saved"]:
         lines.append(f"saved     {_money(total['saved'])} by the cache")
     for cause, count in sorted(total["misses"].items(), key=lambda item: -int(item[1]["tokens"])):
-        lines.append(f"missed    {one_line(cause)}: {count['tokens']:,} tokens in {count['calls']} calls")
+        lines.append(f"missed    {one_line(cause)}: {count['tokens']:,} tokens in {_calls(count)}")
     for row in stats["models"]:
         lines.append(f"model     {one_line(row['model'])} at {one_line(row['provider'])}: {_row(row)}")
     lines += [f"day       {row['day']}: {_row(row)}" for row in stats["days"] if days]
@@ -76,7 +76,11 @@ def _text(stats: dict[str, Any], days: bool) -> str:
 
 
 def _row(sums: dict[str, Any]) -> str:
-    return f"{sums['calls']} calls, {sums['input']:,} in, {sums['output']:,} out, {_cost(sums)}"
+    return f"{_calls(sums)}, {sums['input']:,} in, {sums['output']:,} out, {_cost(sums)}"
+
+
+def _calls(sums: dict[str, Any]) -> str:
+    return f"{sums['calls']} call{'s' * (sums['calls'] != 1)}"
 
 
 def _cache(sums: dict[str, Any]) -> str:

@@ -177,7 +177,7 @@ class Totals(Struct):
             "output": self.output,
             "cache_hit": self.hit,
             "cache_miss": self.miss,
-            "cost": self.cost.get(currency, 0.0) if known else None,
+            "cost": round(self.cost.get(currency, 0.0), 12) if known else None,
             "currency": currency,
         }
 
