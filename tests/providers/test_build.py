@@ -19,8 +19,23 @@ def test_each_row_leads_to_a_provider_of_that_dialect() -> None:
     for dialect in DIALECTS:
         settings = ProviderSettings(dialect=dialect, base_url="https://example.com")
         provider = build_provider("p", settings, "key", environ={})
-        assert (provider.name, provider.dialect.name, provider.settings) == ("p", dialect, settings)
+        path = getattr(provider.dialect, "path", "")
+        assert (provider.name, provider.dialect.name) == ("p", dialect)
+        assert provider.settings == msgspec.structs.replace(settings, path=path)
         assert build_dialect("p", settings).name == dialect
+
+
+@pytest.mark.parametrize(
+    ("base_url", "path", "expected"),
+    [
+        ("https://example.com", "", "/v1/messages"),
+        ("https://example.com/v1/", "", "/messages"),
+        ("https://example.com/v1", "/v1/messages", "/v1/messages"),
+    ],
+)
+def test_a_path_is_the_dialects_unless_it_is_told(base_url: str, path: str, expected: str) -> None:
+    settings = ProviderSettings(dialect="anthropic", base_url=base_url, path=path)
+    assert build_provider("p", settings, "k", environ={}).settings.path == expected
 
 
 def test_an_unknown_dialect_is_told_the_known_ones() -> None:

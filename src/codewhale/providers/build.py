@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Dialect, Fact, Provider, ProviderSettings
@@ -57,6 +58,10 @@ def build_provider(
     Raises ConfigError, naming the key at fault, for settings that cannot be used."""
     settings, facts = resolve_model(name, settings, model)
     dialect = build_dialect(name, settings)
+    path: str = getattr(dialect, "path", "")
+    if settings.base_url.rstrip("/").endswith("/v1"):
+        path = path.removeprefix("/v1")
+    settings = replace(settings, path=settings.path or path)
     carrier = _load(CARRIERS[settings.dialect])
     provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
     provider.model = facts
