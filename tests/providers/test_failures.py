@@ -30,6 +30,7 @@ from codewhale.providers.failures import from_error, from_status, page_line, ret
         (429, {"code": "insufficient_quota", "message": "You exceeded your current quota"}, "quota", False),
         (429, "Too Many Requests", "rate_limit", True),
         (500, "boom", "server", True),
+        (500, {"code": 500, "type": "exceed_context_size_error", "message": "too long"}, "context_length", False),
         (503, "overloaded", "server", True),
         (529, "", "server", True),
     ],

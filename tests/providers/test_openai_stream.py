@@ -153,8 +153,14 @@ def test_text_reasoning_usage_and_the_end() -> None:
 
 
 def test_other_shapes_of_content() -> None:
-    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "a"}, {"text": "b"}, 3]
-    assert read(delta(content=parts), delta("stop")) == [TextDelta("ab"), Finished("stop")]
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    parts = [thinking, {"type": "thinking"}, {"type": "text", "text": "a"}, {"text": "b"}, {"type": "reference"}, 3]
+    assert read(delta(content=parts), delta("stop")) == [
+        ReasoningDelta("hm"),
+        TextDelta("a"),
+        TextDelta("b"),
+        Finished("stop"),
+    ]
     legacy = read(delta("function_call", function_call={"name": "f", "arguments": A}))
     assert legacy == [CallDelta(0, "", "f", A), Finished("tool_calls")]
     second = {"choices": [{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "yes"}}]}
@@ -164,6 +170,12 @@ def test_other_shapes_of_content() -> None:
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls", "eos"])
 def test_the_reason_is_the_providers(reason: str) -> None:
     assert read(delta(reason))[-1] == Finished(reason)
+
+
+def test_usage_inside_a_choice() -> None:
+    chunk = delta("stop")
+    chunk["choices"][0]["usage"] = {"prompt_tokens": 9, "completion_tokens": 4, "cached_tokens": 8}
+    assert read(chunk)[0] == UsageReport(Usage(input=9, output=4, cache_hit=8, cache_miss=1))
 
 
 def test_whole_answers() -> None:

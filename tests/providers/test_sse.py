@@ -68,6 +68,10 @@ def test_a_long_line_in_small_pieces_costs_no_more_than_its_length() -> None:
     assert len(next(iter(reader.feed(b"\n\n"))).data) == 5 * 199_999
 
 
+def test_a_field_named_error_is_an_event_of_that_name() -> None:
+    assert read(b'error: {"code":400}\n\ndata: x\n\n') == [("error", '{"code":400}'), ("message", "x")]
+
+
 LINES = st.lists(
     st.one_of(
         st.sampled_from([b"", b"", b"data: x", b"data", b":c", b"event: e", b"data:\xc3\xa9", b"data: \xff", b"id"]),

@@ -109,9 +109,7 @@ class ChatParser:
             self._usage = None
 
     def _answer(self, chunk: dict[str, Any], key: str, out: list[StreamEvent]) -> None:
-        usage = chunk.get("usage")
-        if isinstance(usage, dict):
-            self._usage = parse_usage(usage)
+        self._count(chunk)
         choices = chunk.get("choices")
         if not isinstance(choices, list):
             return
@@ -120,9 +118,14 @@ class ChatParser:
                 delta = choice.get(key) or choice.get("delta") or choice.get("message")
                 if isinstance(delta, dict):
                     self._delta(delta, out)
+                self._count(choice)  # Some say it here.
                 reason = choice.get("finish_reason")
                 if reason:
                     self._finish_reason(str(reason), choice)
+
+    def _count(self, place: dict[str, Any]) -> None:
+        if isinstance(usage := place.get("usage"), dict):
+            self._usage = parse_usage(usage)
 
     def _finish_reason(self, reason: str, choice: dict[str, Any]) -> None:
         if reason in _GAVE_UP:
@@ -138,10 +141,9 @@ class ChatParser:
             out.append(ReasoningDelta(thought))
         content = delta.get("content")
         if content:
-            text = content if isinstance(content, str) else _text_of(content)
-            if text:
-                self.size += len(text)
-                out.append(TextDelta(text))
+            parts = [TextDelta(content)] if isinstance(content, str) else _parts(content)
+            self.size += sum(len(part.text) for part in parts)
+            out += parts
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
             for call in calls:
@@ -191,6 +193,7 @@ def parse_usage(usage: dict[str, Any]) -> Usage:
     prompt = _count(usage, "prompt_tokens", "input_tokens")
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
+    details = {"cached_tokens": usage["cached_tokens"]} if "cached_tokens" in usage else details
     hit = min(_count(usage, "prompt_cache_hit_tokens") or _count(details, "cached_tokens"), prompt)
     known = "prompt_cache_hit_tokens" in usage or "cached_tokens" in details
     miss = _count(usage, "prompt_cache_miss_tokens") or (prompt - hit if known else 0)
@@ -219,12 +222,17 @@ def _loads(data: str) -> Any:
         raise failure("protocol", f"the provider sent an event that is not JSON: {data[:80]}")
 
 
-def _text_of(content: Any) -> str:
-    """Content that came as a list of parts."""
-    if not isinstance(content, list):
-        return ""
-    parts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") in ("text", None))
-    return "".join(text for text in parts if isinstance(text, str))
+def _parts(content: Any) -> list[TextDelta | ReasoningDelta]:
+    """Content that came as a list of parts: text, and thinking that is again such a list."""
+    found: list[TextDelta | ReasoningDelta] = []
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        if part.get("type") == "thinking":
+            found += [ReasoningDelta(thought.text) for thought in _parts(part.get("thinking"))]
+        elif part.get("type") in ("text", None) and isinstance(text := part.get("text"), str) and text:
+            found.append(TextDelta(text))
+    return found
 
 
 def _word(value: Any) -> str:

@@ -95,6 +95,9 @@ class SseReader:
             self._add(value, size)
         elif field == "event":
             self._name = value
+        elif field == "error":  # llama.cpp servers of 2025 tell a failure in a field of that name.
+            self._name = field
+            self._add(value, size)
 
     def _add(self, value: str, size: int) -> None:
         self._data.append(value)
