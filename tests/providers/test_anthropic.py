@@ -86,6 +86,11 @@ BOUND = ADAPTIVE | {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
         ({"thinking": "budget", "effort": True}, RequestOptions(2000, "low"), {"output_config": {"effort": "low"}}),
         ({"binds_thinking": True}, RequestOptions(9000), {"thinking": BOUND}),
         (
+            {"binds_thinking": True, "thinking": "between_tools"},
+            RequestOptions(9000, "off"),
+            {"thinking": BOUND, "output_config": {"effort": "low"}},
+        ),
+        (
             {"binds_thinking": True},
             RequestOptions(9000, "high"),
             {"thinking": BOUND, "output_config": {"effort": "high"}},

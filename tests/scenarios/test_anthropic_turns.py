@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
+from codewhale.app.probe import probe_provider
 from codewhale.app.requests import request_body
 from codewhale.protocol.events import Event, TurnFinished, UsageReported
 from codewhale.protocol.modes import Authority, Mode
@@ -172,6 +173,20 @@ async def test_a_paused_model_goes_on_once(tmp_path: Path) -> None:
     async with Wire([claude("pause_turn", text("First,"))]) as wire:
         events = await turns(tmp_path / "again", wire)
     assert (end(events).status, len(wire.requests)) == ("done", 2)
+
+
+async def test_an_endpoint_says_its_window_below_its_version(tmp_path: Path) -> None:
+    listing = Reply([answer(200, b'{"data":[{"id":"claude-x","type":"model","max_input_tokens":777000}]}')])
+    look = {**LOOK, "name": "get_weather"}
+    four = [DONE, DONE, claude("tool_use", look, look), DONE]
+    async with Wire([*four, *[Reply([answer(404)])] * 3, listing]) as wire:
+        (tmp_path / "config.toml").write_text(f'[providers.gate]\ndialect = "anthropic"\nbase_url = "{wire.url}"\n')
+        report = await probe_provider(str(tmp_path), str(tmp_path), {}, "gate", "claude-x", "sk-1")
+    assert (report.ok, report.found.window, report.found.facts["parallel_calls"]) == (True, 777_000, True)
+    assert [request.head.split()[:2] for request in wire.requests[3::4]] == [
+        ["POST", "/v1/messages"],
+        ["GET", "/v1/models"],
+    ]
 
 
 def refused(status: int, kind: str, message: str) -> Reply:

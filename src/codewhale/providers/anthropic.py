@@ -98,10 +98,11 @@ class AnthropicMessages:
         return MessagesParser()
 
     def _thinking(self, effort: str, bound: int) -> dict[str, Any]:
-        """The fields that ask for an effort; none for the provider's own."""
+        """The fields that ask for an effort; none for the provider's own. Where thinking is bound it is not switched off
+        but asked for at least: a request without it cannot have stale blocks dropped."""
         if self._mode == "none" or not (effort or self._binds):
             return {}
-        if effort == "off" and self._mode != "always":
+        if effort == "off" and self._mode != "always" and not self._binds:
             return {"thinking": {"type": "between_tools" if self._mode == "between_tools" else "disabled"}}
         level = "low" if effort == "off" else effort
         asked = {"output_config": {"effort": level}} if self._effort and level else {}
