@@ -51,3 +51,11 @@ def test_aliases_stand_under_their_canonical_name() -> None:
 )
 def test_approval_is_the_verdict_of_policy(mode: Mode, name: str, approval: str) -> None:
     assert {row["name"]: row["approval"] for row in tools_list(mode)}[name] == approval
+
+
+def test_a_gated_tool_names_its_gate_and_stands_in_no_head() -> None:
+    rows = {row["name"]: row for row in tools_list(Mode.AGENT)}
+    gated, open_to_all = rows["fim_edit"], rows["edit_file"]
+    assert (gated["gate"], gated["in_head"], gated["state"], gated["approval"]) == ("fim", False, "deferred", "ask")
+    assert (open_to_all["gate"], open_to_all["in_head"], open_to_all["approval"]) == (None, True, "allow")
+    assert "fim_edit" not in tools_head("openai-chat")
