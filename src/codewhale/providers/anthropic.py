@@ -8,7 +8,7 @@ import base64
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -78,7 +78,7 @@ class AnthropicMessages:
         if tools_json not in ("", "[]"):
             parts += (b',"tools":', tools_json.encode())
         if system.strip():
-            parts += (b',"system":', encode([{"type": "text", "text": system, **self._marker}]))
+            parts += (b',"system":', encode([{**_text(system), **self._marker}]))
         bound = options.max_tokens or self._bound
         behind = {"max_tokens": bound, **self._marker, **self._thinking(options.effort, bound)}
         parts += (b',"messages":[', *messages, b"],", encode(behind)[1:])
@@ -98,8 +98,8 @@ class AnthropicMessages:
         return MessagesParser()
 
     def _thinking(self, effort: str, bound: int) -> dict[str, Any]:
-        """The fields that ask for an effort; none for the provider's own. Where thinking is bound it is not switched off
-        but asked for at least: a request without it cannot have stale blocks dropped."""
+        """The fields that ask for an effort; none for the provider's own. Bound thinking is never switched off: a
+        request without it cannot have stale blocks dropped."""
         if self._mode == "none" or not (effort or self._binds):
             return {}
         if effort == "off" and self._mode != "always" and not self._binds:
@@ -118,52 +118,47 @@ class AnthropicMessages:
     def _said(self, message: Message) -> list[bytes]:
         """The blocks of an assistant message in their order, thinking exactly as it came or what stands for it.
         Thinking that nothing follows is left out: it is refused as an end."""
-        own = [part for part in message.parts if isinstance(part, Opaque) and part.provider == NAME]
-        blocks: list[bytes] = []
+        signed = any(isinstance(part, Opaque) and part.provider == NAME for part in message.parts)
+        thought = signed or any(isinstance(part, Reasoning) for part in message.parts)
+        blocks = [_unsigned(OMITTED)] if self._replays and message.calls and not thought else []
         end = 0
         for part in message.parts:
-            if isinstance(part, Opaque) and part in own:
+            if isinstance(part, Opaque) and part.provider == NAME:
                 blocks.append(part.json.encode())
                 end = end if _is_thinking(part) else len(blocks)
-            elif isinstance(part, Reasoning) and self._replays and not own:
+            elif isinstance(part, Reasoning) and self._replays and not signed:
                 blocks.append(_unsigned(part.text))
-            elif isinstance(part, ToolCall):
-                blocks.append(_call(part))
+            elif isinstance(part, ToolCall) or (isinstance(part, Text) and part.text.strip()):
+                blocks.append(_call(part) if isinstance(part, ToolCall) else encode(_text(part.text)))
                 end = len(blocks)
-            elif isinstance(part, Text) and part.text.strip():
-                blocks.append(encode({"type": "text", "text": part.text}))
-                end = len(blocks)
-        if self._replays and message.calls and not any(isinstance(part, Reasoning) for part in message.parts):
-            return [_unsigned(OMITTED), *blocks[:end]]
         return blocks[:end]
 
-    def _shown(self, message: Message, load_image: LoadImage) -> Iterator[dict[str, Any]]:
+    def _shown(self, message: Message, load_image: LoadImage) -> list[dict[str, Any]]:
         """A user's words, neighbouring ones as one block, and images."""
-        words: list[str] = []
+        shown: list[dict[str, Any]] = []
         for part in message.parts:
-            if isinstance(part, Text) and part.text.strip():
-                words.append(part.text)
-            elif isinstance(part, Image):
-                image = self._image(part, load_image)
-                if isinstance(image, str):
-                    words.append(image)
-                    continue
-                if words:
-                    yield {"type": "text", "text": "\n".join(words)}
-                words = []
-                yield image
-        if words:
-            yield {"type": "text", "text": "\n".join(words)}
+            if not isinstance(part, Image) and not (isinstance(part, Text) and part.text.strip()):
+                continue
+            block = self._image(part, load_image) if isinstance(part, Image) else _text(part.text)
+            if shown and block["type"] == shown[-1]["type"] == "text":
+                shown[-1]["text"] += "\n" + block["text"]
+            else:
+                shown.append(block)
+        return shown
 
-    def _image(self, image: Image, load_image: LoadImage) -> dict[str, Any] | str:
-        """An image's block, or words in its place."""
+    def _image(self, image: Image, load_image: LoadImage) -> dict[str, Any]:
+        """An image, or words in its place."""
         if not self._images or image.media_type not in _IMAGES:
-            return f"[{image.media_type} image left out: this model does not read it]"
+            return _text(f"[{image.media_type} image left out: this model does not read it]")
         try:
             data = base64.b64encode(load_image(image)).decode()
         except (KeyError, OSError):
-            return f"[{image.media_type} image of {image.bytes} bytes is no longer stored]"
+            return _text(f"[{image.media_type} image of {image.bytes} bytes is no longer stored]")
         return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": data}}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _is_thinking(part: Opaque) -> bool:
