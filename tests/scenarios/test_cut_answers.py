@@ -1,0 +1,93 @@
+"""An answer with a call, cut everywhere on its way: the turn goes on or ends by name, every later request is sound, and
+the call runs once."""
+
+import json
+from pathlib import Path
+
+from codewhale.app.compose import AppOptions, open_app
+from codewhale.protocol.events import CallFinished, MessageAdded, RetryCountdown, TurnFinished
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import OpenSession, SendMessage
+from codewhale.providers.base import ProviderSettings
+from codewhale.providers.build import build_dialect
+from codewhale.providers.exchange import Limits
+from codewhale.providers.http import HttpProvider, Retries
+from codewhale.providers.validate import Validator
+from codewhale.testing import collect
+from support.wire import Reply, Wire, delta, sse, stream
+
+
+def write(name: str, arguments: str) -> dict[str, object]:
+    return {"index": 0, "id": name, "function": {"name": "exec_shell", "arguments": arguments}}
+
+
+COMMAND = json.dumps({"command": "echo ran >> ran.txt"})
+BODY = sse(
+    delta(reasoning_content="I will."),
+    delta(content="Working."),
+    delta(tool_calls=[write("call_a", COMMAND[:9])]),
+    delta(tool_calls=[{"index": 0, "function": {"arguments": COMMAND[9:]}}]),
+    delta("tool_calls"),
+    {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+    "[DONE]",
+)
+WHOLE = stream(BODY)
+LAST = stream(sse(delta("stop", content="Done."), "[DONE]"))
+# Inside the head, at and around each event's end, and inside each event.
+ENDS = [at + 2 for at in range(len(WHOLE)) if WHOLE.startswith(b"\n\n", at)]
+CUTS = sorted({0, 9, *ENDS, *(end - 1 for end in ENDS), *(end - 30 for end in ENDS)})
+
+
+async def no_wait(seconds: float) -> None:
+    """Retries come at once."""
+
+
+async def play(home: Path, workspace: Path, cut: int) -> tuple[str, int]:
+    """(status of the first turn, requests that the server got) of an answer cut behind `cut` bytes."""
+    ended = b'"finish_reason": "tool_calls"' in WHOLE[:cut] and WHOLE[:cut].count(b"\n\n") >= 5
+    replies = [Reply([WHOLE[:cut]], "close"), *([] if ended else [Reply([WHOLE])]), Reply([LAST])]
+    async with Wire(replies) as wire:
+        settings = ProviderSettings(base_url=wire.url)
+        provider = HttpProvider(
+            "wire",
+            settings,
+            "",
+            build_dialect("wire", settings),  # type: ignore[arg-type]
+            Limits(open=5, idle=5, wall=20),
+            Retries(sleep=no_wait),
+        )
+        options = AppOptions(home=str(home), workspace=str(workspace), provider="wire", model="m")
+        async with open_app(options, environ={}, providers={"wire": provider}) as app:
+            session = await app.client.submit(
+                OpenSession(workspace=str(workspace), mode=Mode.YOLO, authority=Authority.AUTO)
+            )
+            await app.client.submit(SendMessage(session, "Run it."))
+            events = [envelope.event for envelope in await collect(app.client.events(session))]
+            assert isinstance(events[-1], TurnFinished)
+            status = str(events[-1].result["status"])
+            if status != "done":
+                after = app.client.events(session, from_seq=-1)
+                await app.client.submit(SendMessage(session, "Go on."))
+                events += [envelope.event for envelope in await collect(after)]
+    assert isinstance(events[-1], TurnFinished) and events[-1].result["status"] == "done"
+    assert len([event for event in events if isinstance(event, CallFinished)]) == 1
+    assert (workspace / "ran.txt").read_text() == "ran\n"
+    for request in wire.requests:
+        messages = json.loads(request.body)["messages"]
+        text = ",".join(json.dumps(message) for message in messages[1:]).encode()
+        assert Validator("openai-chat", {}, 1).fault(text) == ""
+    if any(isinstance(event, RetryCountdown) for event in events):
+        assert not any(isinstance(event, MessageAdded) and event.finish == "interrupted" for event in events)
+    return status, len(wire.requests)
+
+
+async def test_a_cut_answer_never_runs_a_call_twice(tmp_path: Path) -> None:
+    found = {}
+    for cut in CUTS:
+        workspace = tmp_path / str(cut)
+        workspace.mkdir()
+        found[cut] = await play(tmp_path / "home", workspace, cut)
+    told = [status for status, _ in (found[cut] for cut in CUTS)]
+    assert told[0] == "done" and found[0][1] == 3  # Nothing had come: sent again within the turn.
+    assert told[-1] == "done" and found[CUTS[-1]][1] == 2
+    assert set(told) == {"done", "infra"}
