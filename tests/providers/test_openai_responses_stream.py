@@ -109,6 +109,12 @@ def test_one_call_however_it_comes(chunks: list[Any]) -> None:
     assert (call_id in ("c1", "fc", ""), name, arguments) == (True, "f", A)
 
 
+def test_a_call_without_arguments_has_none() -> None:
+    for fields in ({}, {"arguments": ""}, {"arguments": None}, {"arguments": {}}):
+        [(_, name, arguments)] = calls(item("function_call", **CALL, **fields))
+        assert (name, arguments) == ("f", "")
+
+
 def test_calls_side_by_side_and_under_one_number() -> None:
     both = [("a", "f", A), ("b", "g", A)]
     assert both == calls(

@@ -182,7 +182,8 @@ class ResponsesParser:
             if item.name and not opened.name:
                 out.append(CallDelta(opened.position, "", _text(item.name), ""))
             if not opened.size:
-                self._arguments(opened, _text(item.arguments) or encode(item.arguments).decode(), out)
+                given = item.arguments or ""
+                self._arguments(opened, given if isinstance(given, str) else encode(given).decode(), out)
         elif item.type == "message":
             self._words(opened, TextDelta, "" if opened.size else _joined(item.content, ""), out)
             kept = encode({"type": "message", "phase": item.phase}) if _text(item.phase) else b""
