@@ -167,3 +167,25 @@ async def test_a_key_goes_out_in_the_header_and_an_error_does_not_tell_it(home: 
             log = (home / "sessions" / session / "log.jsonl").read_text()
     assert [request.headers["authorization"] for request in wire.requests] == ["Bearer sk-in-the-table"] * 2
     assert "sk-in-the-table" not in log and "wrong key" in log
+
+
+def test_a_moved_base_url_is_refused_even_where_no_key_is_needed(home: Path) -> None:
+    stored(home, "x", "sk-file", "x.example")
+    moved = routes(home, X.replace("x.example", "y.example"))
+    assert moved.key("x").source == MISSING
+    with pytest.raises(ConfigError, match=r"belongs to x\.example.*run: codewhale login x; or choose another"):
+        moved.may_ask("x")
+
+
+def test_a_damaged_file_of_keys_does_not_hide_a_variable(home: Path) -> None:
+    stored(home, "deepseek", "sk-file", "api.deepseek.com")
+    (home / "secrets" / "keys.json").write_text("{")
+    found = routes(home, DEEPSEEK_API_KEY="sk-variable").key("deepseek")
+    assert found.value == "sk-variable" and "is damaged" in found.refused[0]
+
+
+def test_a_password_in_a_url_is_not_shown(home: Path) -> None:
+    found = routes(home, '[providers.x]\nbase_url = "https://me:sk-password@x.example/v1"\n')
+    (row,) = [row for row in found.rows() if row.name == "x"]
+    assert "[hidden]@x.example" in row.base_url and "is not a URL" in row.problem
+    assert "sk-password" not in row.base_url + row.problem

@@ -17,6 +17,7 @@ from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.providers.base import ProviderSettings
+from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER
 
 Status = Literal["ok", "warn", "fail"]
@@ -129,7 +130,7 @@ def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
         detail = f"provider {name!r} has no [providers.{name}] table"
         fix = f"add the table to {config.path}, or: codewhale config set provider {DEFAULT_PROVIDER}"
         return _Route((Check("provider", "fail", detail, fix), Check("api_key", "warn", MISSING)), name, model)
-    where = f" at {settings.base_url}" if settings.base_url else ""
+    where = f" at {plain_url(settings.base_url)}" if settings.base_url else ""
     check = Check("provider", "ok", f"{name} ({settings.dialect}){where}; not dialled")
     try:
         routes.build(name, model)
@@ -137,7 +138,7 @@ def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
         check = Check("provider", "fail", str(error), f"edit {config.path}")
     found = routes.key(name)
     key = KeyState(found.source, found.refused)
-    return _Route((check, _api_key(name, settings, key)), name, model, settings.base_url, key)
+    return _Route((check, _api_key(name, settings, key)), name, model, plain_url(settings.base_url), key)
 
 
 def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:

@@ -42,6 +42,7 @@ class _Candidate(Struct, frozen=True):
     host: str
     remedy: str
     variable: str = ""
+    fault: str = ""
 
 
 class Keys:
@@ -58,19 +59,20 @@ class Keys:
         """The key of a provider at the base URL of its settings."""
         host = host_of(settings.base_url)
         refused: list[str] = []
-        try:
-            for found in self._candidates(name, settings):
-                if not found.host or found.host == host:
-                    return Key(found.value, found.source, found.variable, tuple(refused))
+        for found in self._candidates(name, settings):
+            if found.fault:
+                refused.append(found.fault)
+            elif not found.host or found.host == host:
+                return Key(found.value, found.source, found.variable, tuple(refused))
+            else:
                 refused.append(
                     f"the key from {found.source} belongs to {found.host} and is not sent to {host or 'nowhere'}; "
                     f"if it is meant for {host}, {found.remedy}"
                 )
-        except ConfigError as error:
-            refused.append(str(error))
-        return Key(source=MISSING if self.needed(name, settings) else NOT_NEEDED, refused=tuple(refused))
+        needed = self._needed(name, settings) or (bool(refused) and not is_local(host))
+        return Key(source=MISSING if needed else NOT_NEEDED, refused=tuple(refused))
 
-    def needed(self, name: str, settings: ProviderSettings) -> bool:
+    def _needed(self, name: str, settings: ProviderSettings) -> bool:
         """Whether there is no asking this provider without a key: one is named for it by a person, or it is a hosted
         one. Nothing on this machine needs one."""
         own = self._host(name, 0)
@@ -93,15 +95,16 @@ class Keys:
         """Every key there is to be found, sent or not, for what must never be shown: (name, value)."""
         found = {"api-key of the command line": self._flag[1]}
         for name, settings in tables.items():
-            plain = re.sub(r"[^\w.-]", "?", name)
+            plain = _plain(name)
             found[f"providers.{plain}.api_key"] = settings.api_key.strip()
             if settings.api_key_env:
                 found[f"key {settings.api_key_env}"] = self._variable(settings.api_key_env)
             for header, value in settings.headers.items():
                 if is_secret((header,), value):
-                    found[f"providers.{plain}.headers key"] = value.partition(" ")[2] or value
+                    place = f"providers.{plain}.headers.{_plain(header)} key"
+                    found |= {place: value, f"{place} ": value.rpartition(" ")[2]}
         with contextlib.suppress(ConfigError):
-            found |= {f"stored key of {name}": row.key for name, row in self._store.all().items()}
+            found |= {f"stored key of {_plain(name)}": row.key for name, row in self._store.all().items()}
         return {name: value for name, value in found.items() if value}
 
     def _candidates(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
@@ -114,13 +117,20 @@ class Keys:
             remedy = f"set providers.{name}.api_key where base_url is set"
             yield _Candidate(_place(origin), settings.api_key.strip(), owner, remedy)
         yield from self._named(name, settings)
-        row = self._store.all().get(name)
-        if row is not None:
-            source = "keyring" if row.keyring else self._store.path
-            here = row.host == host_of(settings.base_url)
-            value = self._store.value(name, row) if here else "-"
-            yield _Candidate(source, value, row.host, f"run: codewhale login {name}")
+        yield from self._kept(name, settings)
         yield from self._ambient(name, settings)
+
+    def _kept(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
+        """The key of a login; the keyring is asked only for one that may be sent."""
+        try:
+            row = self._store.all().get(name)
+            if row is not None:
+                here = row.host == host_of(settings.base_url)
+                value = self._store.value(name, row) if here else ""
+                source = "keyring" if row.keyring else self._store.path
+                yield _Candidate(source, value, row.host, f"run: codewhale login {name}")
+        except ConfigError as error:
+            yield _Candidate("", "", "", "", fault=str(error))
 
     def _named(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
         """The variable that a person named for this provider."""
@@ -153,6 +163,10 @@ class Keys:
         sources = self._config.sources(("providers", name, "base_url"))
         urls = [str(value) for origin, value in sources if _rank(origin) <= rank]
         return host_of(urls[-1]) if urls else ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]", "?", name)
 
 
 def is_local(host: str) -> bool:

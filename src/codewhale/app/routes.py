@@ -12,6 +12,7 @@ from codewhale.config.values import closest
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
+from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER, default_model
 from codewhale.stores.keys import KeyStore
 
@@ -95,18 +96,18 @@ class Routes:
         """Raises ConfigError naming what is missing when a provider needs a key and has none, before anything is
         dialled; an endpoint on this machine may do without, and so may whatever asks no model."""
         settings = self.tables.get(name)
-        if name in self._ready or settings is None or not self._keys.needed(name, settings):
+        if name in self._ready or settings is None:
             return
         key = self._keys.find(name, settings)
-        if key.value:
+        if key.source != MISSING:
             return
         elsewhere = f"choose another provider (--provider NAME, or provider in {self._file})"
         if key.refused:
             raise ConfigError(f"{'; '.join(key.refused)}; or {elsewhere}")
         variable = settings.api_key_env
         raise ConfigError(
-            f"{variable} is not set, and provider {name} at {settings.base_url} needs a key: codewhale login {name}, "
-            f"or export {variable}=..., or {elsewhere}"
+            f"{variable} is not set, and provider {name} at {plain_url(settings.base_url)} needs a key: "
+            f"codewhale login {name}, or export {variable}=..., or {elsewhere}"
         )
 
     def on_key(self, listener: Callable[[dict[str, str]], None]) -> None:
@@ -141,7 +142,7 @@ class Routes:
             name=name,
             default=name == self._provider,
             dialect=settings.dialect,
-            base_url=settings.base_url,
+            base_url=plain_url(settings.base_url),
             origin=origin[-1][0] if origin else "default",
             key=KeyState(found.source, found.refused),
             problem=problem,

@@ -149,12 +149,15 @@ def dotted(path: Path) -> str:
 
 
 _SECRET = ("key", "token", "secret", "password", "authorization", "cookie")
+_PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@")
 
 
 def is_secret(path: Path, value: Any) -> bool:
-    """Whether a value must not be shown: text under a key that is named like a secret, `*_env` excepted."""
+    """Whether a value must not be shown: text under a key that is named like a secret, `*_env` excepted, and a URL with
+    a password in it."""
     name = path[-1].lower()
-    return isinstance(value, str) and bool(value) and not name.endswith("_env") and any(w in name for w in _SECRET)
+    named = not name.endswith("_env") and any(word in name for word in _SECRET)
+    return isinstance(value, str) and bool(value) and (named or _PASSWORD.search(value) is not None)
 
 
 def shown(path: Path, value: Any) -> str:

@@ -5,7 +5,7 @@ import re
 
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
-from codewhale.providers.loopback import on_loopback
+from codewhale.providers.loopback import on_loopback, plain_url
 from codewhale.providers.proxy import ProxyAddress, environment_proxy
 
 _URL = re.compile(
@@ -26,19 +26,20 @@ class Endpoint:
         """`headers` and `path` are the dialect's own; those of the settings win. Raises ConfigError."""
         match = _URL.fullmatch(settings.base_url)
         key = f"providers.{name}.base_url"
+        shown = plain_url(settings.base_url)
         if match is None or "#" in (match["path"] or ""):
-            raise ConfigError(f"{key} = {settings.base_url!r} is not a URL such as https://api.example.com/v1")
+            raise ConfigError(f"{key} = {shown!r} is not a URL such as https://api.example.com/v1")
         self.scheme: str = match["scheme"]
         self.host: str = match["host"]
         loopback = on_loopback(settings.base_url)
         if self.scheme == "http" and not loopback and not settings.facts.get("allow_insecure_http"):
             raise ConfigError(
-                f"{key} = {settings.base_url!r} would send the key unencrypted: use https, a loopback address, or set "
+                f"{key} = {shown!r} would send the key unencrypted: use https, a loopback address, or set "
                 f"providers.{name}.facts.allow_insecure_http = true"
             )
         self.port = int(match["port"] or (443 if self.scheme == "https" else 80))
         if not 0 < self.port < 65536:
-            raise ConfigError(f"{key} = {settings.base_url!r} has a port that does not exist")
+            raise ConfigError(f"{key} = {shown!r} has a port that does not exist")
         self.target = (match["path"] or "").rstrip("/") + (settings.path or path)
         if not re.fullmatch(r"/[!-~]*", self.target) or "#" in self.target:
             raise ConfigError(f"providers.{name}.path = {settings.path!r} is not a URL path such as /chat/completions")

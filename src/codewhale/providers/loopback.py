@@ -22,3 +22,8 @@ def host_of(base_url: str) -> str:
         return ""
     scheme, host, port = match[1].lower(), match[2].lower(), match[3]
     return host if port in (None, "443" if scheme == "https" else "80") else f"{host}:{port}"
+
+
+def plain_url(base_url: str) -> str:
+    """The URL as it may be shown: without a name and password, which no base URL may hold."""
+    return re.sub(r"//[^/]*@", "//[hidden]@", base_url)
