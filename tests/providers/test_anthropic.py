@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Role, Text, ToolCall
+from codewhale.protocol.stream import OpaqueDelta
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.providers.anthropic import AnthropicMessages
 from codewhale.providers.base import Fact, ProviderSettings, RequestOptions
@@ -136,8 +137,20 @@ def test_what_another_dialect_kept_falls_back_on_what_all_can_say() -> None:
     thought = {"type": "thinking", "thinking": "why", "signature": ""}
     twin = speak(replays_reasoning=True)
     assert said(twin, "assistant", Reasoning("why"), other, Text("so"))[0] == thought
-    assert said(twin, "assistant", Reasoning("why"), SIGNED, CALL)[0]["signature"] == "Eq=="
+    assert said(twin, "assistant", Reasoning("why"), SIGNED, CALL)[0] == thought
     assert said(twin, "assistant", Text("so"), CALL)[0] == thought | {"thinking": "(reasoning omitted)"}
+
+
+def test_blocks_go_back_only_to_whom_they_are_sealed_for() -> None:
+    """A signature of one endpoint is refused by every other."""
+    for facts in ({}, {"replays_reasoning": True}, {"seal": "acme"}):
+        own, parser = [], speak(**facts).parser()
+        parser.feed("", '{"type":"content_block_start","index":0,"content_block":' + SIGNED.json + "}", own)
+        parser.finish(own)
+        kept = next(event.part for event in own if isinstance(event, OpaqueDelta))
+        for others in ({}, {"replays_reasoning": True}, {"seal": "acme"}, {"seal": "other", "replays_reasoning": True}):
+            sent = said(speak(**others), "assistant", kept, Text("so"))
+            assert (sent[0]["type"] == "thinking") == (others == facts)
 
 
 def test_results_of_one_message_stand_together_before_all_else() -> None:

@@ -151,11 +151,20 @@ async def test_one_that_goes_on_elsewhere_keeps_what_all_can_read(tmp_path: Path
     assert end(events).status == "done"
     call = next(message for message in bodies(wire)[2]["messages"] if message["role"] == "assistant")
     if there["provider"] == "twin":
-        assert call["content"][0] == thinking("I must look.")
+        assert call["content"][0] == thinking("I must look.") | {"signature": ""}
         assert bodies(wire)[2]["thinking"] == {"type": "enabled", "budget_tokens": 10_240}
     else:
         assert (call["reasoning_content"], call["content"]) == ("I must look.", "Looking.")
         assert SIGNATURE.encode() not in wire.requests[2].body
+
+
+async def test_what_a_twin_thought_is_not_sent_to_the_one_that_signs(tmp_path: Path) -> None:
+    there = {"provider": "anthropic", "model": "claude-opus-4-8"}
+    async with Wire([CALLS, DONE, DONE]) as wire:
+        await turns(tmp_path / "home", wire, {}, there, provider="twin", model="m")
+    kinds = [[block["type"] for block in message["content"]] for message in bodies(wire)[2]["messages"]]
+    assert ["text", "tool_use"] in kinds and not any("thinking" in kind for kind in kinds)
+    assert bodies(wire)[1]["messages"][-2]["content"][0] == thinking("I must look.")
 
 
 async def test_thinking_alone_is_answered_by_one_nudge(tmp_path: Path) -> None:

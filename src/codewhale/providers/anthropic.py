@@ -32,7 +32,8 @@ class AnthropicMessages:
     Facts that change the bytes: `thinking` (how the model is told to think: adaptive; always or between_tools, which
     cannot be switched off; budget, the older form; none), `effort` (False: no `output_config`), `binds_thinking` (the
     model refuses thinking whose past has changed, unless told to drop it), `replays_reasoning` (unsigned reasoning
-    goes back too, and no call goes without), `cache_control` and `images` (False: not taken), `stream` (False:
+    goes back too, and no call goes without), `seal` (a name for who alone can read its own blocks: those under another
+    stay here), `cache_control` and `images` (False: not taken), `stream` (False:
     refused), `max_tokens` (the bound where nothing else says one). `bearer` sends the key as a bearer token.
     """
 
@@ -45,6 +46,8 @@ class AnthropicMessages:
         self._effort = facts.get("effort", self._mode != "budget")
         self._binds = facts.get("binds_thinking", False)
         self._replays = facts.get("replays_reasoning", False)
+        seal = facts.get("seal", "unsigned" if self._replays else "")
+        self._seal = f"{NAME}:{seal}" if seal else NAME
         self._images = bool(facts.get("images", True))
         self._bearer = facts.get("bearer", False)
         self._bound = int(facts.get("max_tokens", MAX_TOKENS))
@@ -95,7 +98,7 @@ class AnthropicMessages:
 
     def parser(self) -> MessagesParser:
         """A parser for one answer."""
-        return MessagesParser()
+        return MessagesParser(self._seal)
 
     def _thinking(self, effort: str, bound: int) -> dict[str, Any]:
         """The fields that ask for an effort; none for the provider's own. Bound thinking is never switched off: a
@@ -118,12 +121,12 @@ class AnthropicMessages:
     def _said(self, message: Message) -> list[bytes]:
         """The blocks of an assistant message in their order, thinking exactly as it came or what stands for it.
         Thinking that nothing follows is left out: it is refused as an end."""
-        signed = any(isinstance(part, Opaque) and part.provider == NAME for part in message.parts)
+        signed = any(isinstance(part, Opaque) and part.provider == self._seal for part in message.parts)
         thought = signed or any(isinstance(part, Reasoning) for part in message.parts)
         blocks = [_unsigned(OMITTED)] if self._replays and message.calls and not thought else []
         end = 0
         for part in message.parts:
-            if isinstance(part, Opaque) and part.provider == NAME:
+            if isinstance(part, Opaque) and part.provider == self._seal:
                 blocks.append(part.json.encode())
                 end = end if _is_thinking(part) else len(blocks)
             elif isinstance(part, Reasoning) and self._replays and not signed:

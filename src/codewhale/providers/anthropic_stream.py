@@ -22,7 +22,7 @@ from codewhale.protocol.stream import (
 from codewhale.providers.failures import ProviderFailure, failure, from_error
 from codewhale.providers.jsontext import decode, encode
 
-NAME = "anthropic"  # The dialect's name, under which its own blocks are kept.
+NAME = "anthropic"  # The dialect's name, under which its own blocks are kept unless they have a seal.
 _REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -43,9 +43,10 @@ class _Block(Struct):
 
 class MessagesParser:
     """Reads one answer. `ended` is set once the provider said why it ended or that nothing follows; `size` counts
-    the characters of content received."""
+    the characters of content received. Blocks that are the provider's own are kept under `seal`."""
 
-    def __init__(self) -> None:
+    def __init__(self, seal: str = NAME) -> None:
+        self._seal = seal
         self.ended = False
         self.done = False
         self.size = 0
@@ -160,7 +161,7 @@ class MessagesParser:
         elif said and "input" in kept:
             kept["input"] = _object(said)
         if block.kind != "thinking" or said or kept.get("signature"):
-            out.append(OpaqueDelta(Opaque(NAME, encode(kept).decode())))
+            out.append(OpaqueDelta(Opaque(self._seal, encode(kept).decode())))
 
     def _end(self, delta: dict[str, Any], out: list[StreamEvent]) -> None:
         """Take in why the answer ended, where it is said."""
