@@ -1,15 +1,18 @@
 """Each way of filling in the middle, from the request's bytes to the answer's events."""
 
+import asyncio
 import json
 from typing import Any
 
 import msgspec
 import pytest
 
-from codewhale.protocol.stream import Failed, Finished, StreamEvent, TextDelta, Usage, UsageReport
+from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta, Usage, UsageReport
 from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
 from codewhale.providers.fim import SHAPES, fim_request
+from codewhale.providers.http import HttpProvider, Retries
+from codewhale.providers.openai_chat import OpenAIChat
 from support.wire import Reply, Wire, answer, sse, stream
 
 KEY = "sk-0123456789"
@@ -131,6 +134,31 @@ async def test_a_fault_is_the_last_event(reply: Reply, kind: str, words: str) ->
         (event,) = await fill(provider_at(wire.url, fim="completions"))
     assert isinstance(event, Failed) and event.kind == kind and words in event.message
     assert KEY not in event.message
+
+
+async def test_a_busy_server_is_asked_again_and_that_is_told() -> None:
+    naps: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        naps.append(seconds)
+
+    busy = Reply([answer(429, b'{"error":{"message":"slow down"}}', "retry-after: 7")])
+    async with Wire([busy, said(ANSWERS["completions"])]) as wire:
+        settings = ProviderSettings(base_url=wire.url, facts={"fim": "completions"})
+        retries = Retries(sleep=sleep, jitter=lambda: 0.0)
+        events = await fill(HttpProvider("p", settings, KEY, OpenAIChat(settings), retries=retries))
+    assert naps == [7.0] and isinstance(events[0], Retrying) and "slow down" in events[0].reason
+    assert events[1] == TextDelta("middle") and len(wire.requests) == 2
+
+
+async def test_a_cancelled_call_drops_its_connection() -> None:
+    async with Wire([Reply([b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"], "hang")]) as wire:
+        task = asyncio.create_task(fill(provider_at(wire.url, fim="ollama")))
+        await asyncio.wait_for(wire.asked.wait(), 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(wire.gone.wait(), 10)
 
 
 async def test_an_empty_answer_is_no_fault() -> None:

@@ -1,10 +1,14 @@
 """Filling in the middle: which gap, what is shown, what is written, and what is refused."""
 
+import asyncio
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import ToolError
@@ -162,6 +166,29 @@ async def test_offsets_are_bytes_of_the_file_in_its_own_encoding(
     written = (bench.root / "b.txt").read_bytes()
     assert written.decode(encoding) == f"{before}ö{after}"
     assert written[:start] + written[start + size :] == data and start == end == len(before.encode(encoding))
+
+
+WORDS = st.text(st.sampled_from("ab \n\r\u00e9\u6f22\U0001f40b"), max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDS, WORDS, WORDS, WORDS, st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+def test_nothing_but_the_gap_changes(before: str, old: str, after: str, new: str, encoding: str) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder, "w")
+        root.mkdir()
+        bench = Bench(Path(folder, "h"), root)
+        data = f"{before}<{old}>{after}".encode(encoding)
+        (root / "b.txt").write_bytes(data)
+        bench.says(new + "x")
+        result = asyncio.run(bench.fill(path="b.txt", prefix_anchor="<", suffix_anchor=">"))
+        written = (root / "b.txt").read_bytes()
+    report = json.loads(result.content)
+    start, end, size = report["prefix_end"], report["suffix_start"], result.metadata["bytes"]
+    assert data[:start].decode(encoding) == f"{before}<"
+    assert written[:start] + written[start + size :] == data[:start] + data[end:]
+    assert written.decode(encoding) == f"{before}<{report['generated_text']}>{after}"
+    assert report["generated_text"].replace("\r\n", "\n") == f"{new}x".replace("\r\n", "\n")
 
 
 async def test_line_ends_stay_as_the_file_has_them(bench: Bench) -> None:
