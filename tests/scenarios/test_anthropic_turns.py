@@ -215,6 +215,11 @@ async def test_an_overloaded_server_is_asked_again(tmp_path: Path) -> None:
     [
         (refused(401, "authentication_error", "invalid x-api-key"), "failed", "the key is read from CLAUDE_KEY"),
         (refused(400, "invalid_request_error", "messages.1: unexpected"), "failed", "messages.1: unexpected"),
+        (
+            refused(400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block."),
+            "failed",
+            "set facts.binds_thinking = true, choose the model again",
+        ),
         (claude("refusal"), "failed", "the model declined to answer"),
     ],
 )

@@ -57,6 +57,7 @@ _MODEL = (
     r"model_not_found|model not (?:exist|found)|(?:unknown|invalid|no such|unsupported) model"
     r"|model\b.{0,120}\b(?:does not exist|not found|not supported|is not available)"
 )
+_BOUND = r"invalid `?signature`? in `?(?:redacted_)?thinking"
 _AUTH = (
     r"invalid_api_key|(?:incorrect|invalid|missing|no) api[ _-]?key|authentication|unauthori[sz]ed|permission_denied"
 )
@@ -78,6 +79,8 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
     message = one_line(f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}", _MESSAGE_LIMIT)
     if kind == "bad_request" and re.search(_MODEL, words.lower()):
         message += " (check the model's name)"
+    elif kind == "bad_request" and re.search(_BOUND, words.lower()):
+        message += " (set facts.binds_thinking = true, choose the model again)"
     elif kind == "bad_request" and re.search(_SEALED, words.lower()):
         message += (
             " (another account sealed the reasoning: set facts.replays_reasoning = false, choose the model again)"
