@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from codewhale.engine.budget import Budget
-from codewhale.engine.completer import GAP_BYTES, Completions
+from codewhale.engine.completer import Completions
 from codewhale.engine.projection import request_body
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
@@ -21,6 +21,7 @@ from codewhale.protocol.ports import Infilled
 from codewhale.providers.base import ModelFacts, Price
 from support.stage import Stage, staged, until
 
+GAP_BYTES = 196_608
 SECRET = "sk-0123456789abcdef"
 
 

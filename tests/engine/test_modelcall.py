@@ -159,10 +159,10 @@ async def test_warnings_are_told_once_each(home: Path, workspace: Path) -> None:
 async def test_a_bound_on_money_needs_a_price(home: Path, workspace: Path) -> None:
     async with staged(home, workspace, [counted(10)] * 3) as stage:
         stage.provider.settings = ProviderSettings(dialect="openai-chat")
-        with pytest.raises(ConfigError, match=r"price of scripted at scripted is unknown.*\[providers\.scripted\.pri"):
+        with pytest.raises(ConfigError, match=r"price of scripted is unknown at scripted.*\[providers\.scripted\.pri"):
             stage.open(limits=Limits(cost=1.0))
         session = stage.open()
-        with pytest.raises(SessionError, match="price of scripted at scripted is unknown"):
+        with pytest.raises(SessionError, match="price of scripted is unknown at scripted"):
             stage.engine.set_budget(session.id, Limits(cost=1.0))
         stage.provider.model = ModelFacts(price=PRICE)
         stage.engine.set_budget(session.id, Limits(cost=1.0))
