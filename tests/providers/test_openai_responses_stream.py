@@ -129,6 +129,17 @@ def test_calls_side_by_side_and_under_one_number() -> None:
     )
 
 
+def test_without_numbers_words_are_not_taken_for_arguments() -> None:
+    said = answer(
+        item("function_call", "added", None, **CALL),
+        event("output_text.delta", None, delta="And"),
+        item("function_call", "done", None, arguments=A, **CALL),
+        event("output_text.delta", None, delta=" so."),
+    )
+    assert [(call.name, call.arguments) for call in said.calls] == [("f", A)]
+    assert said.text.replace("\n", "") == "And so."
+
+
 def test_blocks_stay_apart_and_in_order() -> None:
     said = answer(
         item("reasoning", "added", 0),

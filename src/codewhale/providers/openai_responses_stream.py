@@ -114,7 +114,9 @@ class ResponsesParser:
         kind = _text(event.type) or name
         key = event.output_index if isinstance(event.output_index, int) else -1
         if kind in _WORDS:
-            opened = self._open.get(key) or self._begin(key, _Item(), out)
+            opened = self._open.get(key)
+            if opened is None or opened.position >= 0:
+                opened = self._begin(key, _Item(), out)
             self._words(opened, _WORDS[kind], _text(event.delta), out)
             if kind == "response.refusal.delta":
                 self._reason = "refusal"

@@ -4,6 +4,11 @@ from typing import Any
 
 import pytest
 
+from codewhale.app.catalog import tools_head
+from codewhale.protocol.messages import Image, Message, Opaque, ResultPart, Text, ToolCall
+from codewhale.providers.base import ProviderSettings, RequestOptions
+from codewhale.providers.models import resolve_model
+from codewhale.providers.openai_responses import OpenAIResponses
 from support.conformance import Case, cases
 from support.sdk import accept, answers, bodies, content, last, serving
 
@@ -18,6 +23,25 @@ async def test_bodies_fit_the_request_type(case: Case) -> None:
 
     async for body in bodies(case):
         accept(body, ResponseCreateParamsStreaming)
+
+
+def test_so_do_every_effort_every_kind_of_part_and_the_catalog() -> None:
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+
+    tools = tools_head("openai-responses")
+    picture = Image("image/png", "00", 3)
+    kept = Opaque("openai-responses", '{"type":"message","phase":"commentary"}')
+    for name in ("openai-responses", "unknown"):
+        for model in ("gpt-4.1", "gpt-5", "gpt-5-codex", "gpt-5.1", "gpt-5.6", "o3", "another"):
+            settings = ProviderSettings(dialect="openai-responses", facts={"reasoning_summary": "concise"})
+            dialect = OpenAIResponses(resolve_model(name, settings, model)[0])
+            user = dialect.message(Message("user", (Text("a"), picture, Text("b"))), lambda image: b"abc")
+            said = dialect.message(Message("assistant", (Text("a"), kept, ToolCall("c", "f", ""))), lambda image: b"")
+            results = dialect.message(Message("tool", (ResultPart("c", "", ok=False), picture)), lambda image: b"abc")
+            for effort in ("", "off", "low", "medium", "high", "max"):
+                pieces = [user, b",", said, b",", results]
+                body = dialect.body(model, "s", tools, pieces, RequestOptions(40_000, effort))
+                accept(body, ResponseCreateParamsStreaming)
 
 
 async def test_a_body_of_another_shape_would_be_noticed() -> None:
