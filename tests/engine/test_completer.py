@@ -140,7 +140,7 @@ async def test_another_models_gap_has_that_models_price(home: Path, workspace: P
         settings = stage.provider.settings
         facts = {**settings.facts, "fim_model": "filler"}
         stage.provider.settings = msgspec.structs.replace(settings, facts=facts)
-        with pytest.raises(ToolError, match="price of filler at scripted is unknown"):
+        with pytest.raises(ToolError, match="price of filler is unknown at scripted"):
             await completions(stage).infill(session.id, "a", "b", max_tokens=9)
         prices = {"filler": Price(miss=1.0, hit=1.0, output=2.0)}
         stage.provider.settings = msgspec.structs.replace(settings, facts=facts, prices=prices)

@@ -18,6 +18,7 @@ CAUSES = {
     "undo": "a compaction was undone",
     "pruned": "old tool results were said shorter",
     "activation": "a tool joined the array",
+    "effort": "reasoning was switched on or off",
     "expired": "the session was idle for too long",
     "provider": "the provider's cache had lost it",
     "changed": "earlier bytes changed without a reason given",
