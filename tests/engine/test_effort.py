@@ -1,15 +1,18 @@
 """How hard the model is to think: the rule, and what reaches the provider."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codewhale.engine.effort import CHOICES, turn_effort
+from codewhale.engine.effort import CHOICES, facts_at, turn_effort, wakes
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import EffortChanged, Event, RequestSent
 from codewhale.protocol.ops import SessionStatus, SetEffort
+from codewhale.providers.base import ProviderSettings
 from codewhale.testing import harness
+from support.stage import until
 
 
 @pytest.mark.parametrize("chosen", [choice for choice in CHOICES if choice != "auto"])
@@ -39,6 +42,29 @@ def test_a_chosen_level_stays(chosen: str) -> None:
 def test_words_choose_the_level(text: str, level: str) -> None:
     assert turn_effort("auto", text) == level
     assert turn_effort("auto", text, child=True) == "low"
+
+
+def test_a_head_pinned_without_thinking_is_pinned_anew_when_it_begins() -> None:
+    facts = {"replays_reasoning": True, "images": False}
+    asleep = facts_at("off", facts)
+    assert asleep["replays_reasoning"] is False and asleep["images"] is False
+    assert wakes("high", asleep) and wakes("", asleep) and not wakes("off", asleep)
+    assert facts_at("high", facts) == facts and not wakes("high", facts)
+    assert facts_at("off", {"images": False}) == {"images": False}
+
+
+async def test_thinking_does_not_begin_in_the_middle_of_a_turn(tmp_path: Path) -> None:
+    async with harness(tmp_path / "home", tmp_path, [{"text": "Yes."}] * 2) as agent:
+        agent.provider.settings = ProviderSettings(dialect="scripted", facts={"replays_reasoning": True})
+        session = await agent.open(effort="off")
+        begun = asyncio.ensure_future(agent.turn("Hello", session))
+        here = agent.app.engine.session(session)
+        await until(lambda: here.busy)
+        with pytest.raises(SessionError, match="turn is running"):
+            await agent.client.submit(SetEffort(session, "high"))
+        await begun
+        await agent.client.submit(SetEffort(session, "high"))
+        assert sent(await agent.turn("Hello", session)) == ["high"]
 
 
 def sent(events: list[Event]) -> list[str]:

@@ -30,7 +30,7 @@ DONE = reply("stop", {"reasoning_content": "So."}, {"content": "Done."})
 
 
 async def turns(
-    home: Path, wire: Wire, provider: str, model: str, efforts: Sequence[str] = ("",)
+    home: Path, wire: Wire, provider: str, model: str, efforts: Sequence[str] = ("",), begins: str = ""
 ) -> tuple[TurnFinished, list[dict[str, Any]]]:
     """One turn for each effort, the last one's end, and the bodies sent; each is the one that the log gives again."""
     home.mkdir()
@@ -39,7 +39,7 @@ async def turns(
     )
     events: list[Event] = []
     async with open_app(AppOptions(home=str(home), workspace=str(home)), environ={}) as app:
-        opened = OpenSession(workspace=str(home), mode=Mode.YOLO, authority=Authority.AUTO)
+        opened = OpenSession(workspace=str(home), mode=Mode.YOLO, authority=Authority.AUTO, effort=begins)
         session = await app.client.submit(opened)
         for effort in efforts:
             await app.client.submit(SetEffort(session, effort))
@@ -92,6 +92,17 @@ async def test_thoughts_go_back_as_they_were_in_every_later_request(tmp_path: Pa
     assert [body["thinking"] for body in bodies] == [{"type": "enabled"}] * 3 + [{"type": "disabled"}]
     for before, after in zip(wire.requests, wire.requests[1:], strict=False):
         assert after.body.startswith(before.body[: before.body.rindex(b'],"max_tokens"')])
+
+
+async def test_a_conversation_without_thinking_makes_none_up_until_it_begins(tmp_path: Path) -> None:
+    async with Wire([BARE_CALLS, DONE, BARE_CALLS, DONE, DONE]) as wire:
+        _, bodies = await turns(tmp_path / "home", wire, "deepseek", "deepseek-v4-pro", ("off", "high", "off"), "off")
+    assert [thoughts(body) for body in bodies[:2]] == [[], [None]]
+    omitted = "(reasoning omitted)"
+    assert [thoughts(body) for body in bodies[2:]] == [
+        [omitted, "So."], [omitted, "So.", omitted], [omitted, "So.", omitted, "So."]
+    ]  # fmt: skip
+    assert [body["thinking"]["type"] for body in bodies] == ["disabled"] * 2 + ["enabled"] * 2 + ["disabled"]
 
 
 async def test_thoughts_stay_here_for_a_provider_that_refuses_them(tmp_path: Path) -> None:

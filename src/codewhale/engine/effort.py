@@ -1,9 +1,13 @@
 """How hard the model is to think in a turn: as the person chose, or as the words of the turn suggest."""
 
 import re
+from collections.abc import Mapping
+
+from codewhale.providers.base import Fact
 
 LEVELS = ("off", "low", "medium", "high", "max")
 CHOICES = ("", *LEVELS, "auto")
+_ASLEEP = "asleep"
 
 # Latin words may stand right beside Chinese or Japanese ones.
 _TROUBLE = re.compile(
@@ -30,3 +34,16 @@ def turn_effort(chosen: str, text: str, child: bool = False) -> str:
     if _TROUBLE.search(text):
         return "max"
     return "low" if _LOOKUP.search(text) else "high"
+
+
+def facts_at(effort: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """The facts that messages are written by when a head is pinned at this effort: a conversation that begins without
+    thinking sends none back, makes none up, and is marked as such."""
+    if effort == "off" and facts.get("replays_reasoning"):
+        return {**facts, "replays_reasoning": False, _ASLEEP: True}
+    return dict(facts)
+
+
+def wakes(effort: str, pinned: Mapping[str, Fact]) -> bool:
+    """Whether thinking begins in a conversation whose head was pinned without it: it must be pinned anew."""
+    return effort != "off" and bool(pinned.get(_ASLEEP))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.compaction import CompactionFailed
 from codewhale.engine.dispatch import Dispatcher
-from codewhale.engine.effort import CHOICES, turn_effort
+from codewhale.engine.effort import CHOICES, facts_at, turn_effort, wakes
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
@@ -130,18 +130,27 @@ class Engine:
         before = (here.state.provider, here.state.model)
         wanted = (provider or here.state.provider, model)
         ready = self._opener.provider(*wanted)
-        if wanted == before and here.state.header is not None and here.state.header.facts == ready.settings.facts:
+        pinned = here.state.header.facts if here.state.header is not None else None
+        if wanted == before and pinned == facts_at(here.state.effort, ready.settings.facts):
             return
         here.emit(ModelChanged(*wanted))
         self._opener.attach(here, ready)
 
     def set_effort(self, session: str, effort: str) -> None:
-        """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level."""
+        """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level, and while
+        a turn runs if thinking begins: the conversation so far must be said otherwise."""
         here = self.session(session)
+        state = here.state
         if effort not in CHOICES:
             raise SessionError(f"there is no effort {effort!r}; choose one of {', '.join(CHOICES[1:])}")
-        if effort != here.state.effort:
+        if effort == state.effort:
+            return
+        if state.header is None or not wakes(effort, state.header.facts):
             here.emit(EffortChanged(effort))
+            return
+        ready = self._opener.provider(self._idle(session).state.provider, state.model)
+        here.emit(EffortChanged(effort))
+        self._opener.attach(here, ready)
 
     def status(self, session: str) -> StatusView:
         """How a session stands."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.compaction import Room
 from codewhale.engine.context import context_view
+from codewhale.engine.effort import facts_at, wakes
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
 from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
 from codewhale.engine.prompt import Instruction, load_instructions, system_text
@@ -155,6 +156,8 @@ class Opener:
         session.providers.append(provider)
         header = state.header
         keep = header is not None and _fits(header, state, provider)
+        woken = header is not None and keep and wakes(state.effort, header.facts)
+        keep = keep and not woken
         pinned = header if header is not None and keep else self._header(session, provider)
         projection = Projection(pinned_dialect(pinned), self._load_image)
         for envelope in session.log.read():
@@ -162,7 +165,7 @@ class Opener:
         session.projection = projection
         if not keep:
             if projection.count:
-                session.emit(Edge("model", 0))
+                session.emit(Edge("effort" if woken else "model", 0))
             session.emit(pinned)
 
     def _header(self, session: Session, provider: Provider) -> HeaderPinned:
@@ -176,7 +179,7 @@ class Opener:
             system=system,
             tools_json=tools_json,
             sha256=header_sha256(system, tools_json),
-            facts=dict(provider.settings.facts),
+            facts=facts_at(state.effort, provider.settings.facts),
         )
 
     def instructions(self, workspace: str) -> tuple[Instruction, ...]:
