@@ -20,8 +20,8 @@ from codewhale.providers.base import Price, Provider, RequestOptions
 from codewhale.providers.fim import SHAPES, fim_request
 from codewhale.providers.prices import price_of
 
-CALL_SECONDS = 600.0
-GAP_BYTES = 196_608
+_CALL_SECONDS = 600.0
+_GAP_BYTES = 196_608
 _BYTES_A_TOKEN = 3
 _MARGIN = 256
 
@@ -89,10 +89,10 @@ class Completions:
 
         collector = Collector(tell)
         try:
-            async with asyncio.timeout(CALL_SECONDS):
+            async with asyncio.timeout(_CALL_SECONDS):
                 await collector.read(carrier.stream(body))
         except TimeoutError:
-            raise ToolError("timeout", f"the model did not answer within {CALL_SECONDS:g} seconds.") from None
+            raise ToolError("timeout", f"the model did not answer within {_CALL_SECONDS:g} seconds.") from None
         finally:
             answer = collector.answer()
             failed = answer.failure
@@ -151,7 +151,7 @@ def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None, fre
 def _near(prefix: str, suffix: str, window: int, max_tokens: int) -> tuple[str, str]:
     """As much of the two texts as the model reads, whole lines nearest to the gap: two thirds of it before, one third
     behind, and what one does not need is the other's. Raises ToolError where nothing fits."""
-    room = min(GAP_BYTES, (window - max_tokens - _MARGIN) * _BYTES_A_TOKEN)
+    room = min(_GAP_BYTES, (window - max_tokens - _MARGIN) * _BYTES_A_TOKEN)
     if room < 1024:
         raise ToolError(
             "invalid_input",

@@ -18,7 +18,7 @@ _VERSION = re.compile(r"/(?:v1|beta|anthropic)/?$")
 _CUT = frozenset({"length", "limit"})
 
 
-class Shape(NamedTuple):
+class _Shape(NamedTuple):
     """One endpoint. `path` stands behind the base URL, without its version if `root`; `prefix`, `suffix` and `limit`
     are fields of the request, the others dotted places in the answer."""
 
@@ -33,15 +33,15 @@ class Shape(NamedTuple):
     answered: str = "usage.completion_tokens"
 
 
-SHAPES: Mapping[str, Shape] = MappingProxyType(
+SHAPES: Mapping[str, _Shape] = MappingProxyType(
     {
-        "completions": Shape("/completions"),
-        "deepseek": Shape("/beta/completions", True),
-        "mistral": Shape("/fim/completions", text="choices.0.message.content"),
-        "llama-cpp": Shape("/infill", True, "input_prefix", "input_suffix", "n_predict", "content", "stop_type",
-                           "tokens_evaluated", "tokens_predicted"),
-        "ollama": Shape("/api/generate", True, "prompt", "suffix", "num_predict", "response", "done_reason",
-                        "prompt_eval_count", "eval_count"),
+        "completions": _Shape("/completions"),
+        "deepseek": _Shape("/beta/completions", True),
+        "mistral": _Shape("/fim/completions", text="choices.0.message.content"),
+        "llama-cpp": _Shape("/infill", True, "input_prefix", "input_suffix", "n_predict", "content", "stop_type",
+                            "tokens_evaluated", "tokens_predicted"),
+        "ollama": _Shape("/api/generate", True, "prompt", "suffix", "num_predict", "response", "done_reason",
+                         "prompt_eval_count", "eval_count"),
     }
 )  # fmt: skip
 
@@ -59,14 +59,14 @@ def fim_request(provider: Provider, model: str, prefix: str, suffix: str, max_to
         return provider, msgspec.json.encode(body)
     base = _VERSION.sub("", settings.base_url) if shape.root else settings.base_url
     path = str(settings.facts.get("fim_path") or shape.path)
-    there: Provider = beside(msgspec.structs.replace(settings, base_url=base, path=path), FimDialect(shape))
+    there: Provider = beside(msgspec.structs.replace(settings, base_url=base, path=path), _FimDialect(shape))
     return there, msgspec.json.encode(body)
 
 
-class FimDialect:
+class _FimDialect:
     """How one shape is spoken over HTTP; it makes a reader of its own for each answer."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: _Shape) -> None:
         self.path = shape.path
         self.ended, self.done, self.size = False, False, 0
         self._shape = shape
@@ -76,9 +76,9 @@ class FimDialect:
         """The headers that carry the key; none without one."""
         return {"authorization": f"Bearer {api_key}"} if api_key else {}
 
-    def parser(self) -> "FimDialect":
+    def parser(self) -> "_FimDialect":
         """A reader of one answer."""
-        return FimDialect(self._shape)
+        return _FimDialect(self._shape)
 
     def feed(self, name: str, data: str, out: list[StreamEvent]) -> None:
         """An answer in events was not asked for. Raises ProviderFailure."""
