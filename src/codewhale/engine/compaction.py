@@ -71,7 +71,8 @@ class Room:
         if work.gain < before.spendable // 10:
             return
         try:
-            await self.compact(calls, work=work, reason="full")
+            done = await self.compact(calls, work=work, reason="full")
+            self._idle_below = done.tokens_after + before.spendable // 5
         except CompactionFailed as error:
             self.session.notice("warning", f"The conversation could not be compacted: {error}", "compaction_failed")
 
@@ -83,6 +84,9 @@ class Room:
         self._overflows += 1
         before = measure(self.session, self.settings)
         limit = min(before.spendable, before.used * 4 // 5)
+        if before.head > limit:
+            text = f"System text and tools alone take about {before.head} of {before.window} tokens."
+            self.session.notice("error", f"{text} This model's window is too small.", "window_too_small")
         work = _Work(self.session, self.settings.kept(limit) // self._overflows)
         if self._overflows == 1 and self._prune(work, before.used // 2, before.used // 4):
             return True
