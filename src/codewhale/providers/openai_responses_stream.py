@@ -221,6 +221,8 @@ class ResponsesParser:
                 self._complete(number, raw, out)
         details = response.incomplete_details
         reason = _text(details.get("reason")) if isinstance(details, dict) else ""
+        if reason == "content_filter":
+            raise failure("content_policy", "the provider's content filter ended the answer")
         if reason or response.status == "incomplete":
             self._reason = "length" if reason in ("", "max_output_tokens") else reason
         self.ended = self.done = True
