@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.keys import MISSING, NOT_NEEDED, Key
+from codewhale.app.keys import MISSING, NOT_NEEDED, Key, Keys
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
+from codewhale.protocol.stream import Failed
 from codewhale.stores.keys import KeyStore
 from codewhale.testing import Harness, ScriptedProvider, collect
 from support.wire import Reply, Wire, answer, delta, sse, stream
@@ -189,3 +190,33 @@ def test_a_password_in_a_url_is_not_shown(home: Path) -> None:
     (row,) = [row for row in found.rows() if row.name == "x"]
     assert "[hidden]@x.example" in row.base_url and "is not a URL" in row.problem
     assert "sk-password" not in row.base_url + row.problem
+
+
+async def test_a_refused_key_is_told_by_the_place_it_came_from(home: Path) -> None:
+    async with Wire([Reply([answer(401, b'{"error":{"message":"wrong key"}}')])]) as wire:
+        (home / "config.toml").write_text(f'[providers.x]\nbase_url = "{wire.url}"\n')
+        stored(home, "x", "sk-file-key", wire.url.removeprefix("http://").removesuffix("/v1"))
+        provider = routes(home).build("x", "m")
+        (event,) = [event async for event in provider.stream(b"{}")]
+        await provider.aclose()
+    assert isinstance(event, Failed) and event.message.endswith(f"(the key is read from {home}/secrets/keys.json)")
+
+
+def test_a_key_in_the_keyring_is_used_for_its_host(home: Path) -> None:
+    class Ring:
+        def get_password(self, service: str, name: str) -> str:
+            return f"sk-{service}-{name}"
+
+        def set_password(self, service: str, name: str, key: str) -> None:
+            pass
+
+    (home / "config.toml").write_text(X)
+    store = KeyStore(str(home), Ring)
+    store.put("x", "sk", "x.example", keyring=True)
+    config = open_config(str(home), str(home), {}, {})
+    found = Routes(config, {}, Keys(config, store, {}, ("", "")), {})
+    told: dict[str, str] = {}
+    found.on_key(told.update)
+    assert (found.key("x").value, found.key("x").source) == ("sk-codewhale-x", "keyring")
+    found.build("x", "m")
+    assert told == {"key of x": "sk-codewhale-x"}

@@ -136,3 +136,10 @@ def test_redacting_twice_changes_nothing_more(before: str, after: str) -> None:
     once = redactor.text(before + PLAIN + after)
     assert PLAIN not in once
     assert redactor.text(once) == once
+
+
+def test_a_secret_learned_later_is_replaced_from_then_on() -> None:
+    redactor = Redactor({"A_KEY": "sk-aaaaaaaa"})
+    assert redactor.text("sk-bbbbbbbb") == "sk-bbbbbbbb"
+    redactor.learn({"key of b": "sk-bbbbbbbb", "key of a": "sk-aaaaaaaa", "key of c": ""})
+    assert redactor.text("sk-aaaaaaaa sk-bbbbbbbb") == "[redacted A_KEY] [redacted key of b]"

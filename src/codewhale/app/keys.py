@@ -95,16 +95,16 @@ class Keys:
         """Every key there is to be found, sent or not, for what must never be shown: (name, value)."""
         found = {"api-key of the command line": self._flag[1]}
         for name, settings in tables.items():
-            plain = _plain(name)
+            plain = plain_name(name)
             found[f"providers.{plain}.api_key"] = settings.api_key.strip()
             if settings.api_key_env:
                 found[f"key {settings.api_key_env}"] = self._variable(settings.api_key_env)
             for header, value in settings.headers.items():
                 if is_secret((header,), value):
-                    place = f"providers.{plain}.headers.{_plain(header)} key"
+                    place = f"providers.{plain}.headers.{plain_name(header)} key"
                     found |= {place: value, f"{place} ": value.rpartition(" ")[2]}
         with contextlib.suppress(ConfigError):
-            found |= {f"stored key of {_plain(name)}": row.key for name, row in self._store.all().items()}
+            found |= {f"stored key of {plain_name(name)}": row.key for name, row in self._store.all().items()}
         return {name: value for name, value in found.items() if value}
 
     def _candidates(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
@@ -165,7 +165,8 @@ class Keys:
         return host_of(urls[-1]) if urls else ""
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as it may stand in any text: letters, digits, dots and dashes."""
     return re.sub(r"[^\w.-]", "?", name)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Struct
 
-from codewhale.app.keys import MISSING, Key, Keys
+from codewhale.app.keys import MISSING, Key, Keys, plain_name
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
 from codewhale.config.values import closest
@@ -87,10 +87,11 @@ class Routes:
         settings = self.settings(name)
         key = self._keys.find(name, settings)
         self._keys.check_headers(name, settings)
-        self._tell({f"key of {name}": key.value})
-        # What a refused key is told to have been read from; the key itself goes into the headers and nowhere else.
-        plain = msgspec.structs.replace(settings, api_key="", api_key_env=key.variable)
-        return build_provider(name, plain, key.value, model=model, environ=self._environ)
+        self._tell({f"key of {plain_name(name)}": key.value})
+        # A refused key is told to have been read from there; the key itself goes into headers and nowhere else.
+        place = (key.variable or key.source) if key.value else settings.api_key_env
+        bare = msgspec.structs.replace(settings, api_key="", api_key_env=place)
+        return build_provider(name, bare, key.value, model=model, environ=self._environ)
 
     def may_ask(self, name: str) -> None:
         """Raises ConfigError naming what is missing when a provider needs a key and has none, before anything is

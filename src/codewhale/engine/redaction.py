@@ -24,15 +24,22 @@ class Redactor:
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._names: dict[str, str] = {}
         self._decoder = msgspec.json.Decoder(KnownEvent)
+        self._compile()
         self.learn(variables)
 
     def learn(self, variables: Mapping[str, str]) -> None:
         """More of them, from now on."""
         found = sorted(variables.items())
-        names = self._names
+        names = dict(self._names)
         for name, value in found:
             if _is_secret(name, value):
                 names.setdefault(scrub_surrogates(value), name)
+        if names != self._names:
+            self._names = names
+            self._compile()
+
+    def _compile(self) -> None:
+        names = self._names
         self._text = _table(names)
         self._json = _table({_inside_json(value): name for value, name in names.items()})
         self._text_pattern = _pattern(self._text)
