@@ -1,6 +1,5 @@
 """How hard the model is to think: the rule, and what reaches the provider."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,10 @@ import pytest
 from codewhale.engine.effort import CHOICES, facts_at, turn_effort, wakes
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import EffortChanged, Event, RequestSent
-from codewhale.protocol.ops import SessionStatus, SetEffort
+from codewhale.protocol.ops import SendMessage, SessionStatus, SetEffort
 from codewhale.providers.base import ProviderSettings
 from codewhale.testing import harness
-from support.stage import until
+from support.stage import staged, until
 
 
 @pytest.mark.parametrize("chosen", [choice for choice in CHOICES if choice != "auto"])
@@ -54,17 +53,20 @@ def test_a_head_pinned_without_thinking_is_pinned_anew_when_it_begins() -> None:
 
 
 async def test_thinking_does_not_begin_in_the_middle_of_a_turn(tmp_path: Path) -> None:
-    async with harness(tmp_path / "home", tmp_path, [{"text": "Yes."}] * 2) as agent:
-        agent.provider.settings = ProviderSettings(dialect="scripted", facts={"replays_reasoning": True})
-        session = await agent.open(effort="off")
-        begun = asyncio.ensure_future(agent.turn("Hello", session))
-        here = agent.app.engine.session(session)
-        await until(lambda: here.busy)
+    script = [{"calls": [{"name": "read_file", "arguments": {"wait": "gate"}}]}, {"text": "Yes."}]
+    async with staged(tmp_path / "home", tmp_path, script) as stage:
+        stage.provider.settings = ProviderSettings(dialect="scripted", facts={"replays_reasoning": True})
+        session = stage.open(effort="off")
+        await stage.engine.send(SendMessage(session.id, "Hello"))
+        await until(lambda: bool(stage.tools.begun))
         with pytest.raises(SessionError, match="turn is running"):
-            await agent.client.submit(SetEffort(session, "high"))
-        await begun
-        await agent.client.submit(SetEffort(session, "high"))
-        assert sent(await agent.turn("Hello", session)) == ["high"]
+            stage.engine.set_effort(session.id, "high")
+        assert session.state.effort == "off"
+        stage.tools.gate("gate").set()
+        await until(lambda: session.idle)
+        stage.engine.set_effort(session.id, "high")
+        header = session.state.header
+        assert header is not None and header.facts == {"replays_reasoning": True}
 
 
 def sent(events: list[Event]) -> list[str]:

@@ -95,7 +95,7 @@ def test_a_provider_has_a_model_to_begin_with() -> None:
 
 def test_every_fact_stands_in_the_papers() -> None:
     root = Path(__file__).parents[2]
-    papers = (root / "docs" / "providers.md").read_text()
+    papers = (root / "docs" / "models.md").read_text()
     used = {name for path in root.glob("src/**/*.py") for name in re.findall(r'facts\.get\("(\w+)"', path.read_text())}
     known = load_known()
     rows = (*known.providers.values(), *known.models, *(m for row in known.providers.values() for m in row.models))
