@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.engine.budget import BudgetExceeded
+from codewhale.engine.budget import BudgetExceeded, Spent
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.projection import request_body
 from codewhale.engine.session import Session
@@ -197,6 +197,17 @@ async def test_a_call_that_was_never_begun_costs_nothing(
         settled = only(events, BudgetSettled)[0]
         assert (settled.tokens > 0) is billed
         assert only(events, UsageReported) == []
+
+
+async def test_a_fault_of_our_own_holds_nothing_back(home: Path, workspace: Path) -> None:
+    def crash(request: dict[str, Any]) -> dict[str, Any]:
+        raise RuntimeError("a mistake")
+
+    async with staged(home, workspace, [crash, counted(10)]) as stage:
+        session = stage.open(limits=Limits(turns=1))
+        assert only(await played(stage, session), TurnFinished)[0].status == "failed"
+        assert session.budget is not None and session.budget.spent == Spent()
+        assert only(await played(stage, session), TurnFinished)[0].status == "done"
 
 
 # ------------------------------------------------------------------ what the cache should know

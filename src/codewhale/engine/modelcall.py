@@ -86,7 +86,13 @@ class ModelCalls:
         self._begin(reserved, expected, body, prompt, purpose)
         self._collector = Collector(self._tell_of_retries if purpose else session.emit)
         session.waiting_for = f"the model ({purpose})" if purpose else "the model"
-        answer = await self._collector.read(provider.stream(body))
+        try:
+            answer = await self._collector.read(provider.stream(body))
+        except Exception:
+            # Not a failure of the provider, which is an answer: nobody will come back for what had come.
+            self._collector = self._call = None
+            self._budget.release(reserved)
+            raise
         session.waiting_for = ""
         self._collector = None
         self._settle(answer)
@@ -151,12 +157,9 @@ class ModelCalls:
         session, provider = self._session, self._session.provider
         assert provider is not None
         price, now = provider.model.price, session.clock.now()
-        if answer.usage is not None:
-            usage = priced(answer.usage, price, now)
-            session.emit(self._report(call, usage, provider))
-        else:
-            usage = priced(_assumed(call, answer), price, now)
-        session.emit(self._budget.settle(call.reserved, usage))
+        usage = priced(_assumed(call, answer) if answer.usage is None else answer.usage, price, now)
+        told = [] if answer.usage is None else [self._report(call, usage, provider)]
+        session.emit(*told, self._budget.settle(call.reserved, usage))
         for nearing in self._budget.warnings():
             session.notice("warning", nearing.text, f"budget_{nearing.percent}")
 
