@@ -62,6 +62,6 @@ def _checked(name: str, ours: dict[str, str], theirs: dict[str, str]) -> dict[st
         if not _TOKEN.fullmatch(key) or not _VALUE.fullmatch(value) or key.lower() in _OURS:
             raise ConfigError(f"providers.{name}.headers: {key!r} is not a header that can be set")
         headers[key.lower()] = value
-    if not _VALUE.fullmatch(headers.get("authorization", "")):
+    if not all(map(_VALUE.fullmatch, headers.values())):
         raise ConfigError(f"the key of provider {name} holds characters that no header can carry; check its variable")
     return headers
