@@ -8,8 +8,8 @@ import pytest
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import CallFinished
-from codewhale.protocol.ops import Limits, OpenSession, RunCommand, SendMessage, SessionStatus
-from codewhale.testing import harness
+from codewhale.protocol.ops import CloseSession, Limits, OpenSession, RunCommand, SendMessage, SessionStatus
+from codewhale.testing import collect, harness
 
 SCRIPTED = 'provider = "play"\nmodel = "script"\n[providers.play]\ndialect = "scripted"\nscript = "{script}"\n'
 
@@ -36,6 +36,28 @@ async def test_the_command_line_wins_over_the_file(home: Path, workspace: Path, 
     async with open_app(options, environ={}) as app:
         session = await app.client.submit(OpenSession(str(workspace)))
         assert (await app.client.query(SessionStatus(session))).model == "other"
+
+
+async def test_another_provider_is_asked_for_its_own_model(home: Path, workspace: Path) -> None:
+    other = '[providers.other]\ndialect = "scripted"\nscript = "{script}"\ndefault_model = "theirs"\n'
+    (home / "script.jsonl").write_text('{"text": "Hello."}\n' * 3)
+    configure(home, (SCRIPTED + other).format(script=home / "script.jsonl"))
+    async with open_app(AppOptions(str(home), str(workspace)), environ={}) as app:
+
+        async def opened(**fields: str) -> tuple[str, str, str]:
+            session = await app.client.submit(OpenSession(str(workspace), **fields))
+            status = await app.client.query(SessionStatus(session))
+            return session, status.provider, status.model
+
+        assert (await opened(provider="other"))[1:] == ("other", "theirs")
+        assert (await opened(provider="other", model="mine"))[1:] == ("other", "mine")
+        first, *route = await opened()
+        assert route == ["play", "script"]
+        told = app.client.events(first)
+        await app.client.submit(SendMessage(first, "Hello"))
+        await collect(told)
+        await app.client.submit(CloseSession(first))
+        assert (await opened(resume=first, provider="other"))[1:] == ("other", "theirs")
 
 
 async def test_an_unknown_provider_is_named_with_those_there_are(home: Path, workspace: Path) -> None:

@@ -42,6 +42,7 @@ def test_a_model_that_nobody_named(home: Path) -> None:
     assert found.default() == ("deepseek", "mine")
     assert (found.default_model("deepseek"), found.default_model("x")) == ("mine", "theirs")
     assert found.default_model("moonshot").startswith("kimi")
+    assert found.default("x") == ("x", "theirs") and found.default("deepseek") == ("deepseek", "mine")
 
 
 def test_a_name_that_is_not_there(home: Path) -> None:

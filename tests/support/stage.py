@@ -130,7 +130,7 @@ class Stage:
             clock=self.clock,
             redactor=redactor,
             build_provider=lambda name, model: self.provider,
-            default_route=lambda: ("scripted", "scripted"),
+            default_route=lambda provider: (provider or "scripted", "scripted"),
             find_root=lambda path: None,
         )
         self.asking = Asking(lambda session: self.engine.session(session))

@@ -52,16 +52,17 @@ class Routes:
         self._ready = ready
         self._tell: Callable[[dict[str, str]], None] = lambda secrets: None
 
-    def default(self) -> tuple[str, str]:
-        """The configured provider and model, or what that provider is asked for by default."""
-        table = self.tables.get(self._provider, ProviderSettings())
-        return self._provider, self._model or default_model(self._provider, table)
+    def default(self, provider: str = "") -> tuple[str, str]:
+        """A provider ("" is the configured one) and what it is asked for when nobody names a model: the configured
+        model where it is the configured provider, else its own."""
+        name = provider or self._provider
+        own = self._model if name == self._provider else ""
+        return name, own or default_model(name, self.tables.get(name, ProviderSettings()))
 
     def default_model(self, name: str) -> str:
-        """What a provider is asked for when nobody names a model: the configured model where it is the configured
-        provider, else its own. Raises ConfigError for an unknown provider."""
-        own = self._model if name == self._provider else ""
-        return own or default_model(name, self.settings(name))
+        """The model of `default`. Raises ConfigError for an unknown provider."""
+        self.settings(name)
+        return self.default(name)[1]
 
     def settings(self, name: str) -> ProviderSettings:
         """The table of a provider. Raises ConfigError naming the known ones."""

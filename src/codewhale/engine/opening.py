@@ -49,7 +49,7 @@ class Surroundings(Struct, frozen=True):
     clock: Clock
     redactor: Redactor
     build_provider: Callable[[str, str], Provider]
-    default_route: Callable[[], tuple[str, str]]
+    default_route: Callable[[str], tuple[str, str]]
     find_root: Callable[[str], str | None]
     effort: str = ""
     context: ContextSettings = ContextSettings()
@@ -66,11 +66,11 @@ class Opener:
 
     def open(self, op: OpenSession) -> Session:
         """A session ready for its first or next turn. Raises SessionError, SessionBusyError, ConfigError."""
-        default_provider, default_model = self._around.default_route()
         if op.resume or op.fork:
             session = self._reopen(op)
         else:
-            session = self._create(op, op.provider or default_provider, op.model or default_model)
+            provider, model = self._around.default_route(op.provider)
+            session = self._create(op, provider, op.model or model)
         try:
             self._settle(session, op)
         except BaseException:
@@ -112,7 +112,7 @@ class Opener:
     def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:
         """What stands in for a first record lost to damage: where the session is opened now, with the model that
         it was last sent to."""
-        provider, model = self._around.default_route()
+        provider, model = self._around.default_route("")
         if state.provider:
             provider, model = state.provider, state.model
         elif state.header is not None:
@@ -122,6 +122,8 @@ class Opener:
     def _settle(self, session: Session, op: OpenSession) -> None:
         state, around = session.state, self._around
         wanted = (op.provider or state.provider, op.model or state.model)
+        if op.provider not in ("", state.provider) and not op.model:
+            wanted = around.default_route(op.provider)
         provider = self.provider(*wanted)
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*wanted))
