@@ -285,3 +285,12 @@ def test_no_shape_raises_anything_but_a_failure(choices: list[Any], rest: dict[s
 def test_bottomless_json_is_a_failure(deep: str) -> None:
     with pytest.raises(ProviderFailure):
         read(deep)
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [(0.25, 0.25), (0, 0.0), (3, 3.0), (None, None), (-1, None), ("0.25", None), (True, None), ({"total": 1}, None)],
+)
+def test_a_gateways_own_cost_is_taken_where_it_is_a_number(cost: Any, expected: float | None) -> None:
+    assert parse_usage({"prompt_tokens": 5, "cost": cost}).cost == expected
+    assert parse_usage({"prompt_tokens": 5, "cost": float("nan")}).cost is None

@@ -189,7 +189,7 @@ class ChatParser:
 
 def parse_usage(usage: dict[str, Any]) -> Usage:
     """Token counts under the names that chat endpoints use. The miss is what the endpoint says, else input less
-    hit where it reports hits at all."""
+    hit where it reports hits at all; a cost is in US dollars."""
     prompt = _count(usage, "prompt_tokens", "input_tokens")
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -204,7 +204,13 @@ def parse_usage(usage: dict[str, Any]) -> Usage:
         cache_hit=hit,
         cache_miss=miss,
         reasoning=_count(spent, "reasoning_tokens") if isinstance(spent, dict) else 0,
+        cost=_dollars(usage.get("cost")),
     )
+
+
+def _dollars(cost: Any) -> float | None:
+    """What some gateways say a call cost."""
+    return float(cost) if type(cost) in (int, float) and 0 <= cost < 1e6 else None
 
 
 def _count(usage: dict[str, Any], *keys: str) -> int:
