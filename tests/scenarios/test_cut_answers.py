@@ -4,17 +4,10 @@ the call runs once."""
 import json
 from pathlib import Path
 
-from codewhale.app.compose import AppOptions, open_app
-from codewhale.protocol.events import CallFinished, MessageAdded, RetryCountdown, TurnFinished
-from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.providers.base import ProviderSettings
-from codewhale.providers.build import build_dialect
-from codewhale.providers.exchange import Limits
-from codewhale.providers.http import HttpProvider, Retries
+from codewhale.protocol.events import CallFinished, MessageAdded, RetryCountdown
 from codewhale.providers.validate import Validator
-from codewhale.testing import collect
-from support.wire import Reply, Wire, delta, sse, stream
+from support.wire import Reply, delta, sse, stream
+from support.wired import wired
 
 
 def write(name: str, arguments: str) -> dict[str, object]:
@@ -38,47 +31,26 @@ ENDS = [at + 2 for at in range(len(WHOLE)) if WHOLE.startswith(b"\n\n", at)]
 CUTS = sorted({0, 9, *ENDS, *(end - 1 for end in ENDS), *(end - 30 for end in ENDS)})
 
 
-async def no_wait(seconds: float) -> None:
-    """Retries come at once."""
-
-
 async def play(home: Path, workspace: Path, cut: int) -> tuple[str, int]:
     """(status of the first turn, requests that the server got) of an answer cut behind `cut` bytes."""
     ended = b'"finish_reason": "tool_calls"' in WHOLE[:cut] and WHOLE[:cut].count(b"\n\n") >= 5
     replies = [Reply([WHOLE[:cut]], "close"), *([] if ended else [Reply([WHOLE])]), Reply([LAST])]
-    async with Wire(replies) as wire:
-        settings = ProviderSettings(base_url=wire.url)
-        provider = HttpProvider(
-            "wire",
-            settings,
-            "",
-            build_dialect("wire", settings),  # type: ignore[arg-type]
-            Limits(open=5, idle=5, wall=20),
-            Retries(sleep=no_wait),
-        )
-        options = AppOptions(home=str(home), workspace=str(workspace), provider="wire", model="m")
-        async with open_app(options, environ={}, providers={"wire": provider}) as app:
-            session = await app.client.submit(
-                OpenSession(workspace=str(workspace), mode=Mode.YOLO, authority=Authority.AUTO)
-            )
-            await app.client.submit(SendMessage(session, "Run it."))
-            events = [envelope.event for envelope in await collect(app.client.events(session))]
-            assert isinstance(events[-1], TurnFinished)
-            status = str(events[-1].result["status"])
-            if status != "done":
-                after = app.client.events(session, from_seq=-1)
-                await app.client.submit(SendMessage(session, "Go on."))
-                events += [envelope.event for envelope in await collect(after)]
-    assert isinstance(events[-1], TurnFinished) and events[-1].result["status"] == "done"
+    async with wired(home, workspace, replies) as agent:
+        events, result = await agent.turn("Run it.")
+        status = str(result["status"])
+        if status != "done":
+            more, result = await agent.turn("Go on.")
+            events += more
+    assert result["status"] == "done"
     assert len([event for event in events if isinstance(event, CallFinished)]) == 1
     assert (workspace / "ran.txt").read_text() == "ran\n"
-    for request in wire.requests:
+    for request in agent.wire.requests:
         messages = json.loads(request.body)["messages"]
         text = ",".join(json.dumps(message) for message in messages[1:]).encode()
         assert Validator("openai-chat", {}, 1).fault(text) == ""
     if any(isinstance(event, RetryCountdown) for event in events):
         assert not any(isinstance(event, MessageAdded) and event.finish == "interrupted" for event in events)
-    return status, len(wire.requests)
+    return status, len(agent.wire.requests)
 
 
 async def test_a_cut_answer_never_runs_a_call_twice(tmp_path: Path) -> None:
