@@ -7,9 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.protocol.stream import Boundary, CallDelta, Finished, StreamEvent, TextDelta, Usage, UsageReport
+from codewhale.protocol.stream import (
+    Boundary,
+    CallDelta,
+    Finished,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+from codewhale.providers.anthropic import AnthropicMessages
 from codewhale.providers.anthropic_stream import MessagesParser
+from codewhale.providers.base import ProviderSettings
 from codewhale.providers.failures import Failure, ProviderFailure
+from codewhale.providers.http import HttpProvider, Retries
+from support.wire import Reply, Wire, sse, stream
 
 
 def event(kind: str, **fields: Any) -> dict[str, Any]:
@@ -125,6 +138,24 @@ def test_an_error_in_the_stream(error: dict[str, str], kind: str, retryable: boo
     with pytest.raises(ProviderFailure) as raised:
         MessagesParser().whole(json.dumps(event("error", error=error)).encode(), [])
     assert raised.value.failure.kind == kind
+
+
+async def test_a_server_that_gives_up_before_the_first_word_is_asked_again() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    begun = event("message_start", message={"usage": {"input_tokens": 3}})
+    busy = event("error", error={"type": "overloaded_error", "message": "Overloaded"})
+    replies = [Reply([stream(sse(begun, begin(0, "text", text=""), busy))]), Reply([stream(sse(begun, END))])]
+    async with Wire(replies) as wire:
+        settings = ProviderSettings(dialect="anthropic", base_url=wire.url)
+        provider = HttpProvider("p", settings, "k", AnthropicMessages(settings), retries=Retries(sleep=sleep))
+        told = [one async for one in provider.stream(b"{}")]
+        await provider.aclose()
+    assert [type(one) for one in told] == [Retrying, UsageReport, Finished]
+    assert len(waited) == 1 and len(wire.requests) == 2
 
 
 def test_a_refusal_says_why_and_what_it_cost() -> None:

@@ -32,9 +32,9 @@ class AnthropicMessages:
     Facts that change the bytes: `thinking` (how the model is told to think: adaptive; always or between_tools, which
     cannot be switched off; budget, the older form; none), `effort` (False: no `output_config`), `binds_thinking` (the
     model refuses thinking whose past has changed, unless told to drop it), `replays_reasoning` (unsigned reasoning
-    goes back too, and no call goes without), `seal` (a name for who alone can read its own blocks: those under another
-    stay here), `cache_control` and `images` (False: not taken), `stream` (False:
-    refused), `max_tokens` (the bound where nothing else says one). `bearer` sends the key as a bearer token.
+    goes back too, and no call goes without), `seal` (a name for who alone can read its own blocks: what came under
+    another stays here), `cache_control` and `images` (False: not taken), `stream` (False: refused), `max_tokens` (the
+    bound where nothing else says one). `bearer` sends the key as a bearer token.
     """
 
     name = NAME
