@@ -12,16 +12,23 @@ from codewhale.engine.prefixcache import (
     common_prefix,
     expected_tokens,
 )
+from codewhale.engine.projection import Projection
 from codewhale.protocol.events import (
     Compacted,
     CompactionUndone,
     Edge,
     Event,
+    HeaderPinned,
+    MessageAdded,
     ModelChanged,
+    RequestSent,
     ResultsPruned,
     ToolActivated,
 )
+from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.stream import Usage
+from codewhale.providers.base import ProviderSettings, RequestOptions
+from codewhale.providers.build import build_dialect
 
 A, B = ("p", "a"), ("p", "b")
 TAIL = b'],"max_tokens":100}'
@@ -138,3 +145,19 @@ def test_why_hits_fell_short() -> None:
     assert cause(0, idle=4_000, cache_seconds=86_400) == "provider"
     assert cause(1_000, why="model") == "model"
     assert cause_of_miss(Expected(), 0, Usage(input=5), 0, {}) == ""
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses", "anthropic", "scripted"])
+@pytest.mark.parametrize("effort", ["", "high"])
+def test_a_conversation_is_followed_in_every_dialect(name: str, effort: str) -> None:
+    dialect = build_dialect("p", ProviderSettings(dialect=name, facts={"effort": True, "thinking": "adaptive"}))
+    header = HeaderPinned(name, "p", "a", "Be kind. " * 90, "[]", "0")
+    projection, cache = Projection(dialect, lambda image: b""), PrefixCache()
+    for number in range(1, 6):
+        projection.apply(MessageAdded(Message("user", (Text(f"Question {number}? " * 60),))))
+        data = projection.request(header, RequestOptions(4_096 - number, effort))[0]
+        expected = ask(cache, A, data, tokens=100 * number)
+        assert expected.cause == ("" if number > 1 else "cold")
+        assert number == 1 or expected_tokens(expected, len(data), Usage(input=9_999), {}) == 100 * (number - 1)
+        projection.apply(RequestSent(number, len(data), "0", 1))
+        projection.apply(MessageAdded(Message("assistant", (Text(f"Answer {number}."),))))
