@@ -13,7 +13,7 @@ import msgspec
 from codewhale.engine.budget import BudgetExceeded
 from codewhale.engine.collect import Answer
 from codewhale.engine.context import INSTRUCTIONS, bytes_to_tokens, measure
-from codewhale.engine.conversation import Conversation
+from codewhale.engine.conversation import COMPACTED, Conversation
 from codewhale.engine.kept import Kept, contained
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.outputs import Keeper
@@ -27,7 +27,6 @@ from codewhale.protocol.messages import Message, Part, Text
 
 PAUSES = (1.0, 2.0, 4.0)
 MOST_OVERFLOWS = 2
-_MARK = "<compacted"
 _REPEATED_BYTES = 8192
 _RULE_BYTES = 24_576
 _SMALL_WINDOW = 64_000
@@ -208,6 +207,8 @@ class Room:
         head = _head_text(session, work, number, sha, summary, before.spendable)
         messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self._keep, before.spendable))
         after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
+        if after >= before.used:
+            raise CompactionFailed("it would take no less room than now")
         event = Compacted(number, reason, messages, before.used, after)
         session.emit(Edge("compaction", 1), event)
         text = f"The conversation was compacted: about {before.used} tokens before, {after} now."
@@ -265,7 +266,7 @@ def _summary_bound(window: int) -> int:
 
 
 def _stays(text: Text) -> bool:
-    return text.source == "person" or (text.source == "harness" and text.text.startswith(_MARK))
+    return text.source == "person" or (text.source == "harness" and text.text.startswith(COMPACTED))
 
 
 def _head_text(session: Session, work: _Work, number: int, sha: str, summary: str, spendable: int) -> str:
@@ -288,7 +289,7 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
     ]
     fetch = f'retrieve_tool_result {{"ref": "art_{sha[:16]}", "mode": "query", "query": "..."}}'
     top = (
-        f'{_MARK} number="{number}">\nThe conversation so far was shortened to this. All but the summary is word '
+        f'{COMPACTED} number="{number}">\nThe conversation so far was shortened to this. All but the summary is word '
         f"for word; the whole of it can be read with {fetch}."
     )
     return "\n\n".join([top, *(f"# {title}\n{text}" for title, text in sections if text)]) + "\n</compacted>"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from codewhale.engine.conversation import Conversation
+from codewhale.engine.conversation import COMPACTED, Conversation
 from codewhale.engine.session import Session
 from codewhale.engine.window import ContextSettings, reserved
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
@@ -122,6 +122,8 @@ def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:
     names = {"person": "your messages", "harness": "told by the harness", "model": "answers"}
     for part in parts:
         match part:
+            case Text(text=text, source="harness") if text.startswith(COMPACTED):
+                yield "compacted", len(text.encode("utf-8", "replace"))
             case Text(text=text, source=source):
                 yield names.get(source, source), len(text.encode("utf-8", "replace"))
             case Reasoning(text=text) | Opaque(json=text):

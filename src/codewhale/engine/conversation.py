@@ -23,6 +23,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Message, Part, ResultPart, Text
 
+COMPACTED = "<compacted"  # how the message begins that stands for a compacted conversation
 LOST_RESULT = "The result of this call is lost: the session log was damaged. Check its effects before repeating it."
 
 
