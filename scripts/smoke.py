@@ -38,6 +38,7 @@ DOORS = (
     Door(("sessions", "list", "--json", "--all"), says='"state":"idle"'),
     Door(("sessions", "show", "latest", "--messages"), says="Listed."),
     Door(("sessions", "rm", "nothing-of-that-name"), exits=(1, 2)),
+    Door(("stats", "--json"), says='"hit_rate"'),
     Door(("apply", "-w", "work", "--json"), says='"success":true', stdin=PATCH),
     Door(("apply", "-w", "work"), exits=(1, 2), stdin="no patch\n"),
     Door(("tools", "list", "--json"), says='"read_file"'),
