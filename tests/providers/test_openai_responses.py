@@ -84,6 +84,12 @@ def test_efforts_in_the_words_of_the_endpoint() -> None:
     assert minimal == ',"reasoning":{"effort":"minimal","summary":"auto"}}'
 
 
+def test_other_members_stand_behind_all_that_is_cached() -> None:
+    extra = '"prompt_cache_key":"me","service_tier":"flex"'
+    end = ',"input":[],"max_output_tokens":9,"reasoning":{"effort":"low"},' + extra + "}"
+    assert body(dialect(extra_body=extra), max_tokens=9, effort="low").endswith(end)
+
+
 def test_a_turn_with_calls_and_results() -> None:
     raw = ToolCall("c1", "Read", '{"path": 1', wire_name="read_file", wire_arguments='{"path":"a"}')
     assert said(dialect(), "assistant", Text("Reading."), raw, ToolCall("c2", "list_dir", "")) == [

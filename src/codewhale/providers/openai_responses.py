@@ -28,8 +28,8 @@ class OpenAIResponses:
     Facts that change the bytes: `reasoning` (False: the model has none to ask for), `replays_reasoning` (False: stored
     reasoning stays here), `seal` (a name for the account or endpoint that alone can read its encrypted reasoning; what
     came under another seal stays here), `reasoning_summary` (auto, concise, detailed: ask for a readable one),
-    `effort_off` ... `effort_max`, `effort_default` (members of the body that ask for a level, "" for none), `images`
-    (False: not read), `stream` (False: refused).
+    `effort_off` ... `effort_max`, `effort_default` (members of the body that ask for a level, "" for none),
+    `extra_body` (members of every body), `images` (False: not read), `stream` (False: refused).
     """
 
     name = "openai-responses"
@@ -78,6 +78,8 @@ class OpenAIResponses:
         if options.max_tokens > 0:
             parts.append(f',"max_output_tokens":{options.max_tokens}'.encode())
         parts.append(self._effort(options.effort))
+        if extra := self._facts.get("extra_body"):
+            parts += (b",", str(extra).encode())
         parts.append(b"}")
         return b"".join(parts)
 
