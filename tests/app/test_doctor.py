@@ -24,6 +24,7 @@ def test_a_fresh_home_is_usable_and_stays_unmade(tmp_path: Path) -> None:
     assert found.ok
     assert (found.provider, found.model) == ("deepseek", "deepseek-v4-pro")
     assert found.api_key.source == "missing"
+    assert (found.capability.context_window, found.capability.window_source) == (1_000_000, "catalog")
     assert row(found, "api_key").fix == "codewhale login deepseek, or export DEEPSEEK_API_KEY=..."
     assert row(found, "sandbox").status == "warn"
     assert not (tmp_path / "state").exists()
@@ -93,3 +94,14 @@ def test_a_damaged_session_is_named(tmp_path: Path) -> None:
     assert found.ok
     assert row(found, "sessions").status == "warn"
     assert "20260101-000000-00000000" in row(found, "sessions").detail
+
+
+def test_a_key_that_may_not_be_sent_is_told(tmp_path: Path) -> None:
+    configure(tmp_path, '[providers.deepseek]\nbase_url = "https://gateway.example/v1"\n')
+    found = look(tmp_path, DEEPSEEK_API_KEY="sk-ambient")
+    assert found.api_key.source == "missing"
+    assert "belongs to api.deepseek.com and is not sent to gateway.example" in row(found, "api_key").detail
+    configure(tmp_path, '[providers.deepseek]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    found = look(tmp_path, DEEPSEEK_API_KEY="sk-ambient")
+    assert (row(found, "api_key").status, found.api_key.source) == ("ok", "not needed")
+    assert len(found.api_key.refused) == 1

@@ -220,3 +220,25 @@ def test_a_key_in_the_keyring_is_used_for_its_host(home: Path) -> None:
     assert (found.key("x").value, found.key("x").source) == ("sk-codewhale-x", "keyring")
     found.build("x", "m")
     assert told == {"key of x": "sk-codewhale-x"}
+
+
+def test_one_login_serves_a_host_in_both_of_its_dialects(home: Path) -> None:
+    stored(home, "deepseek", "sk-file", "api.deepseek.com")
+    assert routes(home).key("deepseek-anthropic").value == "sk-file"
+    own = '[providers.mine]\nbase_url = "https://api.deepseek.com"\napi_key_env = "MY_KEY"\n'
+    assert routes(home, own).key("mine").value == ""
+    stored(home, "deepseek-anthropic", "sk-other", "api.deepseek.com")
+    assert routes(home).key("deepseek-anthropic").value == "sk-other"
+
+
+async def test_the_flag_reaches_the_provider_and_not_the_log(home: Path, workspace: Path) -> None:
+    said = stream(sse(delta(content="You sent sk-from-flag"), delta("stop"), "[DONE]"))
+    async with Wire([Reply([said])]) as wire:
+        (home / "config.toml").write_text(f'[providers.x]\nbase_url = "{wire.url}"\n')
+        options = AppOptions(str(home), str(workspace), provider="x", model="m", api_key="sk-from-flag")
+        async with open_app(options, environ={}) as app:
+            session = await app.client.submit(OpenSession(str(workspace)))
+            await Harness(app, ScriptedProvider([]), workspace).turn("Hello", session)
+            log = (home / "sessions" / session / "log.jsonl").read_text()
+    assert wire.requests[0].headers["authorization"] == "Bearer sk-from-flag"
+    assert "sk-from-flag" not in log and "You sent [redacted " in log

@@ -34,6 +34,14 @@ class Check(Struct, frozen=True):
     fix: str = ""
 
 
+class Capability(Struct, frozen=True):
+    """What is known of the model without asking it; `window_source` says who says so, "" where nothing is known."""
+
+    context_window: int = 0
+    window_source: str = ""
+    max_output: int = 0
+
+
 class Diagnosis(Struct, frozen=True):
     """What `codewhale doctor --json` prints. `ok` is False when any check failed."""
 
@@ -46,6 +54,7 @@ class Diagnosis(Struct, frozen=True):
     model: str
     base_url: str
     api_key: KeyState
+    capability: Capability
     ok: bool
     checks: tuple[Check, ...]
 
@@ -75,6 +84,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         model=route.model,
         base_url=route.base_url,
         api_key=route.key,
+        capability=route.capability,
         ok=all(check.status != "fail" for check in checks),
         checks=checks,
     )
@@ -120,6 +130,7 @@ class _Route(Struct, frozen=True):
     model: str = ""
     base_url: str = ""
     key: KeyState = KeyState(MISSING)
+    capability: Capability = Capability()
 
 
 def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
@@ -132,13 +143,15 @@ def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
         return _Route((Check("provider", "fail", detail, fix), Check("api_key", "warn", MISSING)), name, model)
     where = f" at {plain_url(settings.base_url)}" if settings.base_url else ""
     check = Check("provider", "ok", f"{name} ({settings.dialect}){where}; not dialled")
+    can = Capability()
     try:
-        routes.build(name, model)
+        facts = routes.build(name, model).model
+        can = Capability(facts.window, facts.window_source, facts.max_output)
     except CodeWhaleError as error:
         check = Check("provider", "fail", str(error), f"edit {config.path}")
     found = routes.key(name)
     key = KeyState(found.source, found.refused)
-    return _Route((check, _api_key(name, settings, key)), name, model, plain_url(settings.base_url), key)
+    return _Route((check, _api_key(name, settings, key)), name, model, plain_url(settings.base_url), key, can)
 
 
 def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:

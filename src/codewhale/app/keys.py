@@ -17,7 +17,7 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import ProviderSettings
 from codewhale.providers.loopback import host_of, on_loopback
 from codewhale.providers.models import load_known
-from codewhale.stores.keys import KeyStore
+from codewhale.stores.keys import KeyStore, StoredKey
 
 MISSING, NOT_NEEDED = "missing", "not needed"
 
@@ -122,15 +122,24 @@ class Keys:
 
     def _kept(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
         """The key of a login; the keyring is asked only for one that may be sent."""
+        here = host_of(settings.base_url)
         try:
-            row = self._store.all().get(name)
-            if row is not None:
-                here = row.host == host_of(settings.base_url)
-                value = self._store.value(name, row) if here else ""
+            rows = self._store.all()
+            owner = name if name in rows else self._namesake(rows, settings)
+            if owner in rows:
+                row = rows[owner]
+                value = self._store.value(owner, row) if row.host == here else ""
                 source = "keyring" if row.keyring else self._store.path
                 yield _Candidate(source, value, row.host, f"run: codewhale login {name}")
         except ConfigError as error:
             yield _Candidate("", "", "", "", fault=str(error))
+
+    def _namesake(self, rows: Mapping[str, StoredKey], settings: ProviderSettings) -> str:
+        """A provider of the same host and the same variable, whose key serves as well: one host in two dialects."""
+        same = (other for other, row in sorted(rows.items()) if row.host == host_of(settings.base_url))
+        variable = settings.api_key_env
+        found = (other for other in same if self._config.get(f"providers.{other}.api_key_env") == variable)
+        return next(found, "") if variable else ""
 
     def _named(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
         """The variable that a person named for this provider."""
