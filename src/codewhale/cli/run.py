@@ -46,7 +46,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     limit.add_argument("--max-turns", metavar="N", type=_count, help="model calls")
     limit.add_argument("--max-seconds", metavar="N", type=_amount, help="seconds of wall time")
     limit.add_argument("--max-tokens", metavar="N", type=_count, help="tokens in and out")
-    limit.add_argument("--max-cost", metavar="X", type=_amount, help="money, in the model's currency; needs a known price")
+    limit.add_argument("--max-cost", metavar="X", type=_amount, help="money; the model needs a known price")
     earlier = parser.add_argument_group("going on").add_mutually_exclusive_group()
     earlier.add_argument("--resume", metavar="ID", help="go on with a session: its id, the start of it, or latest")
     earlier.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest session here")
