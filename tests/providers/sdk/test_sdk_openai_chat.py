@@ -104,20 +104,23 @@ async def listen(url: str) -> dict[str, Any] | None:
     import openai
 
     client = openai.DefaultAsyncHttpxClient(trust_env=False)
-    text, reasoning, found = "", "", {}
+    deltas = []
     async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0, http_client=client) as sdk:
         try:
             asked: Any = [{"role": "user", "content": "?"}]
             async for chunk in await sdk.chat.completions.create(model="m", messages=asked, stream=True):
-                for choice in chunk.choices[:1]:
-                    text += choice.delta.content or ""
-                    extra = choice.delta.model_extra or {}
-                    reasoning += extra.get("reasoning_content") or extra.get("reasoning") or ""
-                    for call in choice.delta.tool_calls or ():
-                        row = found.setdefault(call.index, ["", "", ""])
-                        row[0] = row[0] or call.id or ""
-                        row[1] += (call.function.name if call.function else "") or ""
-                        row[2] += (call.function.arguments if call.function else "") or ""
+                deltas += [choice.delta for choice in chunk.choices[:1]]
         except (openai.APIError, ValueError, TypeError):
             return None
-    return {"text": text, "reasoning": reasoning, "calls": [found[index] for index in sorted(found)]}
+    extras = [delta.model_extra or {} for delta in deltas]
+    found: dict[int, list[str]] = {}
+    for call in (call for delta in deltas for call in delta.tool_calls or ()):
+        row, function = found.setdefault(call.index, ["", "", ""]), call.function
+        row[0] = row[0] or call.id or ""
+        row[1] += (function.name if function else "") or ""
+        row[2] += (function.arguments if function else "") or ""
+    return {
+        "text": "".join(delta.content or "" for delta in deltas),
+        "reasoning": "".join(extra.get("reasoning_content") or extra.get("reasoning") or "" for extra in extras),
+        "calls": [found[index] for index in sorted(found)],
+    }
