@@ -105,13 +105,18 @@ async def listen(url: str) -> dict[str, Any] | None:
 
     client = openai.DefaultAsyncHttpxClient(trust_env=False)
     deltas = []
-    async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0, http_client=client) as sdk:
-        try:
+    try:
+        async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0, http_client=client) as sdk:
             asked: Any = [{"role": "user", "content": "?"}]
             async for chunk in await sdk.chat.completions.create(model="m", messages=asked, stream=True):
                 deltas += [choice.delta for choice in chunk.choices[:1]]
-        except (openai.APIError, ValueError, TypeError):
-            return None
+        return added(deltas)
+    except (openai.APIError, ValueError, TypeError):
+        return None
+
+
+def added(deltas: list[Any]) -> dict[str, Any]:
+    """The deltas as the SDK's examples add them up. Raises TypeError for content or arguments that are no text."""
     extras = [delta.model_extra or {} for delta in deltas]
     found: dict[int, list[str]] = {}
     for call in (call for delta in deltas for call in delta.tool_calls or ()):
