@@ -41,7 +41,7 @@ def fold(events: list[Event]) -> SessionState:
 
 
 @settings(max_examples=25, deadline=None)
-@given(sessions(models=True))
+@given(sessions(models=True, compacts=True))
 def test_the_sum_is_the_same_read_back_from_disk(events: list[Event]) -> None:
     with TemporaryDirectory() as folder:
         store = SessionStore(str(Path(folder) / "home"), FakeClock())

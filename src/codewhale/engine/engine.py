@@ -187,11 +187,10 @@ class Engine:
         here.stop_reason, here.running, here.ending, here.fault = "", True, False, None
         work = asyncio.create_task(self._opener.room(here).asked(focus), name=f"compaction {here.id}")
         here.task = work
-        try:
-            await asyncio.wait([work])
-        finally:
+        await asyncio.wait([work])
+        if here.task is work:  # else a turn has begun since
             here.ending, here.waiting_for = True, ""
-        self._next(here)
+            self._next(here)
         if work.cancelled():
             raise SessionError("the compaction was interrupted; nothing has changed")
         try:
