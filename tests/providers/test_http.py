@@ -139,7 +139,7 @@ async def test_nothing_is_sent_again_once_something_was_passed_on() -> None:
     partial = stream(sse(delta(content="par"), delta(content="tial")))[:-5]
     for then in ("close", "reset"):
         events, naps, wire = await ask(Reply([partial], then), GOOD)
-        assert events[: len(events) - 1] == [TextDelta("par"), TextDelta("tial")][: len(events) - 1]
+        assert "partial".startswith("".join(event.text for event in events[:-1] if isinstance(event, TextDelta)))
         last = events[-1]
         if then == "close" or len(events) > 1:
             assert isinstance(last, Failed)

@@ -299,7 +299,7 @@ def _cuts(case: Case, data: bytes, whole: bool) -> Iterator[tuple[int, list[Stre
 def _check_cut(case: Case, upto: int, events: list[StreamEvent], whole: list[dict[str, Any]]) -> None:
     """The conversation up to an answer, that answer cut, and one more message of the person."""
     assert isinstance(events[-1], (Failed, Finished))
-    assert _begins(told(events), whole), (told(events), whole)
+    assert begins(told(events), whole), (told(events), whole)
     conversation = Conversation(case)
     for number, turn in enumerate(case.data["turns"][: upto + 1]):
         conversation.say(turn)
@@ -316,7 +316,7 @@ def _check_cut(case: Case, upto: int, events: list[StreamEvent], whole: list[dic
     assert len(set(conversation.ran)) == len(conversation.ran)
 
 
-def _begins(part: list[dict[str, Any]], whole: list[dict[str, Any]]) -> bool:
+def begins(part: list[dict[str, Any]], whole: list[dict[str, Any]]) -> bool:
     """Whether what came of a cut answer is a beginning of the whole: usage and the end aside, which may be missing."""
     shown = [item for item in part if not {"usage", "finished", "failed"} & item.keys()]
     full = [item for item in whole if not {"usage", "finished", "failed"} & item.keys()]

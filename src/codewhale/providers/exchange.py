@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
-from codewhale.protocol.stream import StreamEvent
+from codewhale.protocol.stream import CallDelta, ReasoningDelta, StreamEvent, TextDelta
 from codewhale.providers.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
 from codewhale.providers.sse import SseError, SseReader
 from codewhale.providers.transport import Answer, StaleConnection, Transport, Unreachable, WireCut, WireError
@@ -95,7 +96,7 @@ class Exchange:
             self._parser.report(out)
             self._pending = error
         self.started = self.started or bool(out)
-        return out
+        return list(_joined(out))
 
     async def close(self) -> None:
         """Give the connection back if its answer is complete, else drop it."""
@@ -249,6 +250,28 @@ class Exchange:
             if left <= seconds:
                 raise ProviderFailure(Failure("timeout", "the request took longer than it may", False))
             raise failure("timeout", f"the server {fault} within {seconds:g} seconds")
+
+
+def _kind(event: StreamEvent) -> tuple[type, int]:
+    return type(event), event.index if isinstance(event, CallDelta) else 0
+
+
+def _joined(events: list[StreamEvent]) -> Iterator[StreamEvent]:
+    """Events that came together, neighbouring deltas of one part as one."""
+    for _, group in groupby(events, _kind):
+        first, *more = group
+        if more and isinstance(first, (TextDelta, ReasoningDelta)):
+            yield type(first)("".join(event.text for event in (first, *more) if isinstance(event, type(first))))
+        elif more and isinstance(first, CallDelta):
+            yield _whole_call([first, *(event for event in more if isinstance(event, CallDelta))])
+        else:
+            yield from (first, *more)
+
+
+def _whole_call(deltas: list[CallDelta]) -> CallDelta:
+    call_id = next((delta.id for delta in deltas if delta.id), "")
+    name, arguments = "".join(delta.name for delta in deltas), "".join(delta.arguments for delta in deltas)
+    return CallDelta(deltas[0].index, call_id, name, arguments)
 
 
 def _shape(data: bytes) -> tuple[str, bytes]:
