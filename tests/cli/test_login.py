@@ -1,11 +1,15 @@
-"""`codewhale login` and `logout`: the key from stdin, kept out of sight."""
+"""`codewhale login` and `logout`: the key from stdin or a terminal, kept out of sight."""
 
+import os
+import select
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from support.program import codewhale_program, configure
+from support.program import codewhale_program, configure, environment
 
 
 def test_a_key_from_stdin_is_kept_and_forgotten(tmp_path: Path) -> None:
@@ -45,3 +49,37 @@ def test_an_unknown_provider_or_a_keyring_that_is_not_there(tmp_path: Path) -> N
     assert done.returncode == 2 and "did you mean deepseek?" in done.stderr
     done = codewhale_program(tmp_path, "login", "deepseek", "--keyring", stdin=b"sk-secret")
     assert done.returncode == 2 and "codewhale[keyring]" in done.stderr and "sk-secret" not in done.stderr
+
+
+def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
+    terminal, theirs = os.openpty()
+    program = [sys.executable, "-m", "codewhale", "login", "deepseek"]
+    with subprocess.Popen(
+        program,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(tmp_path),
+        start_new_session=True,
+    ) as child:
+        os.close(theirs)
+        assert child.stderr is not None
+        prompt = b""
+        while not prompt.endswith(b"(not shown): "):
+            prompt += os.read(child.stderr.fileno(), 100) or pytest.fail(f"it ended with {prompt!r}")
+        os.write(terminal, b"sk-typed-key\n")
+        out, error = child.communicate(timeout=30)
+        shown = _rest(terminal)
+    os.close(terminal)
+    assert prompt.startswith(b"Key of deepseek, for api.deepseek.com")
+    assert child.returncode == 0 and b"is kept in" in out
+    assert b"sk-typed" not in shown + out + error
+    assert "sk-typed-key" in (tmp_path / "state" / "secrets" / "keys.json").read_text()
+
+
+def _rest(terminal: int) -> bytes:
+    """What stands on a terminal whose other end is closed."""
+    try:
+        return os.read(terminal, 1000) if select.select([terminal], [], [], 0)[0] else b""
+    except OSError:
+        return b""
