@@ -237,3 +237,12 @@ async def test_a_resumed_session_knows_what_it_sent_and_how_long_ago(home: Path,
         stage.clock.advance(60)
         report = only(await played(stage, stage.engine.session(session.id)), UsageReported)[0]
         assert (report.expected_hit, report.cause) == (1_100, "provider")
+
+
+async def test_a_session_with_the_same_head_finds_it_in_the_cache(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace, [counted(1_000), counted(1_000)]) as stage:
+        await played(stage, stage.open(), "Do one thing. " * 60)
+        events = await played(stage, stage.open(), "And now another thing. " * 60)
+        sent, report = only(events, RequestSent)[0], only(events, UsageReported)[0]
+        assert 0.5 * sent.bytes < sent.expected_hit < sent.bytes - 1_000
+        assert (500 < report.expected_hit < 1_000, report.cause) == (True, "cold")

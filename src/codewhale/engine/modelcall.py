@@ -118,7 +118,12 @@ class ModelCalls:
         session = self._session
         if session.prefix.empty and session.state.requests:
             session.prefix.recall(session.log.read(), self._route, session.load_image)
-        return session.prefix.expect(self._route, body)
+        return session.prefix.expect(self._route, body, self._head)
+
+    @property
+    def _head(self) -> str:
+        header = self._session.state.header
+        return "" if header is None else header.sha256
 
     @property
     def _route(self) -> tuple[str, str]:
@@ -146,7 +151,7 @@ class ModelCalls:
         idle = now - expected.earlier.at if expected.earlier is not None else 0.0
         self._call = _Call(reserved, expected, len(body), prompt, idle, purpose)
         if not purpose:
-            session.prefix.sent(self._route, body, expected, now)
+            session.prefix.sent(self._route, body, expected, now, self._head)
 
     # ------------------------------------------------------------------ after
 

@@ -10,6 +10,7 @@ from codewhale.engine.compaction import Room
 from codewhale.engine.context import context_view
 from codewhale.engine.effort import facts_at, wakes
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
+from codewhale.engine.prefixcache import Heads
 from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
 from codewhale.engine.prompt import Instruction, load_instructions, system_text
 from codewhale.engine.redaction import Redactor
@@ -62,6 +63,7 @@ class Opener:
     def __init__(self, around: Surroundings, catalog: Catalog) -> None:
         self._around = around
         self._catalog = catalog
+        self._heads: Heads = {}
         self._sources: tuple[ContextSource, ...] = (InstructionSource(self.instructions), *around.sources)
 
     def open(self, op: OpenSession) -> Session:
@@ -104,6 +106,7 @@ class Opener:
     def _session(self, log: SessionLog, op: OpenSession) -> Session:
         around = self._around
         session = Session(log.session, log, around.redactor, around.clock)
+        session.prefix.heads = self._heads
         session.replay(envelope.event for envelope in log.read())
         if not session.state.workspace:
             session.state.apply(self._beginning(session.state, op))

@@ -73,10 +73,16 @@ class Expected(Struct, frozen=True):
     cause: str = ""
 
 
+# The first request of the latest session with a head, by provider, model and the head's sha256.
+Heads = dict[tuple[str, str, str], Sent]
+
+
 class PrefixCache:
-    """The requests of one session, by the model that was asked."""
+    """The requests of one session, by the model that was asked. `heads` may be shared with other sessions: what they
+    began with, the provider's cache knows as well."""
 
     def __init__(self) -> None:
+        self.heads: Heads = {}
         self._sent: dict[tuple[str, str], list[Sent]] = {}
         self._edge = ""
 
@@ -114,24 +120,27 @@ class PrefixCache:
         if body is not None:
             self._sent[route] = [Sent(body, tokens, at)]
 
-    def expect(self, route: tuple[str, str], body: bytes) -> Expected:
-        """What the cache of this model should know of a body."""
+    def expect(self, route: tuple[str, str], body: bytes, head: str = "") -> Expected:
+        """What the cache of this model should know of a body that begins with a head of this sha256."""
         known = self._sent.get(route, [])
         if not known:
-            return Expected(cause=self._edge or "cold")
+            first = self.heads.get((*route, head))
+            return Expected(common_prefix(first.body, body) if first else 0, first, self._edge or "cold")
         alike = [common_prefix(sent.body, body) for sent in known]
         shared, at = max((common, at) for at, common in enumerate(alike))
         # The conversation goes on from its latest request, whichever earlier one this shares most with.
         whole = alike[-1] >= len(known[-1].body) - _TAIL
         return Expected(shared, known[at], "" if whole else self._edge or "changed")
 
-    def sent(self, route: tuple[str, str], body: bytes, expected: Expected, at: float) -> None:
+    def sent(self, route: tuple[str, str], body: bytes, expected: Expected, at: float, head: str = "") -> None:
         """Remember a request of the conversation. What an edge put aside is kept for a while: it may be undone."""
         mine, marks = self._sent.setdefault(route, []), []
         if mine and not expected.cause:
             last = mine.pop()
             marks = [*last.marks, (len(last.body), last.input)] if last.input else last.marks
         mine.append(Sent(body, 0, at, marks))
+        if len(mine) == 1 and not marks:
+            self.heads[*route, head] = mine[0]
         del mine[:-_KEPT]
         self._edge = ""
 
