@@ -68,4 +68,4 @@ def test_recipe_works_and_the_house_still_stands(name: str, copy: Path) -> None:
 
 
 def test_there_are_the_promised_recipes() -> None:
-    assert list(RECIPES) == ["A tool", "A provider", "A slash command"]
+    assert list(RECIPES) == ["A tool", "A known provider", "A provider", "A slash command"]
