@@ -35,6 +35,7 @@ from codewhale.providers.base import ModelFacts, RequestOptions
 from codewhale.providers.scripted import ScriptedProvider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.testing import harness
+from support.scenes import scene
 from support.stage import Stage, staged, until
 
 SMALL = ModelFacts(16_000, "configured", 1024)
@@ -91,6 +92,26 @@ async def test_old_results_are_set_aside_before_anything_else(home: Path, worksp
         (sha,) = artifacts.find(stub.split("art_")[1][:16])
         assert "text 0" in artifacts.get(sha).decode()
         assert 0.4 < measure(session, ContextSettings()).used / 32_000 < 0.8
+
+
+async def test_one_step_larger_than_the_window_is_read_in_part(home: Path, workspace: Path) -> None:
+    def refusing(request: dict[str, Any]) -> dict[str, Any]:
+        size = len(json.dumps(request)) // 4
+        if size > 32_000:
+            return {"error": {"kind": "context_length"}}
+        calls = [item["calls"][0] for item in reads(8)]
+        return {"text": "Read."} if len(request["messages"]) > 3 else {"calls": calls}
+
+    for number in range(8):
+        (workspace / f"{number}.txt").write_text(f"first of {number}\n" + "word " * 3100 + f"\nlast of {number}\n")
+    async with scene(home, workspace, ScriptedProvider(refusing)) as stage:
+        stage.provider.model = ModelFacts(32_000, "configured", 1024)
+        name = await stage.open()
+        events = await stage.turn("Read all at once", name)
+        assert only(events, TurnFinished)[0].status == "done"
+        assert len(stage.provider.requests) == 2 and len(only(events, ResultsPruned)) == 1
+        said = stage.provider.requests[-1].decode()
+        assert all(f"first of {number}" in said and f"last of {number}" in said for number in range(8))
 
 
 async def test_a_long_conversation_is_compacted_behind_its_own_prefix(home: Path, workspace: Path) -> None:

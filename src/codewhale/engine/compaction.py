@@ -59,7 +59,7 @@ class Room:
         if not 0 < before.threshold <= before.used or before.used < self._idle_below or self.session.state.open_calls:
             return
         work = _Work(self.session, self.settings.kept(before.spendable))
-        wanted, least = before.used - before.threshold // 2, before.used - before.threshold * 3 // 4
+        wanted, least = before.used - before.threshold // 2, before.used - before.threshold * 9 // 10
         fits = before.used + _summary_bound(before.window) <= before.window
         if self._prune(work, wanted, least if fits else 1):
             before = measure(self.session, self.settings)
