@@ -183,9 +183,13 @@ def test_models_that_need_their_reasoning_get_it_everywhere(provider: str, model
     assert wire(provider, model, Reasoning("why"), Text("so"))["reasoning_content"] == "why"
     assert wire(provider, model, CALL)["reasoning_content"] == "(reasoning omitted)"
     assert "reasoning_content" not in wire(provider, model, Text("so"))
-    assert wire(provider, model, Reasoning("why")) == {
-        "role": "assistant", "content": "", "reasoning_content": "why"
-    }  # fmt: skip
+    alone = wire(provider, model, Reasoning("why"))
+    assert (alone["content"], alone["reasoning_content"]) == ("", "why") and "tool_calls" not in alone
+
+
+def test_vllm_is_told_under_the_old_name_and_the_new_one() -> None:
+    said = wire("vllm", "deepseek-v4-flash", Reasoning("why"), CALL)
+    assert said["reasoning"] == said["reasoning_content"] == "why"
 
 
 @pytest.mark.parametrize("provider", "deepseek nvidia-nim openrouter novita fireworks siliconflow arcee sglang".split())

@@ -22,7 +22,7 @@ OMITTED = "(reasoning omitted)"
 class OpenAIChat:
     """Requests as POST /chat/completions reads them.
 
-    Facts that change the bytes: `replays_reasoning` (send stored reasoning back, in `reasoning_field`),
+    Facts that change the bytes: `replays_reasoning` (send stored reasoning back, in the fields `reasoning_field`),
     `reasoning_placeholder` (say of a call without reasoning that it was left out; True unless told), `images` (False:
     this model reads none), `system_role` (developer or user in place of system), `max_completion_tokens` (the newer
     name of the field), `stream` and `stream_options` (False: the endpoint refuses them), `schemas` (a way of writing
@@ -35,7 +35,7 @@ class OpenAIChat:
 
     def __init__(self, settings: ProviderSettings) -> None:
         facts = self._facts = settings.facts
-        self._reasoning = str(facts.get("reasoning_field", "reasoning_content"))
+        self._reasoning = str(facts.get("reasoning_field", "reasoning_content")).split()
         self._replays = bool(facts.get("replays_reasoning", False))
         self._placeholder = bool(facts.get("reasoning_placeholder", True))
         self._id_length = int(facts.get("call_id_length", 0))
@@ -102,7 +102,7 @@ class OpenAIChat:
             return b""
         wire: dict[str, Any] = {"role": "assistant", "content": text}
         if thought:
-            wire[self._reasoning] = thought
+            wire |= dict.fromkeys(self._reasoning, thought)
         if calls:
             wire["tool_calls"] = [self._call(call) for call in calls]
         return encode(wire)

@@ -40,7 +40,7 @@ def _chat(wire: dict[str, Any], facts: Mapping[str, Fact]) -> _Said:
     calls = [
         (call["id"], call["function"]["name"], call["function"]["arguments"]) for call in wire.get("tool_calls", ())
     ]
-    thought = bool(wire.get(str(facts.get("reasoning_field", "reasoning_content"))))
+    thought = any(wire.get(field) for field in str(facts.get("reasoning_field", "reasoning_content")).split())
     results = [wire["tool_call_id"]] if wire["role"] == "tool" else []
     words = bool(wire.get("content")) or (thought and not calls)
     return _Said(wire["role"], calls, results, words, thought)

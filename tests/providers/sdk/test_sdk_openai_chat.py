@@ -31,7 +31,8 @@ def plain(body: bytes, facts: dict[str, Fact]) -> bytes:
     if sent.get("reasoning_effort") == "max":
         del sent["reasoning_effort"]
     for message in sent["messages"]:
-        message.pop(str(facts.get("reasoning_field", "reasoning_content")), None)
+        for field in str(facts.get("reasoning_field", "reasoning_content")).split():
+            message.pop(field, None)
     return json.dumps(sent).encode()
 
 
