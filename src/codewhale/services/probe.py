@@ -26,6 +26,7 @@ from codewhale.providers.base import Fact, Provider, RequestOptions
 
 MAX_OUTPUT = 1024
 SECONDS = 60.0
+SLOW = 1.0  # Seconds after which an answer in one piece was held back: a quick one may just have come in one packet.
 FINDINGS = ("streams", "tool_calls", "parallel_calls", "reasoning", "undeclared_calls", "cache_telemetry", "window")
 
 Answer = Literal["yes", "no", "unknown"]
@@ -59,6 +60,7 @@ class Heard(Struct):
 
     text: str = ""
     pieces: int = 0
+    seconds: float = 0.0
     reasoning: int = 0
     opaque: int = 0
     calls: dict[int, str] = {}
@@ -84,14 +86,15 @@ _HIDDEN = (
 _POPULATION = "How many people live in Oslo? Call get_population; do not answer from memory."
 
 
-async def probe(provider: Provider, model: str, find_window: FindWindow) -> Probe:
+async def probe(provider: Provider, model: str, find_window: FindWindow, slow: float = SLOW) -> Probe:
     """Ask a provider for `model`. `find_window()` tells the window that the endpoint reports, in tokens, and where it
     says so. The provider stays open."""
-    return await _Prober(provider, model).run(find_window)
+    return await _Prober(provider, model, slow).run(find_window)
 
 
 class _Prober:
-    def __init__(self, provider: Provider, model: str) -> None:
+    def __init__(self, provider: Provider, model: str, slow: float) -> None:
+        self._slow = slow
         self._provider = provider
         self._model = model
         self._heard: list[Heard] = []
@@ -123,11 +126,13 @@ class _Prober:
         body = dialect.body(self._model, system, dialect.tools_json(tools) if tools else "", [message], options)
         heard = Heard()
         self._heard.append(heard)
+        begun = time.monotonic()
         try:
             async with asyncio.timeout(SECONDS):
                 await self._listen(body, heard)
         except TimeoutError:
             heard.failure = Failed("timeout", f"no whole answer within {SECONDS:.0f} seconds", True, heard.pieces > 0)
+        heard.seconds = time.monotonic() - begun
         return heard
 
     async def _listen(self, body: bytes, heard: Heard) -> None:
@@ -166,8 +171,8 @@ class _Prober:
         if heard.pieces > 1:
             self._note("streams", "yes", f"{size} characters in {heard.pieces} pieces")
         else:
-            seen = f"{size} characters in one piece" if size else f"an empty answer ({heard.finish})"
-            self._note("streams", "no" if size > 60 else "unknown", seen)
+            seen = f"{size} characters in one piece, after {heard.seconds:.2f} s" if size else "an empty answer"
+            self._note("streams", "no" if size > 60 and heard.seconds >= self._slow else "unknown", seen)
 
     def _cache(self, first: Heard, second: Heard) -> None:
         if second.failure is not None:
