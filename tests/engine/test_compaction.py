@@ -202,6 +202,19 @@ async def test_a_passing_failure_is_tried_again(home: Path, workspace: Path) -> 
         assert "keep above all: the colour" in json.loads(stage.provider.requests[-1])["messages"][-1]["content"]
 
 
+async def test_a_summary_that_thinking_left_no_room_for_gets_more(home: Path, workspace: Path) -> None:
+    thought = {"reasoning": "hm " * 50, "finish": "length"}
+    async with staged(home, workspace, [*answers(2), thought, {"text": "SUMMARY"}]) as stage:
+        session = stage.open()
+        await turn(stage, session, "One")
+        await turn(stage, session, "Two")
+        assert session.budget is not None
+        room = Room(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
+        assert "SUMMARY" in (await room.compact(ModelCalls(session, session.budget))).messages[0].text
+        first, second = (json.loads(body)["max_tokens"] for body in stage.provider.requests[-2:])
+        assert second == 2 * first
+
+
 async def test_the_whole_stays_readable_under_its_handle(home: Path, workspace: Path) -> None:
     async with staged(home, workspace, [*answers(3), {"text": "SUMMARY"}]) as stage:
         session = stage.open()

@@ -29,6 +29,7 @@ PAUSES = (1.0, 2.0, 4.0)
 MOST_OVERFLOWS = 2
 _REPEATED_BYTES = 8192
 _RULE_BYTES = 24_576
+_LONGEST_SUMMARY = 32_768
 _SMALL_WINDOW = 64_000
 _PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
 
@@ -159,6 +160,8 @@ class Room:
             why = failure.message if failure is not None else "the model gave no summary"
             if failure is not None and not failure.retryable:
                 break
+            if answer.finish == "length":  # thinking took all of it
+                bound = min(2 * bound, _LONGEST_SUMMARY)
         raise CompactionFailed(why)
 
     async def _ask(self, calls: ModelCalls, extra: str, bound: int) -> Answer:
