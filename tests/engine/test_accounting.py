@@ -113,3 +113,9 @@ def test_a_free_model_costs_nothing_and_not_the_unknown() -> None:
     sums.add(UsageReported(1, Usage(10, 1, cost=0.0)))
     assert sums.as_usage()["cost"] == 0.0
     assert sums.since(Totals()).as_usage()["cost"] == 0.0
+
+
+def test_an_affordable_answer_is_paid_for_to_the_last_fraction() -> None:
+    price, limit, spent, prompt = Price(1.32, 0.01, 3.96), 0.05, 0.013318520000000007, 1_188
+    assert spent + worst_case(price, prompt, 8_867) > limit  # by a rounding error, and no more
+    assert affordable(price, prompt, limit - spent) == 8_866
