@@ -43,9 +43,16 @@ def test_rules_of_rule_files_come_first_then_strict_ones_then_the_newest() -> No
     events = called("a", "exec_shell", '{"command":"x"}', "We prefer a.\nold must\n" + "never b\n" * 3)
     events += called("b", "read_file", '{"path":"docs/CONTRIBUTING.md"}', "Use tabs only.")
     text = Kept(events).rules_text(1000)
-    assert text.index("Use tabs only.") < text.index("never b") < text.index("We prefer a.")
-    assert text.count("never b") == 1
+    assert text.index("Use tabs only.") < text.index("never b") and text.count("never b") == 1
     assert Kept(events).rules_text(20).count("\n") == 1
+    short = Kept(events).rules_text(33)
+    assert "never b" in short and "old must" in short and "We prefer a." not in short
+
+
+def test_rules_of_a_result_stand_in_their_order() -> None:
+    text = "We prefer a.\nYou must b.\nx = 1\nOnly c.\nNever d.\n"
+    shown = Kept(called("a", "exec_shell", '{"command":"x"}', text)).rules_text(1000).split("\n")[1:]
+    assert [line.strip() for line in shown] == ["We prefer a.", "You must b.", "Only c.", "Never d."]
 
 
 def test_a_rule_of_a_tool_result_cannot_close_its_block() -> None:

@@ -39,6 +39,7 @@ _RULE_FILE = re.compile(
 )
 _CHECKS = ("run_tests", "run_verifiers", "diagnostics")
 _WORDS_OF_A_MESSAGE = 32_768
+_READ_BYTES = 2_000_000
 
 
 class Kept:
@@ -54,7 +55,7 @@ class Kept:
         self._answers: dict[str, QuestionAnswered] = {}
         self._arguments: dict[str, str] = {}
         self._notes: list[str] = []
-        self._stated: list[tuple[int, str, str]] = []
+        self._results: list[tuple[bool, str, str]] = []
         self._changed: dict[str, int] = {}
         self._jobs: dict[str, JobStarted] = {}
         self._failed: dict[str, str] = {}
@@ -101,16 +102,14 @@ class Kept:
     def _finish(self, event: CallFinished) -> None:
         arguments = self._arguments.get(event.call_id, "")
         if event.error == "permission_denied":
-            self._refused.append(f"{event.name} {one_line(arguments, 400)}: {event.content.splitlines()[0]}")
+            self._refused.append(f"{event.name} {one_line(arguments, 400)}: {one_line(event.content, 400)}")
         if event.name in _CHECKS:
             self._failed.pop(event.name, None)
             if not event.ok or event.metadata.get("success") is False:
                 self._failed[event.name] = event.content
         if event.origin is not Origin.HARNESS and event.name != "retrieve_tool_result":
             source = f"{event.name} {one_line(arguments, 100)}"
-            from_rules = _RULE_FILE.search(arguments) is not None
-            for line in rule_lines(event.content):
-                self._stated.append((0 if from_rules else 1 if is_strict(line) else 2, source, line))
+            self._results.append((_RULE_FILE.search(arguments) is not None, source, event.content))
 
     # ------------------------------------------------------------------ as text
 
@@ -134,14 +133,34 @@ class Kept:
     def rules_text(self, room: int) -> str:
         """Lines of tool results that state a rule, `room` bytes of them: those of files for rules first, then the
         strictest, then the newest."""
-        newest = list(reversed(self._stated))
+        newest = self._stated()
         ordered = [item for rank in (0, 1, 2) for item in newest if item[0] == rank]
         sources = {line: source for _, source, line in reversed(ordered)}
-        lines = within((line for _, _, line in ordered), room)
+        places = {line: -place for place, (_, _, line) in enumerate(newest)}
         groups: dict[str, list[str]] = {}
-        for line in lines:
-            groups.setdefault(sources[line], []).append(f"  {contained(line)}")
-        return "\n".join("\n".join([f"from {contained(source)}:", *group]) for source, group in groups.items())
+        for line in within((line for _, _, line in ordered), room):
+            groups.setdefault(sources[line], []).append(line)
+        blocks = [
+            "\n".join(
+                [
+                    f"from {contained(source)}:",
+                    *(f"  {contained(line)}" for line in sorted(lines, key=places.__getitem__)),
+                ]
+            )
+            for source, lines in groups.items()
+        ]
+        return "\n".join(blocks)
+
+    def _stated(self) -> list[tuple[int, str, str]]:
+        """Rank, source and text of each such line, newest result first; of results that are no file for rules, only
+        the newest are read."""
+        found, left = list[tuple[int, str, str]](), _READ_BYTES
+        for from_rules, source, content in reversed(self._results):
+            left -= 0 if from_rules else len(content)
+            if from_rules or left >= 0:
+                for line in reversed(rule_lines(content)):
+                    found.append((0 if from_rules else 1 if is_strict(line) else 2, source, line))
+        return found
 
     def told_text(self) -> str:
         """What the harness told last of each kind: mode, facts, changed instructions."""
