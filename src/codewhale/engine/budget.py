@@ -139,6 +139,7 @@ class Budget:
         if limits.tokens is not None and spent.tokens + spent.held_tokens + tokens > limits.tokens:
             raise BudgetExceeded(
                 f"the next call needs about {tokens} tokens; {spent.tokens} of {limits.tokens} are used"
+                + (f" and {spent.held_tokens} held for calls under way" if spent.held_tokens else "")
             )
         if limits.cost is not None and spent.money + spent.held_money + (money or 0.0) > limits.cost:
             raise BudgetExceeded(
