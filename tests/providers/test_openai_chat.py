@@ -91,6 +91,9 @@ def test_reasoning_goes_back_as_a_function_of_the_message_alone() -> None:
     assert said(dialect, "assistant", Reasoning("why"), call)[0]["reasoning_content"] == "why"
     assert said(dialect, "assistant", call)[0]["reasoning_content"] == "(reasoning omitted)"
     assert "reasoning_content" not in said(dialect, "assistant", Text("so"))[0]
+    echo = Reasoning("(reasoning omitted)")
+    assert "reasoning_content" not in said(dialect, "assistant", echo, Text("so"))[0]
+    assert said(dialect, "assistant", echo, call)[0]["reasoning_content"] == "(reasoning omitted)"
     assert "reasoning_content" not in said(chat(), "assistant", Reasoning("why"), call)[0]
 
 

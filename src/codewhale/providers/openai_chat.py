@@ -96,7 +96,8 @@ class OpenAIChat:
     def _assistant(self, message: Message) -> bytes:
         text, calls, thought = message.text, message.calls, ""
         if self._replays:
-            thought = "\n".join(part.text for part in message.parts if isinstance(part, Reasoning) and part.text)
+            thoughts = (part.text for part in message.parts if isinstance(part, Reasoning))
+            thought = "\n".join(text for text in thoughts if text and text.strip() != OMITTED)  # Some echo it.
             thought = thought or (OMITTED if calls and self._placeholder else "")
         if not (text or calls or thought):
             return b""
