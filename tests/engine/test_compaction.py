@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from codewhale.engine.compaction import CompactionFailed, Room
+from codewhale.engine.compaction import Compaction
 from codewhale.engine.context import measure
 from codewhale.engine.conversation import Conversation
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.projection import request_body
+from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import Session
 from codewhale.engine.window import ContextSettings
 from codewhale.protocol.errors import SessionError
@@ -181,7 +182,7 @@ async def test_a_summary_that_does_not_come_changes_nothing(home: Path, workspac
         await turn(stage, session, "Two")
         before = log(session)
         assert session.budget is not None and session.projection is not None
-        room = Room(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
+        room = Compaction(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
         size = session.projection.size
         with pytest.raises(CompactionFailed):
             await room.compact(ModelCalls(session, session.budget))
@@ -196,7 +197,7 @@ async def test_a_passing_failure_is_tried_again(home: Path, workspace: Path) -> 
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
         assert session.budget is not None
-        room = Room(session, ContextSettings(), stage.artifacts, pauses=(0.0, 0.0, 0.0))
+        room = Compaction(session, ContextSettings(), stage.artifacts, pauses=(0.0, 0.0, 0.0))
         done = await room.compact(ModelCalls(session, session.budget), focus="the colour")
         assert "SUMMARY" in done.messages[0].text
         assert "keep above all: the colour" in json.loads(stage.provider.requests[-1])["messages"][-1]["content"]
@@ -209,7 +210,7 @@ async def test_a_summary_that_thinking_left_no_room_for_gets_more(home: Path, wo
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
         assert session.budget is not None
-        room = Room(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
+        room = Compaction(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
         assert "SUMMARY" in (await room.compact(ModelCalls(session, session.budget))).messages[0].text
         first, second = (json.loads(body)["max_tokens"] for body in stage.provider.requests[-2:])
         assert second == 2 * first

@@ -11,6 +11,7 @@ import msgspec
 
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.asking import Asking
+from codewhale.engine.compaction import Compactions
 from codewhale.engine.dispatch import Dispatcher, Hooks
 from codewhale.engine.engine import Engine
 from codewhale.engine.opening import Opener, Surroundings
@@ -129,6 +130,7 @@ class Stage:
             lists=Lists(),
             clock=self.clock,
             redactor=redactor,
+            compaction=Compactions(artifacts).of,
             build_provider=lambda name, model: self.provider,
             default_route=lambda provider: (provider or "scripted", "scripted"),
             find_root=lambda path: None,

@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -32,6 +32,9 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
 from codewhale.system.repository import find_repository, find_root, read_head
+
+if TYPE_CHECKING:
+    from codewhale.engine.compaction import Compactions
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -100,6 +103,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         lists=lists,
         clock=clock,
         redactor=redactor,
+        compaction=lambda session, settings: _compactions(parts).of(session, settings),
         build_provider=routes.build,
         default_route=routes.default,
         find_root=find_root,
@@ -148,3 +152,8 @@ async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:
     if jobs is not None:
         for job in await jobs.cancel_all(session):
             _tell(engine, session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
+
+
+def _compactions(parts: Parts) -> "Compactions":
+    found: Compactions = parts.part("compaction")  # type: ignore[assignment]
+    return found

@@ -18,11 +18,12 @@ from codewhale.engine.kept import Kept, contained
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.outputs import Keeper
 from codewhale.engine.pruning import Keep, prune
+from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import Session
 from codewhale.engine.transcript import transcript
 from codewhale.engine.window import ContextSettings
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import Compacted, CompactionUndone, Edge, Event, ResultsPruned
+from codewhale.protocol.events import Compacted, Edge, Event, ResultsPruned
 from codewhale.protocol.messages import Message, Part, Text
 
 PAUSES = (1.0, 2.0, 4.0)
@@ -34,11 +35,18 @@ _SMALL_WINDOW = 64_000
 _PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
 
 
-class CompactionFailed(Exception):
-    """The conversation stays as it was; the text says why."""
+class Compactions:
+    """Makes the makers of room, over the one store of what was set aside."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    def of(self, session: Session, settings: ContextSettings) -> "Compaction":
+        """The one of a session."""
+        return Compaction(session, settings, self._keeper)
 
 
-class Room:
+class Compaction:
     """Keeps a session within its model's window. `pauses` are the seconds before each new try of a summary; while one
     is asked for, `asking` is set, and stays so when it is cancelled."""
 
@@ -132,15 +140,6 @@ class Room:
             raise CompactionFailed("there is nothing yet to be compacted")
         summary = await self._summary(calls, focus)
         return self._replace(work, reason, summary)
-
-    def undo(self) -> int:
-        """Take the last compaction back; its number, or 0 when none stands."""
-        standing = self.session.state.standing
-        if not standing:
-            return 0
-        number = standing[-1]
-        self.session.emit(Edge("compaction undone", 1), CompactionUndone(number))
-        return number
 
     async def _summary(self, calls: ModelCalls, focus: str) -> str:
         window = measure(self.session, self.settings).window

@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable
 
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.compaction import CompactionFailed
 from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.effort import CHOICES, facts_at, turn_effort, wakes
 from codewhale.engine.loop import Ending, Turn
@@ -14,6 +13,7 @@ from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
 from codewhale.engine.prompt import context_text, mode_text
 from codewhale.engine.report import usage_view
+from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import BROKEN, STOPPED, Session
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import (
@@ -185,7 +185,7 @@ class Engine:
         here = self._idle(session)
         self._may_ask(here.state.provider)
         here.stop_reason, here.running, here.ending, here.fault = "", True, False, None
-        work = asyncio.create_task(self._opener.room(here).asked(focus), name=f"compaction {here.id}")
+        work = asyncio.create_task(self._opener.room(here).maker.asked(focus), name=f"compaction {here.id}")
         here.task = work
         await asyncio.wait([work])
         if here.task is work:  # else a turn has begun since

@@ -9,12 +9,12 @@ from msgspec import Struct
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.budget import Budget, BudgetExceeded
 from codewhale.engine.collect import Answer
-from codewhale.engine.compaction import Room
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import Prepared, prepare
 from codewhale.engine.report import Report, Status
+from codewhale.engine.room import Room
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
 from codewhale.protocol.events import ContextAppended, MessageAdded

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.compaction import Room
 from codewhale.engine.context import context_view
 from codewhale.engine.effort import facts_at, wakes
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
@@ -14,6 +13,7 @@ from codewhale.engine.prefixcache import Heads
 from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
 from codewhale.engine.prompt import Instruction, load_instructions, system_text
 from codewhale.engine.redaction import Redactor
+from codewhale.engine.room import Maker, Room
 from codewhale.engine.session import LOST, Session
 from codewhale.engine.sources import ContextSource, InstructionSource, changes
 from codewhale.engine.state import SessionState
@@ -49,6 +49,7 @@ class Surroundings(Struct, frozen=True):
     lists: Lists
     clock: Clock
     redactor: Redactor
+    compaction: Callable[[Session, ContextSettings], Maker]
     build_provider: Callable[[str, str], Provider]
     default_route: Callable[[str], tuple[str, str]]
     find_root: Callable[[str], str | None]
@@ -201,7 +202,7 @@ class Opener:
 
     def room(self, session: Session) -> Room:
         """What keeps a session within its model's window."""
-        return Room(session, self._around.context, self._around.artifacts)
+        return Room(session, self._around.context, self._around.compaction)
 
     def _tell_damage(self, session: Session) -> None:
         damage = session.log.damage
