@@ -9,18 +9,16 @@ LEVELS = ("off", "low", "medium", "high", "max")
 CHOICES = ("", *LEVELS, "auto")
 _ASLEEP = "asleep"
 
-# Latin words may stand right beside Chinese or Japanese ones.
-_TROUBLE = re.compile(
+# Latin words may stand right beside Chinese or Japanese ones. Compiled when `auto` is first asked.
+_TROUBLE = (
     r"(?<![a-z])(?:debug[a-z]*|errors?|bugs?|buggy|crash(?:e[sd]|ing)?|tracebacks?|stack ?traces?|exceptions?"
     r"|fail(?:s|ed|ing|ures?)?|panic[a-z]*|segfault[a-z]*|deadlock[a-z]*|regressions?)(?![a-z])"
     r"|调试|除错|错误|报错|异常|崩溃|故障|失败|調試|偵錯|除錯|錯誤|報錯|異常|崩潰|失敗"
-    r"|デバッグ|エラー|バグ|例外|クラッシュ|不具合|障害",
-    re.IGNORECASE,
+    r"|デバッグ|エラー|バグ|例外|クラッシュ|不具合|障害"
 )
-_LOOKUP = re.compile(
+_LOOKUP = (
     r"(?<![a-z])(?:search[a-z]*|look(?:s|ing)? ?up|grep|locate)(?![a-z])"
-    r"|搜索|查找|查询|检索|搜尋|查詢|檢索|検索|調べ|探して",
-    re.IGNORECASE,
+    r"|搜索|查找|查询|检索|搜尋|查詢|檢索|検索|調べ|探して"
 )
 
 
@@ -31,9 +29,9 @@ def turn_effort(chosen: str, text: str, child: bool = False) -> str:
         return chosen
     if child:
         return "low"
-    if _TROUBLE.search(text):
+    if re.search(_TROUBLE, text, re.IGNORECASE):
         return "max"
-    return "low" if _LOOKUP.search(text) else "high"
+    return "low" if re.search(_LOOKUP, text, re.IGNORECASE) else "high"
 
 
 def facts_at(effort: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
