@@ -12,7 +12,7 @@ import sys
 import time
 from multiprocessing.connection import Connection
 
-from codewhale.providers.base import Provider, ProviderSettings
+from codewhale.dialects.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
 
 EVENT = {

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.stream import Finished, ReasoningDelta, TextDelta
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import build_provider
 
 BOUND_MICROSECONDS = 15.0

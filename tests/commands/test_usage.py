@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from codewhale.dialects.base import ModelFacts, Price
 from codewhale.protocol.events import BudgetChanged, TurnFinished
 from codewhale.protocol.ops import CommandOutput, Limits, RunCommand, SessionUsage
-from codewhale.providers.base import ModelFacts, Price
 from codewhale.testing import Harness, harness
 from support.scenes import only
 

@@ -4,11 +4,11 @@ import calendar
 
 import pytest
 
+from codewhale.dialects.base import Price
 from codewhale.engine.accounting import Accounts, Totals, affordable, cost_of, priced, rate_at, saved_by, worst_case
 from codewhale.protocol.events import BudgetChanged, ModelChanged, RequestSent, TurnStarted, UsageReported
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
-from codewhale.providers.base import Price
 
 PLAIN = Price(2.0, 0.5, 8.0)
 PEAKED = Price(2.0, 0.5, 8.0, peak="1-5 01:00-04:00 06:00-10:00", off_peak=0.5)

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from codewhale.context.conversation import Conversation
+from codewhale.context.projection import request_body
+from codewhale.context.window import ContextSettings
+from codewhale.dialects.base import ModelFacts, RequestOptions
 from codewhale.engine.compaction import Compaction
 from codewhale.engine.context import measure
-from codewhale.engine.conversation import Conversation
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.projection import request_body
 from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import Session
-from codewhale.engine.window import ContextSettings
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     BudgetReserved,
@@ -32,7 +33,6 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.ops import Limits, SendMessage
 from codewhale.protocol.stream import StreamEvent, TextDelta
-from codewhale.providers.base import ModelFacts, RequestOptions
 from codewhale.providers.scripted import ScriptedProvider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.testing import harness

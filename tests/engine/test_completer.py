@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.context.projection import request_body
+from codewhale.dialects.base import ModelFacts, Price
 from codewhale.engine.budget import Budget
 from codewhale.engine.completer import Completions
-from codewhale.engine.projection import request_body
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import ToolError
@@ -18,7 +19,6 @@ from codewhale.protocol.events import BudgetSettled, Event, MessageAdded, Reques
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.ports import Infilled
-from codewhale.providers.base import ModelFacts, Price
 from support.stage import Stage, staged, until
 
 GAP_BYTES = 196_608
@@ -47,7 +47,7 @@ def logged(session: Session, *kinds: type[Event]) -> list[Any]:
 
 def wire(session: Session) -> bytes:
     """The next request's body."""
-    from codewhale.providers.base import RequestOptions
+    from codewhale.dialects.base import RequestOptions
 
     assert session.projection is not None and session.state.header is not None
     return session.projection.request(session.state.header, RequestOptions())[0]

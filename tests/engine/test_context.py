@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from codewhale.context.window import ContextSettings
+from codewhale.dialects.base import ModelFacts, RequestOptions
 from codewhale.engine.context import bytes_to_tokens, context_view, measure
 from codewhale.engine.session import Session
-from codewhale.engine.window import ContextSettings
 from codewhale.protocol.events import Compacted, CompactionUndone, MessageAdded, RequestSent, UsageReported
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.stream import Usage
-from codewhale.providers.base import ModelFacts, RequestOptions
 from support.stage import staged
 
 SETTINGS = ContextSettings()

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from codewhale.context.projection import request_body
+from codewhale.dialects.base import ModelFacts, Price, ProviderSettings
 from codewhale.engine.budget import BudgetExceeded, Spent
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.projection import request_body
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
@@ -21,7 +22,6 @@ from codewhale.protocol.events import (
     UsageReported,
 )
 from codewhale.protocol.ops import Limits, SendMessage
-from codewhale.providers.base import ModelFacts, Price, ProviderSettings
 from support.scenes import only
 from support.stage import Stage, staged, until
 

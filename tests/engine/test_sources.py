@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from codewhale.engine.prompt import Instruction
+from codewhale.context.prompt import Instruction
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.sources import InstructionSource, changes
 from codewhale.protocol.events import ContextAppended, HeaderPinned

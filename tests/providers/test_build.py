@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import CARRIERS, DIALECTS, build_dialect, build_provider
 from codewhale.providers.models import built_in, default_model
 from codewhale.providers.scripted import ScriptedProvider
@@ -74,7 +74,7 @@ def test_a_script_is_played(tmp_path: Path) -> None:
 
 def test_a_provider_that_is_not_used_is_not_imported() -> None:
     code = (
-        "import sys; from codewhale.providers import build; from codewhale.providers.base import ProviderSettings; "
+        "import sys; from codewhale.providers import build; from codewhale.dialects.base import ProviderSettings; "
         "build.build_provider('p', ProviderSettings(base_url='http://127.0.0.1:1'), ''); "
         "print([m for m in sys.modules if 'scripted' in m or 'httpcore' in m or 'email' in m or m in ('zlib', 'h11')])"
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 
 

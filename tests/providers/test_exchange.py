@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from codewhale.dialects.base import ProviderSettings
+from codewhale.dialects.failures import Failure, ProviderFailure
+from codewhale.dialects.openai_stream import ChatParser
 from codewhale.protocol.stream import CallDelta, Finished, ReasoningDelta, StreamEvent, TextDelta, Usage, UsageReport
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.exchange import Exchange, Limits
-from codewhale.providers.failures import Failure, ProviderFailure
-from codewhale.providers.openai_stream import ChatParser
 from codewhale.providers.transport import Transport
 from support.conformance import begins, told
 from support.wire import Reply, Wire, answer, delta, sse, stream

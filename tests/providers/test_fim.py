@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.dialects.base import Provider, ProviderSettings
+from codewhale.dialects.openai_chat import OpenAIChat
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta, Usage, UsageReport
-from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
 from codewhale.providers.fim import SHAPES, fim_request
 from codewhale.providers.http import HttpProvider, Retries
-from codewhale.providers.openai_chat import OpenAIChat
 from support.wire import Reply, Wire, answer, sse, stream
 
 KEY = "sk-0123456789"

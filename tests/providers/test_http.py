@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 import pytest
 
+from codewhale.dialects.base import ProviderSettings
+from codewhale.dialects.failures import Failure
+from codewhale.dialects.openai_chat import OpenAIChat
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.exchange import Limits
-from codewhale.providers.failures import Failure
 from codewhale.providers.http import HttpProvider, Retries, limits_from
-from codewhale.providers.openai_chat import OpenAIChat
 from support.wire import CERTIFICATE, Reply, Wire, answer, delta, sse, stream
 
 GOOD = Reply([stream(sse(delta(content="ok"), delta("stop"), "[DONE]"))])

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.dialects.base import Price, ProviderSettings, RequestOptions
 from codewhale.protocol.messages import Message, Part, Reasoning, Text, ToolCall
-from codewhale.providers.base import Price, ProviderSettings, RequestOptions
 from codewhale.providers.build import DIALECTS, build_dialect
 from codewhale.providers.models import LONGEST_ANSWER, built_in, default_model, load_known, resolve_model
 

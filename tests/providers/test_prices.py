@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from codewhale.providers.base import Price, ProviderSettings
+from codewhale.dialects.base import Price, ProviderSettings
 from codewhale.providers.prices import load_prices, price_of
 
 

@@ -5,12 +5,12 @@ import os
 
 import pytest
 
+from codewhale.dialects.base import ProviderSettings
+from codewhale.dialects.openai_chat import OpenAIChat
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.exchange import Limits
 from codewhale.providers.http import HttpProvider, Retries
-from codewhale.providers.openai_chat import OpenAIChat
 from codewhale.providers.proxy import ProxyAddress, environment_proxy
 from support.proxy import Proxy
 from support.wire import CERTIFICATE, Reply, Wire, delta, sse, stream

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codewhale.dialects.base import ProviderSettings, RequestOptions
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.stream import (
@@ -19,7 +20,6 @@ from codewhale.protocol.stream import (
     Usage,
     UsageReport,
 )
-from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.scripted import ScriptedProvider, read_script
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.providers.base import ProviderSettings
+from codewhale.dialects.base import ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.transport import StaleConnection, Transport, Unreachable, WireCut, WireError
 from support.wire import CERTIFICATE, Reply, Wire, answer

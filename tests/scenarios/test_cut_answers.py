@@ -4,8 +4,8 @@ the call runs once."""
 import json
 from pathlib import Path
 
+from codewhale.dialects.validate import Validator
 from codewhale.protocol.events import CallFinished, MessageAdded, RetryCountdown
-from codewhale.providers.validate import Validator
 from support.wire import Reply, delta, sse, stream
 from support.wired import wired
 

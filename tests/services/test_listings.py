@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.providers.base import ProviderSettings
+from codewhale.dialects.base import ProviderSettings
 from codewhale.services.listings import Listings, window_in
 from support.wire import Reply, Wire, answer
 

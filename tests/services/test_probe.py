@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.providers.base import Provider, ProviderSettings
+from codewhale.dialects.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
 from codewhale.providers.scripted import ScriptedProvider
 from codewhale.services.probe import FINDINGS, MAX_OUTPUT, Probe, probe

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codewhale.catalog.registry import Catalog
+from codewhale.context.projection import Projection, header_sha256, request_body
+from codewhale.dialects.base import ProviderSettings, RequestOptions
+from codewhale.dialects.failures import ProviderFailure
 from codewhale.engine.collect import Answer, Collector
 from codewhale.engine.prepare import prepare
-from codewhale.engine.projection import Projection, header_sha256, request_body
 from codewhale.protocol.events import CallFinished, Event, HeaderPinned, MessageAdded, RequestSent
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Text, ToolCall
 from codewhale.protocol.stream import (
@@ -28,10 +30,8 @@ from codewhale.protocol.stream import (
     UsageReport,
 )
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
 from codewhale.providers.exchange import Exchange, Limits
-from codewhale.providers.failures import ProviderFailure
 from codewhale.providers.sse import SseError, SseReader
 from codewhale.providers.transport import WireCut
 

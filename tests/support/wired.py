@@ -9,10 +9,10 @@ from typing import Any
 
 from codewhale.app.client import Client
 from codewhale.app.compose import AppOptions, open_app
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.events import Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import build_dialect
 from codewhale.providers.exchange import Limits
 from codewhale.providers.http import HttpProvider, Retries

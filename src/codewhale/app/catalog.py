@@ -6,12 +6,12 @@ import msgspec
 
 from codewhale.catalog.lifecycle import ALIASES, state_of
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.prompt import load_instructions, system_text
+from codewhale.context.prompt import load_instructions, system_text
+from codewhale.dialects.base import ProviderSettings
 from codewhale.policy.decide import decide
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import ToolSpec
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import build_dialect
 from codewhale.system.repository import find_root
 

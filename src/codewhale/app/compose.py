@@ -16,18 +16,18 @@ from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
 from codewhale.config import Config
+from codewhale.context.window import ContextSettings
+from codewhale.dialects.base import Provider
 from codewhale.engine.asking import Asking
 from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.engine import Engine, workspace_facts
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
 from codewhale.engine.redaction import Redactor
-from codewhale.engine.window import ContextSettings
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice
-from codewhale.providers.base import Provider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore

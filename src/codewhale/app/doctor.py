@@ -15,8 +15,8 @@ from codewhale.app.routes import KeyState, open_routes
 from codewhale.app.sessions import summaries
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER
 

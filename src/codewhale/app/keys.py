@@ -13,8 +13,8 @@ from msgspec import Struct
 from codewhale.config import Config
 from codewhale.config.layers import COMMAND_LINE, DEFAULT
 from codewhale.config.values import is_secret
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.loopback import host_of, on_loopback
 from codewhale.providers.models import load_known
 from codewhale.stores.keys import KeyStore, StoredKey

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
-from codewhale.providers.base import Fact, Price
+from codewhale.dialects.base import Fact, Price
 from codewhale.providers.models import Known, KnownModel, KnownProvider, load_known, resolve_model
 from codewhale.services.listings import Listings
 

@@ -2,7 +2,7 @@
 
 import os
 
-from codewhale.engine.projection import request_body as rebuild
+from codewhale.context.projection import request_body as rebuild
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.messages import Image
 from codewhale.stores.artifacts import ArtifactStore

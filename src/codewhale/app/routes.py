@@ -9,8 +9,8 @@ from codewhale.app.keys import MISSING, Key, Keys, plain_name
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
 from codewhale.config.values import closest
+from codewhale.dialects.base import Provider, ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
 from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER, default_model

@@ -6,8 +6,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.config import Config, load
-from codewhale.engine.window import ContextSettings
-from codewhale.providers.base import ProviderSettings
+from codewhale.context.window import ContextSettings
+from codewhale.dialects.base import ProviderSettings
 from codewhale.providers.models import DEFAULT_PROVIDER, built_in
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]

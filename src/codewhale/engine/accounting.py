@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from codewhale.dialects.base import Price
 from codewhale.protocol.events import (
     BudgetChanged,
     Event,
@@ -22,7 +23,6 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
-from codewhale.providers.base import Price
 
 _MILLION = 1_000_000
 _KEPT = 20

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import msgspec
 
+from codewhale.context.conversation import COMPACTED, Conversation
+from codewhale.context.kept import Kept, contained
+from codewhale.context.pruning import Keep, prune
+from codewhale.context.transcript import transcript
+from codewhale.context.window import ContextSettings
 from codewhale.engine.budget import BudgetExceeded
 from codewhale.engine.collect import Answer
 from codewhale.engine.context import INSTRUCTIONS, bytes_to_tokens, measure
-from codewhale.engine.conversation import COMPACTED, Conversation
-from codewhale.engine.kept import Kept, contained
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.outputs import Keeper
-from codewhale.engine.pruning import Keep, prune
 from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import Session
-from codewhale.engine.transcript import transcript
-from codewhale.engine.window import ContextSettings
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import Compacted, Edge, Event, ResultsPruned
 from codewhale.protocol.messages import Message, Part, Text

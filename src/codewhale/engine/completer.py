@@ -5,6 +5,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 
+from codewhale.dialects.base import Price, Provider, RequestOptions
 from codewhale.engine.accounting import priced, worst_case
 from codewhale.engine.budget import Budget, BudgetExceeded
 from codewhale.engine.collect import Answer, Collector
@@ -16,7 +17,6 @@ from codewhale.protocol.events import BudgetReserved, Event, RequestSent, RetryC
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ports import Infilled
 from codewhale.protocol.stream import Usage
-from codewhale.providers.base import Price, Provider, RequestOptions
 from codewhale.providers.fim import SHAPES, fim_request
 from codewhale.providers.prices import price_of
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from codewhale.engine.conversation import COMPACTED, Conversation
+from codewhale.context.conversation import COMPACTED, Conversation
+from codewhale.context.window import ContextSettings, reserved
 from codewhale.engine.session import Session
-from codewhale.engine.window import ContextSettings, reserved
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.ops import ContextView
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Awaitable, Callable
 
 from codewhale.catalog.registry import Catalog
+from codewhale.context.effort import CHOICES, facts_at, turn_effort, wakes
+from codewhale.context.prompt import context_text, mode_text
 from codewhale.engine.dispatch import Dispatcher
-from codewhale.engine.effort import CHOICES, facts_at, turn_effort, wakes
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
-from codewhale.engine.prompt import context_text, mode_text
 from codewhale.engine.report import usage_view
 from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import BROKEN, STOPPED, Session

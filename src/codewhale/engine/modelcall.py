@@ -2,10 +2,11 @@
 
 from msgspec import Struct
 
+from codewhale.context.prefixcache import Expected, cause_of_miss, expected_tokens
+from codewhale.dialects.base import Price, Provider, RequestOptions
 from codewhale.engine.accounting import Accounts, affordable, priced, saved_by, worst_case
 from codewhale.engine.budget import Budget, BudgetExceeded, Spent
 from codewhale.engine.collect import Answer, Collector
-from codewhale.engine.prefixcache import Expected, cause_of_miss, expected_tokens
 from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import SessionError
@@ -13,7 +14,6 @@ from codewhale.protocol.events import BudgetChanged, BudgetReserved, Event, Requ
 from codewhale.protocol.messages import Reasoning
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Failed, Usage
-from codewhale.providers.base import Price, Provider, RequestOptions
 
 # Under a bound, a model whose longest answer is unknown is asked for no more than this.
 _LONGEST_ANSWER = 8192

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
+from codewhale.context.effort import facts_at, wakes
+from codewhale.context.prefixcache import Heads
+from codewhale.context.projection import Projection, header_sha256, pinned_dialect
+from codewhale.context.prompt import Instruction, load_instructions, system_text
+from codewhale.context.state import SessionState
+from codewhale.context.window import ContextSettings
+from codewhale.dialects.base import Provider
 from codewhale.engine.context import context_view
-from codewhale.engine.effort import facts_at, wakes
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
-from codewhale.engine.prefixcache import Heads
-from codewhale.engine.projection import Projection, header_sha256, pinned_dialect
-from codewhale.engine.prompt import Instruction, load_instructions, system_text
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.room import Maker, Room
 from codewhale.engine.session import LOST, Session
 from codewhale.engine.sources import ContextSource, InstructionSource, changes
-from codewhale.engine.state import SessionState
-from codewhale.engine.window import ContextSettings
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
@@ -32,7 +33,6 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import ContextView, OpenSession
-from codewhale.providers.base import Provider
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog

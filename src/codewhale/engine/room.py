@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from codewhale.context.window import ContextSettings
 from codewhale.engine.context import measure
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.session import Session
-from codewhale.engine.window import ContextSettings
 from codewhale.protocol.events import Compacted, CompactionUndone, Edge
 
 

@@ -10,19 +10,19 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
+from codewhale.context.prefixcache import PrefixCache
+from codewhale.context.projection import Projection
+from codewhale.context.state import SessionState
+from codewhale.dialects.base import LoadImage, Provider
 from codewhale.engine.accounting import Accounts
 from codewhale.engine.budget import Budget
 from codewhale.engine.fanout import Fanout
-from codewhale.engine.prefixcache import PrefixCache
-from codewhale.engine.projection import Projection
 from codewhale.engine.redaction import Redactor
-from codewhale.engine.state import SessionState
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
 from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import Answer, SendMessage
-from codewhale.providers.base import LoadImage, Provider
 from codewhale.stores.log import SessionLog
 
 LOST = "Interrupted, outcome unknown: the process ended while this call ran. It was not repeated. Check its effects."

@@ -5,7 +5,7 @@ with the person's next words when it stands otherwise.
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from codewhale.engine.prompt import Instruction, instruction_text
+from codewhale.context.prompt import Instruction, instruction_text
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.protocol.events import ContextAppended, HeaderPinned

@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from codewhale.dialects.base import Dialect, Fact, Provider, ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import Dialect, Fact, Provider, ProviderSettings
 from codewhale.providers.models import resolve_model
 
 # Dialect -> the class of its bytes.
 DIALECTS: Mapping[str, str] = MappingProxyType(
     {
-        "anthropic": "codewhale.providers.anthropic:AnthropicMessages",
-        "openai-chat": "codewhale.providers.openai_chat:OpenAIChat",
-        "openai-responses": "codewhale.providers.openai_responses:OpenAIResponses",
+        "anthropic": "codewhale.dialects.anthropic:AnthropicMessages",
+        "openai-chat": "codewhale.dialects.openai_chat:OpenAIChat",
+        "openai-responses": "codewhale.dialects.openai_responses:OpenAIResponses",
         "scripted": "codewhale.providers.scripted:ScriptedDialect",
     }
 )

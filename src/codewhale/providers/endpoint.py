@@ -3,8 +3,8 @@ in those requests and nowhere else."""
 
 import re
 
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.loopback import on_loopback, plain_url
 from codewhale.providers.proxy import ProxyAddress, environment_proxy
 

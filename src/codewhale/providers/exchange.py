@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
+from codewhale.dialects.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
 from codewhale.protocol.stream import CallDelta, ReasoningDelta, StreamEvent, TextDelta
-from codewhale.providers.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
 from codewhale.providers.sse import SseError, SseReader
 from codewhale.providers.transport import Answer, StaleConnection, Transport, Unreachable, WireCut, WireError
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from codewhale.dialects.base import Provider
+from codewhale.dialects.failures import failure
 from codewhale.protocol.stream import Finished, StreamEvent, TextDelta, Usage, UsageReport
-from codewhale.providers.base import Provider
-from codewhale.providers.failures import failure
 
 _VERSION = re.compile(r"/(?:v1|beta|anthropic)/?$")
 _CUT = frozenset({"length", "limit"})

@@ -12,12 +12,12 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from codewhale.dialects.base import Dialect, ModelFacts, ProviderSettings
+from codewhale.dialects.failures import Failure, ProviderFailure
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Retrying, StreamEvent
-from codewhale.providers.base import Dialect, ModelFacts, ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.exchange import AnswerParser, Exchange, Limits
-from codewhale.providers.failures import Failure, ProviderFailure
 from codewhale.providers.transport import Transport
 
 

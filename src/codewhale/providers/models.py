@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.providers.base import Fact, ModelFacts, ProviderSettings
+from codewhale.dialects.base import Fact, ModelFacts, ProviderSettings
 from codewhale.providers.loopback import host_of
 from codewhale.providers.prices import price_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from codewhale.providers.base import Price, ProviderSettings
+from codewhale.dialects.base import Price, ProviderSettings
 from codewhale.providers.loopback import on_loopback
 
 PRICES_FILE = Path(__file__).with_name("prices.json")

@@ -14,6 +14,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codewhale.dialects.base import Dialect, ModelFacts, ProviderSettings
+from codewhale.dialects.failures import KINDS, RETRYABLE
+from codewhale.dialects.openai_chat import OpenAIChat
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import (
     CallDelta,
@@ -25,9 +28,6 @@ from codewhale.protocol.stream import (
     Usage,
     UsageReport,
 )
-from codewhale.providers.base import Dialect, ModelFacts, ProviderSettings
-from codewhale.providers.failures import KINDS, RETRYABLE
-from codewhale.providers.openai_chat import OpenAIChat
 
 Policy = Callable[[dict[str, Any]], dict[str, Any]]
 Turn = dict[str, Any] | Policy

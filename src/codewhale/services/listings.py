@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.providers.base import ProviderSettings
 from codewhale.providers.endpoint import Endpoint
 from codewhale.providers.loopback import on_loopback
 from codewhale.providers.transport import Transport, Unreachable, WireCut, WireError

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from codewhale.dialects.base import Fact, Provider, RequestOptions
 from codewhale.lib.text import one_line
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.stream import (
@@ -22,7 +23,6 @@ from codewhale.protocol.stream import (
     UsageReport,
 )
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.providers.base import Fact, Provider, RequestOptions
 
 MAX_OUTPUT = 1024
 SECONDS = 60.0

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from codewhale.dialects.anthropic import AnthropicMessages
+from codewhale.dialects.base import Fact, ProviderSettings, RequestOptions
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
-from codewhale.providers.anthropic import AnthropicMessages
-from codewhale.providers.base import Fact, ProviderSettings, RequestOptions
 from support.conformance import Case, cases
 from support.sdk import accept, answers, bodies, content, last, serving
 

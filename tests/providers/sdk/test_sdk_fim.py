@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.providers.base import ProviderSettings
+from codewhale.dialects.base import ProviderSettings
 from codewhale.providers.build import build_provider
 from codewhale.providers.fim import fim_request
 from support.sdk import accept

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from codewhale.app.catalog import tools_head
+from codewhale.dialects.base import Fact, ProviderSettings, RequestOptions
 from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
-from codewhale.providers.base import Fact, ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
 from codewhale.providers.models import built_in, load_known, resolve_model
 from support.conformance import Case, cases

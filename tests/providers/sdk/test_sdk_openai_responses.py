@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from codewhale.app.catalog import tools_head
+from codewhale.dialects.base import ProviderSettings, RequestOptions
+from codewhale.dialects.openai_responses import OpenAIResponses
 from codewhale.protocol.messages import Image, Message, Opaque, ResultPart, Text, ToolCall
-from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.models import resolve_model
-from codewhale.providers.openai_responses import OpenAIResponses
 from support.conformance import Case, cases
 from support.sdk import accept, answers, bodies, content, last, serving
 

@@ -1,0 +1,1 @@
+"""Wire formats: a conversation as request bytes, answers as stream events. Pure."""
