@@ -90,6 +90,29 @@ def test_rows(code: int, printed: str) -> Rows:
     return [row("tests: exit code", 0, code), row("tests: seconds", 300, float(took[1]) if took else None)]
 
 
+def burst_rows(code: int, printed: str) -> Rows:
+    """What a streamed event costs, in each way of sending it."""
+    told = last_json(printed) or {"rows": []}
+    rows = [
+        {
+            **row(f"burst: {one['events_per_chunk']} a chunk, us of CPU an event", told["bound_us"], one["us"]),
+            "floor": one["floor_us"],
+        }
+        for one in told["rows"]
+    ]
+    return rows or [row("burst: ran", 0, 1)]
+
+
+def named(name: str, *paths: str) -> tuple[str, tuple[str, ...], float, Callable[[int, str], Rows]]:
+    """A group that is shown by tests: how many passed, and that none failed."""
+
+    def read(code: int, printed: str) -> Rows:
+        passed = re.search(r"(\d+) passed", printed)
+        return [{**row(f"{name}: exit code", 0, code), "passed": int(passed[1]) if passed else 0}]
+
+    return name, (*PYTEST, *(f"tests/{path}" for path in paths)), 3, read
+
+
 CHECK = ("-c", "import subprocess, sys; sys.exit(subprocess.run(['make', '-s', 'check']).returncode)")
 PYTEST = ("-m", "pytest", "-n", "2", "--dist", "loadfile")
 SHOWS = (
@@ -98,9 +121,15 @@ SHOWS = (
     Show("attacks", ("scripts/attacks.py",), 1, exit_zero("attacks: rows in order")),
     Show("tests", PYTEST, 6, test_rows),
     Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
-    Show("bench", ("scripts/bench.py", "--json"), 15, bench_rows),
-    Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 24, crash_rows),
-    Show("real", ("scripts/real.py", "--json"), 24, real_rows),
+    Show("burst", ("scripts/burst.py", "--json"), 2, burst_rows),
+    Show(*named("models: conformance, every cut", "providers/test_exchange_conformance.py")),
+    Show(*named("models: vendors' request types and stream parsers", "providers/sdk")),
+    Show(*named("models: prefix kept and hits foreseen over 300 turns", "scenarios/test_prefix_cache.py")),
+    Show(*named("models: what a compaction keeps, and its undoing", "scenarios/test_compaction.py")),
+    Show(*named("models: budgets under interleavings", "engine/test_budget.py", "scenarios/test_limits.py")),
+    Show("bench", ("scripts/bench.py", "--json"), 10, bench_rows),
+    Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 26, crash_rows),
+    Show("real", ("scripts/real.py", "--json"), 20, real_rows),
 )
 
 
