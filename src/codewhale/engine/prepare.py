@@ -1,5 +1,4 @@
-"""The first stages of a call, pure: resolve its name, read its arguments, validate them, choose what later
-requests will say of it. Nothing runs here."""
+"""The first stages of a call, pure: what was meant by it, and what later requests will say of it. Nothing runs here."""
 
 import re
 from typing import Any
@@ -7,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.arguments import parse, validate
 from codewhale.catalog.registry import Catalog
+from codewhale.catalog.repair import judge
 from codewhale.engine.collect import RawCall
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import ToolSpec
 
@@ -18,13 +17,16 @@ _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Prepared(Struct, frozen=True):
-    """A call that is ready (`error` None, `spec` and `arguments` set) or refused (`error` set)."""
+    """A call that is ready (`error` None, `spec` and `arguments` set) or refused (`error` set). `repairs` are the
+    codes of what was mended; `lossy` that a reading was chosen."""
 
     call: ToolCall
     spec: ToolSpec | None = None
     arguments: dict[str, Any] = {}
     alias: str = ""
     error: ToolError | None = None
+    repairs: tuple[str, ...] = ()
+    lossy: bool = False
 
     @property
     def name(self) -> str:
@@ -34,18 +36,17 @@ class Prepared(Struct, frozen=True):
 
 def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool) -> Prepared:
     """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit."""
-    found = catalog.resolve(raw.name)
-    if found is None:
-        return Prepared(_wire(raw, call_id, None, None), error=_unknown(raw.name, catalog))
-    spec = found.spec
-    try:
-        if cut:
-            raise _truncated(spec, raw)
-        arguments = parse(raw.arguments, spec)
-        validate(arguments, spec)
-    except ToolError as error:
-        return Prepared(_wire(raw, call_id, spec, None), spec=spec, alias=found.alias, error=error)
-    return Prepared(_wire(raw, call_id, spec, arguments), spec, arguments, found.alias)
+    verdict = judge(raw.name, raw.arguments, catalog, cut=cut)
+    runs = verdict.error is None
+    return Prepared(
+        call=_wire(raw, call_id, verdict.spec, verdict.arguments if runs else None),
+        spec=verdict.spec,
+        arguments=(verdict.arguments or {}) if runs else {},
+        alias=verdict.alias,
+        error=verdict.error,
+        repairs=verdict.repairs,
+        lossy=verdict.lossy,
+    )
 
 
 def _wire(raw: RawCall, call_id: str, spec: ToolSpec | None, arguments: dict[str, Any] | None) -> ToolCall:
@@ -71,30 +72,3 @@ def _is_object(raw: str) -> bool:
         return isinstance(msgspec.json.decode(raw.encode()), dict)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
-
-
-def _truncated(spec: ToolSpec, raw: RawCall) -> ToolError:
-    return ToolError(
-        "invalid_input",
-        f"This answer hit its length limit, so the call may be cut ({len(raw.arguments)} characters of arguments "
-        "came) and was not run. Send it again in smaller pieces: fewer calls per answer, shorter content, or "
-        "several edits instead of one whole file.",
-        field="arguments",
-        expected="a complete call",
-        received="a call in an answer that hit its length limit",
-        fix=NextCall(spec.rescue_tool, spec.rescue),
-    )
-
-
-def _unknown(name: str, catalog: Catalog) -> ToolError:
-    close = catalog.closest(name)
-    shown = name if name.strip() else "(an empty name)"
-    hint = f" Did you mean {', '.join(close)}?" if close else ""
-    return ToolError(
-        "not_available",
-        f"There is no tool named {shown[:80]!r}.{hint} The tools are: {', '.join(catalog.names())}.",
-        field="name",
-        expected="the name of a tool",
-        received=shown[:80],
-        fix=NextCall("list_dir", {"path": "."}),
-    )
