@@ -7,11 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
-from codewhale.catalog.repair import judge
 from codewhale.engine.collect import RawCall
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import ToolSpec
+from codewhale.repair.judge import judge
 
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.coerce import fold
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.protocol.tools import ToolSpec
+from codewhale.repair.fit import fold
 
 FOREIGN_FILE = Path(__file__).with_name("foreign.json")
 _PREFIX = re.compile(r"^(?:functions?|tools?|default_api|multi_tool_use|namespace|assistant|builtin|mcp__\w+?_)[.:/_]+")

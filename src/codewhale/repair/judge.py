@@ -4,33 +4,21 @@ What was mended without doubt runs. What was chosen among readings runs only whe
 of any other tool it is refused with the call that was proposed. What looks cut off is never completed.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.coerce import Fitted, fit
-from codewhale.catalog.names import Named, NameRefused, resolve, translate
-from codewhale.catalog.payload import Reading, Unreadable, read
+from codewhale.catalog.arguments import whole
+from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import Problem, check, describe, sample
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
+from codewhale.repair.fit import fit
+from codewhale.repair.names import Named, NameRefused, resolve, translate
+from codewhale.repair.payload import Reading, Unreadable, read
 
 _READS = (Effect.READS,)
-_strict = msgspec.json.Decoder()
-
-
-class Rows(Protocol):
-    """The tools a call may mean."""
-
-    @property
-    def rows(self) -> dict[str, ToolSpec]:
-        """Registered tools by canonical name."""
-        ...
-
-    def closest(self, name: str, count: int = 3) -> tuple[str, ...]:
-        """Names most like another, best first."""
-        ...
 
 
 class Verdict(Struct, frozen=True):
@@ -46,29 +34,8 @@ class Verdict(Struct, frozen=True):
     error: ToolError | None = None
 
 
-def judge(name: str, raw: str, tools: Rows, *, cut: bool = False) -> Verdict:
+def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit."""
-    spec = tools.rows.get(name)
-    if spec is not None and not cut:
-        arguments = _whole_already(raw, spec)
-        if arguments is not None:
-            return Verdict(name, spec, arguments)
-    return _repaired(name, raw, tools, cut)
-
-
-def _whole_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
-    """Arguments that need no repair, whole numbers as integers; None for any others."""
-    try:
-        value = _strict.decode(raw) if raw else {}
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    if not isinstance(value, dict) or None in value.values():
-        return None
-    value = _whole(value)
-    return None if check(value, spec.parameters) else value
-
-
-def _repaired(name: str, raw: str, tools: Rows, cut: bool) -> Verdict:
     reading, unreadable = _read(raw)
     try:
         named = resolve(name, reading.value if reading else None, tools.rows)
@@ -99,19 +66,18 @@ def _read(raw: str) -> tuple[Reading | None, Unreadable | None]:
 def _fitted(named: Named, reading: Reading) -> Verdict:
     """Arguments that could be read, made to fit and checked."""
     spec = named.spec
-    wrapped = _object(reading.value, spec)
     codes = [*named.repairs, *reading.repairs]
-    lossy = named.lossy or reading.lossy
-    if wrapped is None:
-        error = _no_object(spec, reading.value)
-        return Verdict(spec.name, spec, None, named.alias, tuple(codes), lossy, error)
-    arguments, code, chosen = wrapped
+    found = _object(reading.value, spec)
+    if found is None:
+        refusal = _no_object(spec, reading.value)
+        return Verdict(spec.name, spec, None, named.alias, tuple(codes), error=refusal)
+    arguments, code, chosen = found
     codes += [code] if code else []
     if named.row is not None:
         arguments = translate(named.row, arguments)
-    fitted: Fitted = fit(_whole(arguments), spec.parameters, spec.name)
+    fitted = fit(whole(arguments), spec.parameters, spec.name)
     codes += fitted.repairs
-    lossy = lossy or chosen or fitted.lossy
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
     if problems:
@@ -230,7 +196,7 @@ def _no_object(spec: ToolSpec, value: object) -> ToolError:
     )
 
 
-def _unknown(name: str, tools: Rows, why: str) -> ToolError:
+def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
     close = tools.closest(name)
     shown = name if name.strip() else "(an empty name)"
     hint = f" Did you mean {', '.join(close)}?" if close and not why else ""
@@ -265,12 +231,3 @@ def _sentence(problem: Problem) -> str:
         known = problem.expected
         return f"`{problem.field}` is not an argument of this tool ({problem.received} came); it takes {known}."
     return f"`{problem.field}` must be {problem.expected}; got {problem.received}."
-
-
-def _whole(value: Any) -> Any:
-    """Whole numbers as integers: 5.0 is 5."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from codewhale.catalog.payload import Unreadable, read
 from codewhale.catalog.schema import Schema, check
+from codewhale.repair.payload import Unreadable, read
 
 _MAX_DEPTH = 16
 # Names under which models wrap the arguments once more, and what may stand beside them.

@@ -1,0 +1,32 @@
+"""The short way of a call whose arguments are right as they came: one strict read and one check, nothing mended."""
+
+from typing import Any
+
+import msgspec
+
+from codewhale.catalog.schema import check
+from codewhale.protocol.tools import ToolSpec
+
+_decode = msgspec.json.Decoder().decode
+
+
+def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
+    """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
+    5); None for all else, nulls included. An empty string is the empty object."""
+    try:
+        value = _decode(raw) if raw else {}
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if not isinstance(value, dict) or None in value.values():
+        return None
+    value = whole(value)
+    return None if check(value, spec.parameters) else value
+
+
+def whole(value: Any) -> Any:
+    """A value with its whole numbers as integers."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: whole(item) for key, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value
