@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench real crash smoke shows clean
+.PHONY: help demo test check house docs golden format bench burst real crash smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -52,6 +52,9 @@ format: $(STAMP) ## format and mend what ruff can mend
 
 bench: $(STAMP) ## speed and size against a floor agent, in figures and bounds
 	@$(PY) scripts/bench.py
+
+burst: $(STAMP) ## what a streamed answer costs from socket to event, against the barest reader
+	@$(PY) scripts/burst.py
 
 real: $(STAMP) ## repair broken open-source packages through the front door
 	@$(PY) scripts/real.py

@@ -55,7 +55,7 @@ def burst(count: int, together: int) -> bytes:
     """The content of the whole answer in HTTP chunks of `together` events."""
     events = [event(number) for number in range(count)]
     sizes = [len(one) for one in events]
-    assert 150 <= min(sizes) and max(sizes) <= 250, (min(sizes), max(sizes))
+    assert min(sizes) >= 150 and max(sizes) <= 250, (min(sizes), max(sizes))
     end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     events += [b"data: " + json.dumps(end).encode() + b"\n\n", b"data: [DONE]\n\n"]
     pieces = (b"".join(events[at : at + together]) for at in range(0, len(events), together))

@@ -11,6 +11,7 @@ from codewhale.app.compose import App, AppOptions, open_app
 from codewhale.protocol.events import Envelope, Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession, SendMessage
+from codewhale.providers.base import Fact, ProviderSettings
 from codewhale.providers.scripted import ScriptedProvider
 
 __all__ = ["FakeClock", "Harness", "ScriptedProvider", "collect", "harness"]
@@ -79,10 +80,17 @@ async def collect(events: AsyncIterator[Envelope], seconds: float = _DEADLINE) -
 
 @asynccontextmanager
 async def harness(
-    home: Path, workspace: Path, script: Sequence[Any], environ: Mapping[str, str] | None = None
+    home: Path,
+    workspace: Path,
+    script: Sequence[Any],
+    environ: Mapping[str, str] | None = None,
+    facts: Mapping[str, Fact] | None = None,
+    window: int = 0,
 ) -> AsyncIterator[Harness]:
-    """A whole application whose model plays `script` (turns as dicts, or callables from request to turn)."""
-    provider = ScriptedProvider(script)
+    """A whole application whose model plays `script` (turns as dicts, or callables from request to turn), at a
+    provider of these `facts`, with a window of so many tokens (0: a million)."""
+    settings = ProviderSettings(dialect="scripted", context_window=window, facts=dict(facts or {}))
+    provider = ScriptedProvider(script, settings=settings)
     options = AppOptions(home=str(home), workspace=str(workspace), provider="scripted", model="scripted")
     async with open_app(options, environ=environ or {}, providers={"scripted": provider}) as app:
         yield Harness(app, provider, workspace)

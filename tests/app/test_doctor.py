@@ -24,7 +24,7 @@ def test_a_fresh_home_is_usable_and_stays_unmade(tmp_path: Path) -> None:
     assert found.ok
     assert (found.provider, found.model) == ("deepseek", "deepseek-v4-pro")
     assert found.api_key.source == "missing"
-    assert row(found, "api_key").fix == "export DEEPSEEK_API_KEY=..."
+    assert row(found, "api_key").fix == "codewhale login deepseek, or export DEEPSEEK_API_KEY=..."
     assert row(found, "sandbox").status == "warn"
     assert not (tmp_path / "state").exists()
 

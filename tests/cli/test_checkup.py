@@ -15,7 +15,7 @@ def test_json_is_one_object_without_any_secret(tmp_path: Path) -> None:
     assert found["workspace"] == str(tmp_path)
     assert found["config_path"] == f"{tmp_path}/state/config.toml"
     assert found["config_present"] is False
-    assert found["api_key"] == {"source": "environment DEEPSEEK_API_KEY"}
+    assert found["api_key"] == {"source": "environment DEEPSEEK_API_KEY", "refused": []}
     assert all(set(check) == {"name", "status", "detail", "fix"} for check in found["checks"])
     assert "sk-very-secret" not in done.stdout
     assert not (tmp_path / "state").exists()

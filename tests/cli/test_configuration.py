@@ -32,6 +32,7 @@ def test_list_shows_every_value_with_its_origin(tmp_path: Path) -> None:
     assert 'provider = "x"  # environment CODEWHALE_PROVIDER' in lines
     assert f'model = "m"  # {tmp_path}/state/config.toml' in lines
     assert 'providers.x.path = ""  # default' in lines
+    assert not [line for line in lines if line.startswith("providers.") and not line.startswith("providers.x.")]
     assert f'providers.x.headers.Authorization = "********"  # {tmp_path}/state/config.toml' in lines
     assert "sk-123" not in done.stdout
     masked = codewhale_program(tmp_path, "config", "get", "providers.x.headers.Authorization")

@@ -31,4 +31,4 @@ def test_bodies_are_pure_and_append_only(name: str) -> None:
         assert dialect.name == name
         assert json.loads(bodies[-1])["model"] == "m"
     for shorter, longer in pairwise(bodies):
-        assert longer.startswith(shorter.removesuffix(b'],"max_tokens":10}'))
+        assert longer.startswith(shorter[: shorter.rindex(b"]", 0, shorter.index(b',"max_'))])

@@ -65,3 +65,16 @@ def test_a_provider_that_is_not_used_is_not_imported() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("members", ["high", '"a":1}', '"a":1},{"b":2', "{}", 3, True])
+@pytest.mark.parametrize("fact", ["effort_low", "extra_body"])
+def test_facts_that_would_spoil_a_body_are_refused(fact: str, members: str | int) -> None:
+    settings = ProviderSettings(base_url="https://example.com", facts={fact: members})
+    with pytest.raises(ConfigError, match=rf"providers\.p\.facts\.{fact}"):
+        build_provider("p", settings, "", environ={})
+
+
+def test_an_unknown_way_of_writing_schemas_is_refused() -> None:
+    with pytest.raises(ConfigError, match="typed_branches"):
+        build_dialect("p", ProviderSettings(facts={"schemas": "fancy"}))

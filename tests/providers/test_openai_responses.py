@@ -80,6 +80,8 @@ def test_efforts_in_the_words_of_the_endpoint() -> None:
     assert asked("high", reasoning_summary="auto") == ',"reasoning":{"effort":"high","summary":"auto"}}'
     assert asked("off", effort_off='"reasoning":{"effort":"minimal"}') == ',"reasoning":{"effort":"minimal"}}'
     assert asked("off", effort_off="") == "}"
+    minimal = asked("off", effort_off='"reasoning":{"effort":"minimal"}', reasoning_summary="auto")
+    assert minimal == ',"reasoning":{"effort":"minimal","summary":"auto"}}'
 
 
 def test_a_turn_with_calls_and_results() -> None:

@@ -35,7 +35,7 @@ async def test_a_large_output_is_cut_kept_whole_and_can_be_read_back(home: Path,
         return retrieve(ref=handle, mode="lines", lines="700-702")
 
     script = [shell("seq -f 'number %g of many' 1 1200"), read_back, retrieve(ref="call_1", mode="tail", line_count=1)]
-    async with harness(home, workspace, [*script, DONE]) as stage:
+    async with harness(home, workspace, [*script, DONE], window=128_000) as stage:
         events = await stage.turn("Count")
     large, lines, tail = results(events)
     assert len(large.content.encode()) <= INLINE_LIMIT
@@ -49,7 +49,7 @@ async def test_a_large_output_is_cut_kept_whole_and_can_be_read_back(home: Path,
 
 
 async def test_a_kept_output_is_found_by_its_call_after_a_resume(home: Path, workspace: Path) -> None:
-    async with harness(home, workspace, [shell("seq 10001 14000"), DONE]) as stage:
+    async with harness(home, workspace, [shell("seq 10001 14000"), DONE], window=128_000) as stage:
         session = await stage.open()
         await stage.turn("Count", session)
     async with harness(home, workspace, [retrieve(ref="call_1", mode="tail", line_count=1), DONE]) as stage:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from codewhale.providers.base import ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
 from codewhale.providers.exchange import Exchange, Limits
 from codewhale.providers.failures import ProviderFailure
+from codewhale.providers.sse import SseError, SseReader
 from codewhale.providers.transport import WireCut
 
 FOLDER = Path(__file__).parents[1] / "providers" / "conformance"
@@ -121,11 +123,11 @@ class Canned:
         """Nothing is open."""
 
 
-async def hear(case: Case, pieces: list[bytes], cut: bool = False) -> list[StreamEvent]:
-    """The events that an answer gives, a failure as the last."""
+async def hear(case: Case, pieces: list[bytes], cut: bool = False, parser: Any = None) -> list[StreamEvent]:
+    """The events that an answer gives, a failure as the last; or the rest of one that `parser` has begun to read."""
     deadline = asyncio.get_running_loop().time() + 60
     transport: Any = Canned(pieces, cut)
-    exchange = Exchange(transport, b"{}", case.dialect.parser(), Limits(), deadline)
+    exchange = Exchange(transport, b"{}", parser or case.dialect.parser(), Limits(), deadline)
     events: list[StreamEvent] = []
     try:
         while not exchange.over:
@@ -209,8 +211,9 @@ class Conversation:
             self.add(MessageAdded(Message("user", parts)))
 
     def request(self) -> bytes:
-        """The body of the next request, which is then sent; the same as its log alone gives."""
+        """The body of the next request, which is sound and then sent; the same as its log alone gives."""
         options = self.case.options
+        assert self._projection.fault(self.header) == ""
         body, sha, count = self._projection.request(self.header, options)
         number = sum(isinstance(event, RequestSent) for event in self.log) + 1
         self.add(RequestSent(number, len(body), sha, count, options.max_tokens, options.effort))
@@ -265,14 +268,32 @@ async def check_cuts(case: Case) -> int:
             continue
         data = stream_bytes(turn, case.data.get("named", False))
         seen: set[str] = set()
-        for at in range(len(data)):
-            events = await hear(case, [data[:at]] if at else [], cut=bool(at % 2))
+        for at, before, parser, piece in _cuts(case, data, "json" in turn):
+            events = before + await hear(case, [piece] if piece else [], bool(at % 2), parser)
             cuts += 1
             key = repr(told(events))
             if key not in seen:
                 seen.add(key)
                 _check_cut(case, upto, events, turn["events"])
     return cuts
+
+
+def _cuts(case: Case, data: bytes, whole: bool) -> Iterator[tuple[int, list[StreamEvent], Any, bytes]]:
+    """For each cut: its place, the events of the blocks before it, a parser that has read those, and what came of the
+    block it is in."""
+    reader, before, start = SseReader(), list[StreamEvent](), 0
+    parser = pickle.dumps(case.dialect.parser())
+    for at in range(len(data)):
+        yield at, before, pickle.loads(parser), data[start:at]
+        if not whole and data[: at + 1].endswith(b"\n\n"):
+            after, events = pickle.loads(parser), list(before)
+            try:
+                for name, text in reader.feed(data[start : at + 1]):
+                    after.feed(name, text, events)
+            except (ProviderFailure, SseError):
+                whole = True  # What follows is not read: each later cut is of this block.
+                continue
+            parser, before, start = pickle.dumps(after), events, at + 1
 
 
 def _check_cut(case: Case, upto: int, events: list[StreamEvent], whole: list[dict[str, Any]]) -> None:

@@ -19,6 +19,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "exec_shell_interact": {"task_id": "JOB", "timeout_ms": 0},
     "exec_shell_wait": {"task_id": "JOB"},
     "file_search": {"query": "a"},
+    "fim_edit": {"path": "a.txt", "prefix_anchor": "one", "suffix_anchor": "\n"},
     "git_blame": {"path": "a.txt"},
     "git_diff": {},
     "git_log": {},

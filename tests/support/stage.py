@@ -121,6 +121,7 @@ class Stage:
         self.sessions = SessionStore(str(home), self.clock)
         self.catalog = Catalog(specs(ObedientTools, "obedient"))
         artifacts, redactor = ArtifactStore(str(home / "artifacts")), Redactor({})
+        self.artifacts = artifacts
         around = Surroundings(
             home=str(home),
             sessions=self.sessions,

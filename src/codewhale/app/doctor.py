@@ -10,13 +10,14 @@ from typing import Literal
 from msgspec import Struct
 
 from codewhale import __version__
+from codewhale.app.keys import MISSING
+from codewhale.app.routes import KeyState, open_routes
 from codewhale.app.sessions import summaries
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.providers.base import ProviderSettings
-from codewhale.providers.build import build_provider
-from codewhale.providers.models import default_model
+from codewhale.providers.models import DEFAULT_PROVIDER
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
@@ -32,12 +33,6 @@ class Check(Struct, frozen=True):
     fix: str = ""
 
 
-class KeySource(Struct, frozen=True):
-    """Where the provider's key comes from: an environment variable, "missing" or "not needed"."""
-
-    source: str
-
-
 class Diagnosis(Struct, frozen=True):
     """What `codewhale doctor --json` prints. `ok` is False when any check failed."""
 
@@ -49,7 +44,7 @@ class Diagnosis(Struct, frozen=True):
     provider: str
     model: str
     base_url: str
-    api_key: KeySource
+    api_key: KeyState
     ok: bool
     checks: tuple[Check, ...]
 
@@ -58,17 +53,11 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
     """Run every check; never raises for what it finds."""
     path = config_file(home)
     config, rows = _config(home, workspace, environ)
-    provider = model = ""
-    settings: ProviderSettings | None = None
-    if config is not None:
-        provider, model = config.section("provider", str), config.section("model", str)
-        settings = config.section("providers", dict[str, ProviderSettings]).get(provider)
-        model = model or default_model(provider, settings or ProviderSettings())
-    key = _key(settings, environ)
+    route = _Route() if config is None else _route(config, home, environ)
     checks = (
         *rows,
         _home(home),
-        *([_provider(provider, settings, path), _api_key(provider, settings, key)] if config is not None else []),
+        *route.checks,
         _python(),
         *_programs(environ),
         _sandbox(),
@@ -81,10 +70,10 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         workspace=workspace,
         config_path=path,
         config_present=os.path.exists(path),
-        provider=provider,
-        model=model,
-        base_url=settings.base_url if settings is not None else "",
-        api_key=key,
+        provider=route.provider,
+        model=route.model,
+        base_url=route.base_url,
+        api_key=route.key,
         ok=all(check.status != "fail" for check in checks),
         checks=checks,
     )
@@ -122,31 +111,41 @@ def _home(home: str) -> Check:
     return Check("home", "ok", f"{home}, private")
 
 
-def _provider(name: str, settings: ProviderSettings | None, path: str) -> Check:
+class _Route(Struct, frozen=True):
+    """What is used by default, and what there is to say of it."""
+
+    checks: tuple[Check, ...] = ()
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    key: KeyState = KeyState(MISSING)
+
+
+def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
+    routes = open_routes(home, config, environ)
+    name, model = routes.default()
+    settings = routes.tables.get(name)
     if settings is None:
         detail = f"provider {name!r} has no [providers.{name}] table"
-        return Check("provider", "fail", detail, f"add the table to {path}, or: codewhale config set provider deepseek")
-    try:
-        build_provider(name, settings, "")
-    except CodeWhaleError as error:
-        return Check("provider", "fail", str(error), f"edit {path}")
+        fix = f"add the table to {config.path}, or: codewhale config set provider {DEFAULT_PROVIDER}"
+        return _Route((Check("provider", "fail", detail, fix), Check("api_key", "warn", MISSING)), name, model)
     where = f" at {settings.base_url}" if settings.base_url else ""
-    return Check("provider", "ok", f"{name} ({settings.dialect}){where}; not dialled")
+    check = Check("provider", "ok", f"{name} ({settings.dialect}){where}; not dialled")
+    try:
+        routes.build(name, model)
+    except CodeWhaleError as error:
+        check = Check("provider", "fail", str(error), f"edit {config.path}")
+    found = routes.key(name)
+    key = KeyState(found.source, found.refused)
+    return _Route((check, _api_key(name, settings, key)), name, model, settings.base_url, key)
 
 
-def _key(settings: ProviderSettings | None, environ: Mapping[str, str]) -> KeySource:
-    if settings is None:
-        return KeySource("missing")
-    if not settings.api_key_env:
-        return KeySource("not needed")
-    return KeySource(f"environment {settings.api_key_env}" if environ.get(settings.api_key_env) else "missing")
-
-
-def _api_key(name: str, settings: ProviderSettings | None, key: KeySource) -> Check:
-    if key.source != "missing" or settings is None:
-        return Check("api_key", "ok" if settings is not None else "warn", key.source)
-    variable = settings.api_key_env
-    return Check("api_key", "warn", f"{variable} is not set: {name} will refuse", f"export {variable}=...")
+def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:
+    if key.source != MISSING:
+        return Check("api_key", "ok", "; ".join((key.source, *key.refused)))
+    detail = "; ".join(key.refused) or f"{settings.api_key_env} is not set"
+    fix = f"codewhale login {name}, or export {settings.api_key_env}=..."
+    return Check("api_key", "warn", f"{detail}: {name} will refuse", fix)
 
 
 def _python() -> Check:

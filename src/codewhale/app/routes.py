@@ -7,15 +7,18 @@ from msgspec import Struct
 
 from codewhale.app.keys import MISSING, Key, Keys
 from codewhale.config import Config
+from codewhale.config.layers import DEFAULT
+from codewhale.config.values import closest
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.base import Provider, ProviderSettings
 from codewhale.providers.build import build_provider
-from codewhale.providers.models import default_model
+from codewhale.providers.models import DEFAULT_PROVIDER, default_model
 from codewhale.stores.keys import KeyStore
 
 
 class KeyState(Struct, frozen=True):
-    """Where a key comes from ("missing" and "not needed" included) and which were found and may not be sent."""
+    """Where a key comes from, "missing" or "not needed" without one, and which were found and may not be sent, each a
+    sentence."""
 
     source: str
     refused: tuple[str, ...] = ()
@@ -63,9 +66,11 @@ class Routes:
         """The table of a provider. Raises ConfigError naming the known ones."""
         settings = self.tables.get(name)
         if settings is None:
-            known = ", ".join(sorted({*self.tables, *self._ready})) or "none"
+            near = closest(name, self.tables)
+            hint = f"; did you mean {near}?" if near else ""
+            known = ", ".join(sorted({*self._own(), *self._ready}))
             raise ConfigError(
-                f"there is no provider {name!r}; configured are: {known}. "
+                f"there is no provider {name!r}{hint}; configured are: {known} (codewhale provider list names all). "
                 f"Add a table [providers.{name}] to {self._file}"
             )
         return settings
@@ -115,6 +120,11 @@ class Routes:
     def rows(self) -> list[ProviderRow]:
         """Every provider there is, by name."""
         return [self._row(name, settings) for name, settings in sorted(self.tables.items())]
+
+    def _own(self) -> set[str]:
+        """The default provider and those that a person wrote of; all others are built in."""
+        sources = {name: self._config.sources(("providers", name)) for name in self.tables}
+        return {DEFAULT_PROVIDER, *(name for name, found in sources.items() if any(o != DEFAULT for o, _ in found))}
 
     def _row(self, name: str, settings: ProviderSettings) -> ProviderRow:
         problem = ""

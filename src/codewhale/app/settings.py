@@ -6,6 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.config import Config, load
+from codewhale.engine.window import ContextSettings
 from codewhale.providers.base import ProviderSettings
 from codewhale.providers.models import DEFAULT_PROVIDER, built_in
 
@@ -27,6 +28,7 @@ class Settings(Struct, frozen=True):
     reasoning_effort: Effort = ""
     providers: dict[str, ProviderSettings] = {}
     tools: ToolSettings = ToolSettings()
+    context: ContextSettings = ContextSettings()
 
 
 def defaults() -> dict[str, Any]:

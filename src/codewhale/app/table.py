@@ -37,17 +37,20 @@ TOOLS: dict[str, Row] = {
 
 COMMAND_FAMILIES: dict[str, Row] = {
     "usage": Row("codewhale.commands.usage:UsageCommands", ("control",)),
+    "context": Row("codewhale.commands.context:ContextCommands", ("control",)),
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
 COMMANDS: dict[str, str] = {
-    "/effort": "effort",
     "/budget": "usage",
     "/cache": "usage",
+    "/compact": "context",
+    "/context": "context",
     "/cost": "usage",
     "/tokens": "usage",
+    "/effort": "effort",
     "/help": "help",
     "/mode": "session",
     "/model": "session",

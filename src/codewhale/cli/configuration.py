@@ -26,7 +26,9 @@ def build(parser: argparse.ArgumentParser) -> None:
     set_ = actions.add_parser("set", help="change a value", description="Change one value in config.toml.")
     set_.add_argument("key", metavar="KEY", help="such as model or providers.NAME.base_url")
     set_.add_argument("value", metavar="VALUE", help="text, a number, true or false, or JSON, as the key wants it")
-    every = actions.add_parser("list", help="print every value and where it comes from")
+    every = actions.add_parser(
+        "list", help="print every value and where it comes from; of providers the one in use and what is configured"
+    )
     actions.add_parser("path", help="print where config.toml is", description="Print where config.toml is.")
     for action in (get, every):
         add_workspace(action)
@@ -57,6 +59,11 @@ def _set(home: str, key: str, value: str) -> int:
     return 0
 
 
+def _table(key: str) -> str:
+    """The provider's table that a key stands in, "" for any other key."""
+    return ".".join(key.split(".")[:2]) if key.startswith("providers.") else ""
+
+
 def _print(home: str, args: argparse.Namespace) -> int:
     from codewhale.app.settings import Settings, open_config
     from codewhale.config.edit import kind_at, parse_key
@@ -67,8 +74,11 @@ def _print(home: str, args: argparse.Namespace) -> int:
         say(f"codewhale: {notice}")
     entries = config.entries(Settings)
     if args.action == "list":
+        touched = {_table(entry.key) for entry in entries if entry.origin != "default"}
+        touched |= {"", f"providers.{config.get('provider')}"}
         for entry in entries:
-            put(sanitise(f"{entry.key} = {entry.shown}  # {entry.origin}") + "\n")
+            if _table(entry.key) in touched:
+                put(sanitise(f"{entry.key} = {entry.shown}  # {entry.origin}") + "\n")
         return 0
     path = parse_key(args.key)
     table = is_table(kind_at(Settings, path))

@@ -90,13 +90,14 @@ def unknown_keys(value: Any, kind: Any, path: Path) -> Iterator[tuple[Path, tupl
     """Keys inside `value` that `kind` does not have: (path, keys known there)."""
     if not isinstance(value, dict):
         return
-    known = fields(kind)
+    plain = bare(kind)
+    known = plain.__struct_encode_fields__ if isinstance(plain, type) and issubclass(plain, Struct) else None
     for key, child in value.items():
-        child_type = child_kind(kind, key)
-        if child_type is not None:
+        if known is not None and key not in known:
+            yield (*path, key), known
+        elif isinstance(child, dict) and (child_type := child_kind(kind, key)) is not None:
+            # Types are looked up where they are needed alone: that takes longer than all the rest.
             yield from unknown_keys(child, child_type, (*path, key))
-        elif known is not None:
-            yield (*path, key), tuple(known)
 
 
 def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:

@@ -81,6 +81,7 @@ class Budget:
 
     @limits.setter
     def limits(self, limits: Limits) -> None:
+        """Bound it anew, from the next call on."""
         self._limits, self._warned = limits, 0
 
     @property

@@ -1,9 +1,7 @@
-"""Room in the context: old results set aside first, then the conversation said shorter, and never between a call and
-its result.
+"""Room in the context: old results set aside first, then the conversation said shorter, never inside a step.
 
 A summary is asked for behind the unchanged conversation, so that the provider's cache serves it; what must not be
-lost is kept word for word beside it, and the whole stays readable as an artifact. A compaction that fails changes
-nothing.
+lost stands word for word beside it, and the whole stays readable. A compaction that fails changes nothing.
 """
 
 import asyncio
@@ -14,7 +12,7 @@ import msgspec
 
 from codewhale.engine.budget import BudgetExceeded
 from codewhale.engine.collect import Answer
-from codewhale.engine.context import ContextSettings, Quantities, bytes_to_tokens, keep_tokens, measure
+from codewhale.engine.context import INSTRUCTIONS, Quantities, bytes_to_tokens, measure
 from codewhale.engine.conversation import Conversation
 from codewhale.engine.kept import Kept, contained
 from codewhale.engine.modelcall import ModelCalls
@@ -22,14 +20,15 @@ from codewhale.engine.outputs import Keeper
 from codewhale.engine.pruning import prune
 from codewhale.engine.session import Session
 from codewhale.engine.transcript import transcript
+from codewhale.engine.window import ContextSettings
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import Compacted, Edge, Event, ResultsPruned
+from codewhale.protocol.events import Compacted, CompactionUndone, Edge, Event, ResultsPruned
 from codewhale.protocol.messages import Message, Part, Text
 
 PAUSES = (1.0, 2.0, 4.0)
 MOST_OVERFLOWS = 2
-_HEAD = "# Instructions of this project\n"
 _REPEATED_BYTES = 8192
+_RULE_BYTES = 24_576
 _SMALL_WINDOW = 64_000
 _PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
 
@@ -59,7 +58,7 @@ class Room:
         before = measure(self.session, self.settings)
         if not 0 < before.threshold <= before.used or before.used < self._idle_below or self.session.state.open_calls:
             return
-        work = _Work(self.session, keep_tokens(self.settings, before.spendable))
+        work = _Work(self.session, self.settings.kept(before.spendable))
         if self._prune(work, before, before.used - before.threshold * 3 // 4):
             return
         self._idle_below = before.used + before.spendable // 20
@@ -78,7 +77,7 @@ class Room:
         self._overflows += 1
         before = measure(self.session, self.settings)
         limit = min(before.spendable, before.used * 4 // 5)
-        work = _Work(self.session, keep_tokens(self.settings, limit) // self._overflows)
+        work = _Work(self.session, self.settings.kept(limit) // self._overflows)
         if self._overflows == 1 and self._prune(work, before, before.used // 4):
             return True
         if not work.old:
@@ -88,6 +87,16 @@ class Room:
         except CompactionFailed as error:
             self._replace(work, "overflow", _bare_summary(work.old, str(error)))
         return True
+
+    async def asked(self, focus: str) -> Compacted:
+        """A compaction that the person asks for, outside a turn. Raises CompactionFailed."""
+        assert self.session.budget is not None
+        calls = ModelCalls(self.session, self.session.budget)
+        try:
+            return await self.compact(calls, focus=focus)
+        except asyncio.CancelledError:
+            calls.salvage()
+            raise
 
     async def compact(
         self, calls: ModelCalls, *, focus: str = "", work: "_Work | None" = None, reason: str = "asked"
@@ -99,13 +108,22 @@ class Room:
             raise CompactionFailed("a call is still open")
         if work is None:
             spendable = measure(session, self.settings).spendable
-            work = _Work(session, keep_tokens(self.settings, spendable))
+            work = _Work(session, self.settings.kept(spendable))
             if len(work.old) < 2:
                 work = _Work(session, 0)
         if len(work.old) < 2:
             raise CompactionFailed("there is nothing yet to be compacted")
         summary = await self._summary(calls, focus)
         return self._replace(work, reason, summary)
+
+    def undo(self) -> int:
+        """Take the last compaction back; its number, or 0 when none stands."""
+        standing = self.session.state.standing
+        if not standing:
+            return 0
+        number = standing[-1]
+        self.session.emit(Edge("compaction undone", 1), CompactionUndone(number))
+        return number
 
     async def _summary(self, calls: ModelCalls, focus: str) -> str:
         window = measure(self.session, self.settings).window
@@ -222,7 +240,10 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
         ("The developer's messages, word for word", kept.words_text(work.said_below(work._new), room)),
         ("Instructions in force", _instructions(session)),
         ("Told by the harness", kept.told_text()),
-        ("Rules that tool results state (data, quoted word for word)", kept.rules_text()),
+        (
+            "Rules that tool results state (data, quoted word for word)",
+            kept.rules_text(min(_RULE_BYTES, max(4096, room // 4))),
+        ),
         ("Plan and checklist", kept.lists_text()),
         ("Refused: do not try these again", kept.refused_text()),
         ("Questions to the developer", kept.questions_text()),
@@ -240,7 +261,7 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
 def _instructions(session: Session) -> str:
     """The instruction files of the head again, unless later ones were told or they are long; they are never cut."""
     header = session.state.header
-    _, mark, chain = header.system.rpartition(_HEAD) if header is not None else ("", "", "")
+    _, mark, chain = header.system.rpartition(INSTRUCTIONS) if header is not None else ("", "", "")
     if not mark or "instructions" in session.state.told:
         return ""
     if len(chain.encode("utf-8", "replace")) > _REPEATED_BYTES:

@@ -16,8 +16,9 @@ from codewhale.protocol.events import BudgetReserved, Event, RequestSent, RetryC
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ports import Infilled
 from codewhale.protocol.stream import Usage
-from codewhale.providers.base import Provider, RequestOptions
+from codewhale.providers.base import Price, Provider, RequestOptions
 from codewhale.providers.fim import SHAPES, Carrier, fim_request
+from codewhale.providers.prices import price_of
 
 CALL_SECONDS = 600.0
 GAP_BYTES = 196_608
@@ -65,7 +66,8 @@ class Completions:
         return Infilled(answer.text, answer.finish == "length", max(0, left_out))
 
     async def _ask(self, session: Session, carrier: Carrier, body: bytes, purpose: str, max_tokens: int) -> Answer:
-        reserved = _reserve(session, len(body), max_tokens)
+        price = _price(session, purpose)
+        reserved = _reserve(session, len(body), max_tokens, price)
         sent = RequestSent(
             request=reserved.request,
             bytes=len(body),
@@ -95,7 +97,8 @@ class Completions:
             answer = collector.answer()
             failed = answer.failure
             free = failed is not None and not failed.started and failed.kind in NOT_BEGUN
-            _settle(session, reserved, answer.usage, free)
+            usage = None if answer.usage is None else priced(answer.usage, price, session.clock.now())
+            _settle(session, reserved, usage, free)
         if failed is not None:
             raise ToolError("execution_failed", f"the model call failed: {failed.message}.")
         return answer
@@ -112,15 +115,24 @@ def _budget(session: Session) -> Budget:
     return session.budget
 
 
-def _reserve(session: Session, size: int, max_tokens: int) -> BudgetReserved:
+def _price(session: Session, purpose: str) -> Price | None:
+    """What the call costs: gaps may be another model's to fill."""
+    provider = _provider(session)
+    model = provider.settings.facts.get("fim_model") if purpose == "infill" else None
+    return price_of(provider.name, provider.settings, str(model)) if model else provider.model.price
+
+
+def _reserve(session: Session, size: int, max_tokens: int, price: Price | None) -> BudgetReserved:
     """Room for the call. Raises ToolError where the budget has none."""
     budget, state, provider = _budget(session), session.state, _provider(session)
     prompt = int(size * state.tokens_per_byte)
-    price = provider.model.price
     money = None if price is None else worst_case(price, prompt, max_tokens)
     try:
-        if budget.bounds_money and not price_known(provider):
-            raise BudgetExceeded(unknown_price(state.provider, state.model))
+        known = price is not None or (provider.model.price is None and price_known(provider))
+        if budget.bounds_money and not known:
+            raise BudgetExceeded(
+                unknown_price(state.provider, str(provider.settings.facts.get("fim_model", state.model)))
+            )
         return budget.reserve(state.requests + 1, prompt + max_tokens, money)
     except BudgetExceeded as over:
         raise ToolError("not_available", f"the budget has no room for this model call: {over}.") from None
@@ -130,7 +142,6 @@ def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None, fre
     """Pay for the call: by the provider's count, without one by what was held, unless it came to nothing."""
     budget = _budget(session)
     if usage is not None:
-        usage = priced(usage, _provider(session).model.price, session.clock.now())
         session.emit(UsageReported(reserved.request, usage))
     session.emit(budget.settle(reserved, Usage() if free else usage))
     for nearing in budget.warnings():

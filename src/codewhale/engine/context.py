@@ -1,34 +1,26 @@
-"""How full the context is: window, room for the answer and what the next request takes, each kept apart.
+"""How full a session's context is: window, room for the answer and what the next request takes, each kept apart.
 
 Tokens are estimated from bytes by the provider's own last count; no vocabulary is needed, and what was billed in all
 decides nothing here.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
+from codewhale.engine.conversation import Conversation
 from codewhale.engine.session import Session
+from codewhale.engine.window import ContextSettings, reserved
+from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
+from codewhale.protocol.ops import ContextView
 
-LARGE_WINDOW = 500_000
-_NEAR_END = 95
-_SAFETY = 1024
-_OUTPUT = 8192
+INSTRUCTIONS = "# Instructions of this project\n"
 _PICTURE_BYTES = 128  # of a picture's text form, one token
-
-
-class ContextSettings(Struct, frozen=True, omit_defaults=True):
-    """The `[context]` table. `auto_compact` unset is by the window: at `percent` of what may be spent, and only near
-    the end where it is 500,000 tokens or more. `prune` first sets old tool results aside; `keep_tokens` is how much
-    of the newest conversation a compaction leaves as it is (0: an eighth of what may be spent, 20,000 at most)."""
-
-    auto_compact: bool | None = None
-    percent: int = 80
-    prune: bool = True
-    keep_tokens: int = 0
 
 
 class Quantities(Struct, frozen=True):
     """In tokens. `spendable` is the window less `reserved`, the room kept for the answer; `used` what the next
-    request takes; beyond `threshold` room is made (0: never by itself)."""
+    request takes, `head` of it system text and tools; from `threshold` on room is made (0: never by itself)."""
 
     window: int
     window_source: str
@@ -40,17 +32,23 @@ class Quantities(Struct, frozen=True):
 
 
 def measure(session: Session, settings: ContextSettings) -> Quantities:
-    """How full a session's context is now."""
-    provider, header = session.provider, session.state.header
-    assert provider is not None and header is not None
+    """How full a session's context is now. A window that was refused as too small is no larger than what it refused;
+    after a compaction was undone, none happens by itself."""
+    provider, state = session.provider, session.state
+    assert provider is not None
     window, source = provider.model.window, provider.model.window_source
-    if 0 < session.state.overflow < window:
-        window, source = session.state.overflow, "overflow"
-    reserved = _reserved(window, provider.model.max_output)
-    spendable = max(window - reserved, window // 4)
-    head = int((len(header.system) + len(header.tools_json)) * bytes_to_tokens(session))
+    if 0 < state.overflow < window:
+        window, source = state.overflow, "overflow"
+    kept_back = reserved(window, provider.model.max_output)
+    spendable = max(window - kept_back, window // 4)
     return Quantities(
-        window, source, reserved, spendable, _threshold(session, settings, spendable), _used(session), head
+        window=window,
+        window_source=source,
+        reserved=kept_back,
+        spendable=spendable,
+        threshold=0 if state.held_open else settings.threshold(provider.model.window, spendable),
+        used=_used(session),
+        head=int(_head_bytes(session) * bytes_to_tokens(session)),
     )
 
 
@@ -68,32 +66,69 @@ def _measured(session: Session) -> tuple[int, int]:
     return max(0, size - pictures), max(0, tokens - pictures // _PICTURE_BYTES)
 
 
+def _head_bytes(session: Session) -> int:
+    header = session.state.header
+    return 0 if header is None else len(header.system.encode()) + len(header.tools_json.encode())
+
+
 def _used(session: Session) -> int:
-    projection, header = session.projection, session.state.header
-    assert projection is not None and header is not None
+    projection = session.projection
+    assert projection is not None
     pictures = projection.picture_bytes
-    text = len(header.system) + len(header.tools_json) + projection.size - pictures
+    text = _head_bytes(session) + projection.size - pictures
     measured, tokens = _measured(session)
     rate = bytes_to_tokens(session)
     known = tokens + (text - measured) * rate if 1000 < measured <= text else text * rate
     return int(known) + pictures // _PICTURE_BYTES
 
 
-def _reserved(window: int, max_output: int) -> int:
-    output = min(max_output, window // 2) if max_output else min(_OUTPUT, window // 4)
-    return output + min(_SAFETY, window // 16)
+def context_view(session: Session, settings: ContextSettings) -> ContextView:
+    """The same for people, with what each layer takes."""
+    now, state = measure(session, settings), session.state
+    conversation = Conversation(envelope.event for envelope in session.log.read())
+    messages = (*conversation.messages, Message("user", conversation.pending))
+    rate = bytes_to_tokens(session)
+    system, mark, chain = state.header.system.rpartition(INSTRUCTIONS) if state.header is not None else ("", "", "")
+    system, chain = (system, chain) if mark else (chain, "")
+    tools = state.header.tools_json if state.header is not None else ""
+    layers = {
+        "system text": len(system.encode()),
+        "instruction files": len(chain.encode()),
+        "tools": len(tools.encode()),
+    }
+    for name, size in _sizes(part for message in messages for part in message.parts):
+        layers[name] = layers.get(name, 0) + size
+    return ContextView(
+        provider=state.provider,
+        model=state.model,
+        window=now.window,
+        window_source=now.window_source,
+        reserved=now.reserved,
+        spendable=now.spendable,
+        used=now.used,
+        threshold=now.threshold,
+        layers=tuple((name, int(size * rate)) for name, size in layers.items() if size),
+        calibrated=state.measured[1] > 0,
+        billed_input=state.usage.input,
+        billed_output=state.usage.output,
+        last_hit=state.last_usage.cache_hit,
+        last_miss=state.last_usage.cache_miss,
+        compactions=len(state.standing),
+    )
 
 
-def _threshold(session: Session, settings: ContextSettings, spendable: int) -> int:
-    if settings.auto_compact is False or session.state.held_open:
-        return 0
-    percent = min(100, max(10, settings.percent))
-    provider = session.provider
-    if settings.auto_compact is None and provider is not None and provider.model.window >= LARGE_WINDOW:
-        percent = _NEAR_END
-    return spendable * percent // 100
-
-
-def keep_tokens(settings: ContextSettings, spendable: int) -> int:
-    """How much of the newest conversation a compaction leaves as it is."""
-    return min(settings.keep_tokens or 20_000, spendable // (2 if settings.keep_tokens else 8))
+def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:
+    """Each part's layer and its bytes of text (of a picture, what its tokens would be as text)."""
+    names = {"person": "your messages", "harness": "told by the harness", "model": "answers"}
+    for part in parts:
+        match part:
+            case Text(text=text, source=source):
+                yield names.get(source, source), len(text.encode("utf-8", "replace"))
+            case Reasoning(text=text) | Opaque(json=text):
+                yield "reasoning", len(text.encode("utf-8", "replace"))
+            case ToolCall():
+                yield "tool calls", len(part.sent_name) + len(part.sent_arguments.encode("utf-8", "replace")) + 60
+            case ResultPart(content=text):
+                yield "tool results", len(text.encode("utf-8", "replace")) + 40
+            case Image():
+                yield "pictures", part.bytes // 24

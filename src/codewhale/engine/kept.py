@@ -38,7 +38,6 @@ _RULE_FILE = re.compile(
     r"editorconfig)[^\"/]*\""
 )
 _CHECKS = ("run_tests", "run_verifiers", "diagnostics")
-_TOOL_RULE_BYTES = 12_288
 _WORDS_OF_A_MESSAGE = 32_768
 
 
@@ -109,16 +108,16 @@ class Kept:
                 self._failed[event.name] = event.content
         if event.origin is not Origin.HARNESS and event.name != "retrieve_tool_result":
             source = f"{event.name} {one_line(arguments, 100)}"
-            rank = 0 if _RULE_FILE.search(arguments) else 1
-            lines = [line for line in rule_lines(event.content) if rank == 0 or is_strict(line)]
-            self._stated += [(rank, source, line) for line in lines]
+            from_rules = _RULE_FILE.search(arguments) is not None
+            for line in rule_lines(event.content):
+                self._stated.append((0 if from_rules else 1 if is_strict(line) else 2, source, line))
 
     # ------------------------------------------------------------------ as text
 
     def words_text(self, said_below: int, room: int) -> str:
         """The person's messages but the last `said_below`, which stand in the conversation still. What is beyond
         `room` bytes, oldest first but for the very first, is left to its lines that state a rule."""
-        words = [contained(text.strip()) for text in self.words[: len(self.words) - said_below]]
+        words = [text.strip() for text in self.words[: len(self.words) - said_below]]
         kept: dict[int, str] = {}
         for place in [0, *range(len(words) - 1, 0, -1)] if words else []:
             size = len(words[place].encode("utf-8", "replace"))
@@ -132,12 +131,13 @@ class Kept:
             f'<message n="{place + 1}">\n{text}\n</message>' for place, text in sorted(kept.items()) if text
         )
 
-    def rules_text(self) -> str:
-        """Lines of tool results that state a rule, those of files for rules first, then the newest."""
+    def rules_text(self, room: int) -> str:
+        """Lines of tool results that state a rule, `room` bytes of them: those of files for rules first, then the
+        strictest, then the newest."""
         newest = list(reversed(self._stated))
-        ordered = [item for rank in (0, 1) for item in newest if item[0] == rank]
+        ordered = [item for rank in (0, 1, 2) for item in newest if item[0] == rank]
         sources = {line: source for _, source, line in reversed(ordered)}
-        lines = within((line for _, _, line in ordered), _TOOL_RULE_BYTES)
+        lines = within((line for _, _, line in ordered), room)
         groups: dict[str, list[str]] = {}
         for line in lines:
             groups.setdefault(sources[line], []).append(f"  {contained(line)}")

@@ -30,6 +30,7 @@ _TEXT_CALL = (
     "Your last message wrote a tool call as text. Text is not run. Make the call through the tool interface, or "
     "answer in plain words."
 )
+_PAUSED = "You stopped in the middle. Go on where you stopped."
 _QUOTED = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
 _CALL_MARKS = ("[TOOL_CALL]", "<tool_call", "<invoke ", "<function_calls>", "<｜tool▁calls▁begin｜>", "<|tool_call")
 
@@ -130,7 +131,8 @@ class Turn:
             return None
         text = answer.text.strip()
         imitation = _imitates_call(text)
-        if text and not imitation:
+        paused = answer.finish == "pause_turn" and not self._nudged
+        if text and not imitation and not paused:
             self.report.answer = answer.text
             cut = answer.finish == "length"
             if self.report.denied:
@@ -141,7 +143,7 @@ class Turn:
             what = "wrote tool calls as text" if imitation else "gave neither an answer nor a tool call"
             return Ending("failed", f"The model {what}, also after being told.")
         self._nudged = True
-        self._session.emit(ContextAppended("nudge", _TEXT_CALL if imitation else _NUDGE))
+        self._session.emit(ContextAppended("nudge", _PAUSED if paused else _TEXT_CALL if imitation else _NUDGE))
         return None
 
     # ------------------------------------------------------------------ the calls

@@ -9,10 +9,10 @@ from codewhale.engine.prefixcache import Expected, cause_of_miss, expected_token
 from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import BudgetChanged, BudgetReserved, RequestSent, UsageReported
+from codewhale.protocol.events import BudgetChanged, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
 from codewhale.protocol.messages import Reasoning
 from codewhale.protocol.ops import Limits
-from codewhale.protocol.stream import Usage
+from codewhale.protocol.stream import Failed, Usage
 from codewhale.providers.base import Price, Provider, RequestOptions
 
 # Under a bound, a model whose longest answer is unknown is asked for no more than this.
@@ -57,6 +57,8 @@ class ModelCalls:
         assert provider is not None and projection is not None and header is not None
         options = RequestOptions(max_tokens or provider.model.max_output, session.request_effort)
         body, sha, messages = projection.request(header, options, extra)
+        if fault := projection.fault(header, extra):
+            return Answer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
         expected = self._expect(body)
         prompt = _prompt_tokens(expected, len(body))
         number = state.requests + 1
@@ -81,7 +83,7 @@ class ModelCalls:
             self._budget.release(reserved)
             raise
         self._begin(reserved, expected, body, prompt, purpose)
-        self._collector = Collector(session.emit)
+        self._collector = Collector(self._tell_of_retries if purpose else session.emit)
         session.waiting_for = f"the model ({purpose})" if purpose else "the model"
         answer = await self._collector.read(provider.stream(body))
         session.waiting_for = ""
@@ -97,6 +99,11 @@ class ModelCalls:
         self._collector = None
         self._settle(answer)
         return answer
+
+    def _tell_of_retries(self, event: Event) -> None:
+        """Of a call beside the conversation the person is shown no words, only that it takes longer."""
+        if isinstance(event, RetryCountdown):
+            self._session.emit(event)
 
     # ------------------------------------------------------------------ before
 

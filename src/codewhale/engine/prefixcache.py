@@ -4,6 +4,7 @@ A request's cache hits can reach no further than the bytes it shares with an ear
 fall short of that, or where the shared part ends early, there is a cause, and it has a name.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -45,11 +46,22 @@ _IDLE = 3600
 
 
 class Sent(Struct):
-    """A request as it was sent: its bytes, the provider's count of its prompt (0 is unknown), and when (seconds)."""
+    """A request as it was sent: its bytes, the provider's count of its prompt (0 is unknown), and when (seconds).
+    `marks` are the counts of earlier requests that it goes on from, by their size."""
 
     body: bytes
     input: int
     at: float
+    marks: list[tuple[int, int]] = []
+
+    def tokens(self, size: int) -> float:
+        """How many tokens its first `size` bytes are, between the counts that stand nearest."""
+        if size >= len(self.body) - _TAIL:
+            return self.input
+        marks = [(0, 0), *self.marks, (len(self.body), self.input)]
+        at = bisect_left(marks, (size, 0), 1, len(marks) - 1)
+        (low, few), (high, many) = marks[at - 1], marks[at]
+        return few + (many - few) * (size - low) / max(1, high - low)
 
 
 class Expected(Struct, frozen=True):
@@ -115,10 +127,11 @@ class PrefixCache:
 
     def sent(self, route: tuple[str, str], body: bytes, expected: Expected, at: float) -> None:
         """Remember a request of the conversation. What an edge put aside is kept for a while: it may be undone."""
-        mine = self._sent.setdefault(route, [])
+        mine, marks = self._sent.setdefault(route, []), []
         if mine and not expected.cause:
-            mine.pop()
-        mine.append(Sent(body, 0, at))
+            last = mine.pop()
+            marks = [*last.marks, (len(last.body), last.input)] if last.input else last.marks
+        mine.append(Sent(body, 0, at, marks))
         del mine[:-_KEPT]
         self._edge = ""
 
@@ -148,12 +161,7 @@ def expected_tokens(expected: Expected, body: int, usage: Usage, facts: Mapping[
     earlier = expected.earlier
     if earlier is None or not body:
         return 0
-    if not earlier.input:
-        tokens = usage.input * expected.bytes / body
-    elif expected.bytes >= len(earlier.body) - _TAIL:
-        tokens = earlier.input
-    else:
-        tokens = earlier.input * expected.bytes / len(earlier.body)
+    tokens = earlier.tokens(expected.bytes) if earlier.input else usage.input * expected.bytes / body
     block = max(1, int(facts.get("cache_block", 1)))
     whole = int(tokens) // block * block
     return 0 if whole < int(facts.get("cache_min", 0)) else min(whole, usage.input)

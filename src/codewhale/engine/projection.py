@@ -14,6 +14,7 @@ from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.providers.base import Dialect, LoadImage, ProviderSettings, RequestOptions
 from codewhale.providers.build import build_dialect
+from codewhale.providers.validate import Validator
 
 __all__ = ["LOST_RESULT", "Projection", "header_sha256", "pinned_dialect", "request_body"]
 
@@ -46,6 +47,7 @@ class Projection(Fold):
         self._pieces: list[_Piece] = []
         self._places: dict[str, int] = {}
         self._picture_bytes = 0
+        self._validator: Validator | None = None
         self.sent_pictures = 0
         self.count = 0
 
@@ -77,6 +79,7 @@ class Projection(Fold):
             if all(call_id in shorter for call_id in piece.call_ids):
                 self._say_anew(place, Message("tool", tuple(shorter[call_id] for call_id in piece.call_ids)))
         self._hash = hashlib.sha256(self._wire)
+        self._validator = None
 
     def _say_anew(self, place: int, message: Message) -> None:
         start, end = self._pieces[place - 1].end if place else 0, self._pieces[place].end
@@ -94,6 +97,7 @@ class Projection(Fold):
         before = said if isinstance(said, _Said) else _Said(b"", (), 0)
         self._wire = bytearray(before.wire)
         self._hash = hashlib.sha256(before.wire)
+        self._validator = None
         self._pieces = list(before.pieces)
         self._places = {call_id: place for place, piece in enumerate(before.pieces) for call_id in piece.call_ids}
         self._picture_bytes = before.picture_bytes
@@ -122,14 +126,23 @@ class Projection(Fold):
         """The next request's body, its sha256 (of header and messages) and its number of messages. Pending words and
         `extra`, a last word of this request alone, are included; pending ones are set apart from later ones by the
         request_sent event alone, so that a request that was never sent leaves no trace."""
-        words = [*self._pending, Text(extra, source="harness")] if extra else self._pending
-        last = self._said(Message("user", tuple(words))) if words else b""
+        last = self._last(extra)
         messages = (self._wire, last) if last else (self._wire,)
         body = self._dialect.body(header.model, header.system, header.tools_json, messages, options)
         digest = self._hash.copy()
         digest.update(last)
         digest.update(header.sha256.encode())
         return body, digest.hexdigest(), self.count + bool(last)
+
+    def fault(self, header: HeaderPinned, extra: str = "") -> str:
+        """What no provider would take in the next request, "" when it is sound. Each message is read once."""
+        if self._validator is None:
+            self._validator = Validator(header.dialect, header.facts, int(bool(self._dialect.system(header.system))))
+        return self._validator.fault(self._wire, self._last(extra))
+
+    def _last(self, extra: str) -> bytes:
+        words = [*self._pending, Text(extra, source="harness")] if extra else self._pending
+        return self._said(Message("user", tuple(words))) if words else b""
 
 
 def _picture_bytes(message: Message, said: int) -> int:

@@ -10,9 +10,12 @@ _STRONG = re.compile(
     | jamais | toujours | doit | doivent | interdit | obligatoire
     | nunca | siempre | debe | deben | prohibido | sempre | deve | devem | proibido )\b"""
 )
+_MARKED = re.compile(r"(?i)^\W*(\d+\W+)?(note|important|warning|caution|rule|policy|constraint|attention)\s*:")
 _WEAK = re.compile(
-    r"""(?ix) \b( only | requires? | can(?:not|'t|\snot) | avoid | keep | ensure | make\ssure | prefer | instead | rule
-    | constraint | important | warning | caution | deprecated | read-only | no\slonger | use | kein[e]? )\b"""
+    r"""(?ix) \b( only | requires? | can(?:not|'t|\snot) | avoid | keep | ensure | make\ssure | prefer | instead
+    | rules? | constraints? | important | warning | caution | deprecated | read-only | no\slonger | use | kein[e]?
+    | at\s(?:most|least) | no\smore\sthan | exactly | without | (?:needs?|has|have)\sto | frozen | until | unless
+    | limits? | limited | unsupported | disallowed | reserved | leave | stays? | policy )\b"""
 )
 _OTHER = re.compile(
     "必须|禁止|不要|不得|不能|不可|务必|请勿|切勿|严禁|应当|只能|始终|總是|必須|请使用|"
@@ -30,7 +33,7 @@ def rule_lines(text: str) -> list[str]:
 
 def is_strict(line: str) -> bool:
     """Whether a line commands or forbids outright."""
-    return _STRONG.search(line) is not None or _OTHER.search(line) is not None
+    return any(pattern.search(line) for pattern in (_STRONG, _OTHER, _MARKED))
 
 
 def within(lines: Iterable[str], limit: int) -> list[str]:

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 from codewhale.engine.accounting import Accounts
 from codewhale.engine.budget import Budget
@@ -48,7 +49,7 @@ class Session:
         self.steers: deque[SendMessage] = deque()
         self.queue: deque[SendMessage] = deque()
         self.answers: dict[str, asyncio.Future[Answer]] = {}
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[Any] | None = None
         self.stop_reason = ""
         self.running = False
         self.ending = False

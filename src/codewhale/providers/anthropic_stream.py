@@ -51,7 +51,7 @@ class MessagesParser:
         self.size = 0
         self._reason = ""
         self._counts: dict[str, int] = {}
-        self._blocks: dict[Any, _Block] = {}
+        self._blocks: dict[int, _Block] = {}
         self._calls = 0
         self._words = False
 
@@ -62,13 +62,14 @@ class MessagesParser:
         if self.done or not data:
             return
         event = _object(data)
-        kind = event.get("type") or name
+        kind, index = event.get("type") or name, event.get("index")
+        index = index if isinstance(index, int) else -1
         if kind == "content_block_delta":
-            self._delta(event.get("index"), _field(event, "delta"), out)
+            self._delta(index, _field(event, "delta"), out)
         elif kind == "content_block_start":
-            self._begin(event.get("index"), _field(event, "content_block"), out)
+            self._begin(index, _field(event, "content_block"), out)
         elif kind == "content_block_stop":
-            self._stop(event.get("index"), out)
+            self._stop(index, out)
         elif kind == "message_start":
             self._count(_field(event, "message").get("usage"))
         elif kind == "message_delta":
@@ -112,7 +113,7 @@ class MessagesParser:
             thought = counts.get("thinking_tokens", 0)
             out.append(UsageReport(Usage(hit + miss, counts.get("output_tokens", 0), hit, miss, thought)))
 
-    def _begin(self, index: Any, start: dict[str, Any], out: list[StreamEvent]) -> None:
+    def _begin(self, index: int, start: dict[str, Any], out: list[StreamEvent]) -> None:
         block = self._blocks[index] = _Block(start, start.get("type"))
         if block.kind == "tool_use":
             block.call, self._calls = self._calls, self._calls + 1
@@ -120,7 +121,7 @@ class MessagesParser:
         self._say(block, _word(start, "thinking") or _word(start, "text"), out)
         self.size += len(_word(start, "data"))
 
-    def _delta(self, index: Any, delta: dict[str, Any], out: list[StreamEvent]) -> None:
+    def _delta(self, index: int, delta: dict[str, Any], out: list[StreamEvent]) -> None:
         block = self._blocks.get(index)
         if block is None:
             raise failure("protocol", "the provider continued a block that it had not begun")
@@ -144,7 +145,7 @@ class MessagesParser:
             out.append(CallDelta(block.call, "", "", text))
         block.pieces.append(text)
 
-    def _stop(self, index: Any, out: list[StreamEvent]) -> None:
+    def _stop(self, index: int, out: list[StreamEvent]) -> None:
         """A block is complete. What its provider alone can read, thinking with its signature too, is kept as it is."""
         block = self._blocks.pop(index, None)
         if block is None or block.kind == "text":
@@ -155,7 +156,7 @@ class MessagesParser:
                 out.append(CallDelta(block.call, "", "", encode(kept["input"]).decode()))
             return
         if block.kind == "thinking":
-            kept["thinking"] = said
+            kept |= {"thinking": said, "signature": _word(kept, "signature")}
         elif said and "input" in kept:
             kept["input"] = _object(said)
         if block.kind != "thinking" or said or kept.get("signature"):

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.base import Dialect, Provider, ProviderSettings
+from codewhale.providers.base import Dialect, Fact, Provider, ProviderSettings
 from codewhale.providers.models import resolve_model
 
 # Dialect -> the class of its bytes.
@@ -34,11 +36,16 @@ CARRIERS: Mapping[str, str] = MappingProxyType(
 
 
 def build_dialect(name: str, settings: ProviderSettings) -> Dialect:
-    """The dialect of provider `name`, without a provider. Raises ConfigError for one that is not known."""
+    """The dialect of provider `name`, without a provider. Raises ConfigError for one that is not known and for facts
+    that would spoil its bodies."""
     row = DIALECTS.get(settings.dialect)
     if row is None:
         known = ", ".join(sorted(DIALECTS))
         raise ConfigError(f"providers.{name}.dialect = {settings.dialect!r} is not known; it is one of {known}")
+    for fact, value in settings.facts.items():
+        if (fact == "extra_body" or fact.startswith("effort_")) and not _members(value):
+            example = '"reasoning_effort":"low"'
+            raise ConfigError(f"providers.{name}.facts.{fact} = {value!r} is not JSON members such as {example!r}")
     dialect: Dialect = _load(row)(settings)
     return dialect
 
@@ -54,6 +61,14 @@ def build_provider(
     provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
     provider.model = facts
     return provider
+
+
+def _members(value: Fact) -> bool:
+    """Whether a fact is members of a JSON object, as they can be put into a body."""
+    try:
+        return isinstance(value, str) and isinstance(msgspec.json.decode(f"{{{value}}}"), dict)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return False
 
 
 def _load(row: str) -> Any:

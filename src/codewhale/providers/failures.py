@@ -44,7 +44,7 @@ _QUOTA = (
     r"|billing|payment required"
 )
 _CONTEXT = (
-    r"context_length|context[ _](?:length|window|size)|maximum context|prompt is too long|input is too long"
+    r"context_length|context[ _](?:length|window|size|limit)|maximum context|prompt is too long|input is too long"
     r"|too many (?:input )?tokens|reduce the length|string_above_max_length|request too large|max(?:imum)? prompt"
 )
 _POLICY = (

@@ -9,12 +9,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
-from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.tools import ToolSpec
-from codewhale.providers.base import Buffer, Fact, LoadImage, ProviderSettings, RequestOptions
+from codewhale.providers.base import Buffer, LoadImage, ProviderSettings, RequestOptions
 from codewhale.providers.jsontext import encode
 from codewhale.providers.openai_stream import ChatParser
 from codewhale.providers.schemas import written_schema
@@ -48,14 +45,11 @@ class OpenAIChat:
             self._stream = b',"stream":true'
             if facts.get("stream_options", True):
                 self._stream += b',"stream_options":{"include_usage":true}'
-        for name, value in facts.items():
-            if name == "extra_body" or name.startswith("effort_"):
-                _check_members(name, value)
+        self._written = written_schema(str(facts.get("schemas", "")))
 
     def tools_json(self, specs: Sequence[ToolSpec]) -> str:
         """The exact `tools` value for these catalog rows, in this order."""
-        written = written_schema(str(self._facts.get("schemas", "")))
-        return encode([_function(spec, written(spec.parameters)) for spec in specs]).decode()
+        return encode([_function(spec, self._written(spec.parameters)) for spec in specs]).decode()
 
     def system(self, text: str) -> bytes:
         """The system text as the first wire message; b"" for an empty text."""
@@ -166,13 +160,3 @@ def _merged(content: Iterable[dict[str, Any]]) -> str | list[dict[str, Any]]:
 def _function(spec: ToolSpec, parameters: dict[str, Any]) -> dict[str, Any]:
     function = {"name": spec.name, "description": spec.description, "parameters": parameters}
     return {"type": "function", "function": function}
-
-
-def _check_members(name: str, value: Fact) -> None:
-    """Raises ConfigError for a fact that would spoil the body."""
-    try:
-        if isinstance(value, str) and (not value or isinstance(msgspec.json.decode(f"{{{value}}}"), dict)):
-            return
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        pass
-    raise ConfigError(f'the fact {name} = {value!r} is not JSON members such as \'"reasoning_effort":"low"\'')

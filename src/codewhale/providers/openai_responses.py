@@ -14,7 +14,7 @@ import msgspec
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.tools import ToolSpec
 from codewhale.providers.base import Buffer, LoadImage, ProviderSettings, RequestOptions
-from codewhale.providers.jsontext import encode
+from codewhale.providers.jsontext import decode, encode
 from codewhale.providers.openai_responses_stream import Kept, ResponsesParser
 
 _LED_TO = (Text, ToolCall)
@@ -27,8 +27,8 @@ class OpenAIResponses:
     Facts that change the bytes: `reasoning` (False: the model has none to ask for), `replays_reasoning` (False: stored
     reasoning stays here), `seal` (a name for the account or endpoint that alone can read its encrypted reasoning; what
     came under another seal stays here), `reasoning_summary` (auto, concise, detailed: ask for a readable one),
-    `effort_off` ... `effort_max`, `effort_default` (JSON members that ask for a level, "" for none), `images` (False:
-    not read), `stream` (False: refused).
+    `effort_off` ... `effort_max`, `effort_default` (members of the body that ask for a level, "" for none), `images`
+    (False: not read), `stream` (False: refused).
     """
 
     name = "openai-responses"
@@ -90,12 +90,13 @@ class OpenAIResponses:
 
     def _effort(self, effort: str) -> bytes:
         """The members that ask for an effort, with a comma in front."""
-        said = self._facts.get(f"effort_{effort or 'default'}")
-        if said is None and self._reasons:
-            wanted = {"effort": _EFFORT.get(effort, effort), "summary": self._facts.get("reasoning_summary")}
-            wanted = {key: value for key, value in wanted.items() if value}
-            said = f'"reasoning":{encode(wanted).decode()}' if wanted else ""
-        return f",{said}".encode() if said else b""
+        said, word = self._facts.get(f"effort_{effort or 'default'}"), _EFFORT.get(effort, effort)
+        members: dict[str, Any] = {"reasoning": {"effort": word}} if word and self._reasons else {}
+        if said is not None:
+            members = decode(f"{{{said}}}")
+        if self._reasons and (summary := self._facts.get("reasoning_summary")):
+            members["reasoning"] = {**members.get("reasoning", {}), "summary": summary}
+        return b"," + encode(members)[1:-1] if members else b""
 
     def _assistant(self, message: Message) -> Iterator[bytes]:
         """The items of an answer in their order. Reasoning goes back with the item it led to or not at all: an answer

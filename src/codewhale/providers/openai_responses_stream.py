@@ -33,7 +33,7 @@ _WORDS: dict[str, Words] = {
     "response.reasoning_summary_text.delta": ReasoningDelta,
     "response.reasoning_text.delta": ReasoningDelta,
 }
-_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
 class Kept(Struct):
@@ -212,7 +212,7 @@ class ResponsesParser:
         if response.error:
             raise ProviderFailure(from_error(response.error))
         if response.status in ("failed", "cancelled"):
-            raise failure("server", f"the provider {response.status} the answer without saying why")
+            raise failure("server", f"the provider says that the answer is {response.status} and not why")
         if not self._open:
             for number, raw in enumerate(response.output or ()):
                 self._complete(number, raw, out)

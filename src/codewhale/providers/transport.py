@@ -7,6 +7,7 @@ redirects, no cookies, no HTTP/2; deadlines are the caller's.
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
+from codewhale.providers.chunks import merging_backend
 from codewhale.providers.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def _pool(endpoint: Endpoint) -> "httpcore2.AsyncConnectionPool":
         max_connections=None,
         max_keepalive_connections=_KEPT,
         keepalive_expiry=_IDLE_SECONDS,
+        network_backend=merging_backend(),
     )
 
 

@@ -1,0 +1,66 @@
+"""Slash commands about the context: how full it is, and making it shorter."""
+
+import msgspec
+
+from codewhale.commands.base import CommandContext, command
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.ops import CommandOutput, ContextView
+from codewhale.protocol.ports import SessionControl
+
+_SOURCES = {
+    "configured": "as configured",
+    "reported": "reported by the endpoint",
+    "catalog": "from the model table",
+    "name": "guessed from the model's name, unverified",
+    "fallback": "a guess, unverified: set context_window in the provider's table",
+    "overflow": "learned from a request that was refused as too long",
+}
+
+
+class ContextCommands:
+    """/context and /compact."""
+
+    def __init__(self, control: SessionControl) -> None:
+        self._control = control
+
+    @command("/context", "[json]")
+    async def context(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show how full the context is, layer by layer."""
+        view = self._control.context(context.session)
+        if args == "json":
+            return CommandOutput(msgspec.json.format(msgspec.json.encode(view), indent=2).decode())
+        if args:
+            return CommandOutput("Say /context or /context json.", ok=False)
+        return CommandOutput(_shown(view))
+
+    @command("/compact", "[FOCUS|undo]")
+    async def compact(self, args: str, context: CommandContext) -> CommandOutput:
+        """Say the conversation so far shorter, above all keeping FOCUS; undo brings the exact former one back."""
+        try:
+            if args == "undo":
+                number = self._control.undo_compaction(context.session)
+                if not number:
+                    return CommandOutput("There is no compaction to undo.", ok=False)
+                text = f"Compaction {number} is undone. None happens by itself until the next /compact."
+                return CommandOutput(text)
+            before, after = await self._control.compact(context.session, args)
+        except CodeWhaleError as error:
+            return CommandOutput(str(error), ok=False)
+        return CommandOutput(f"Compacted: about {before} tokens before, {after} now. /compact undo takes it back.")
+
+
+def _shown(view: ContextView) -> str:
+    percent = 100 * view.used // max(1, view.spendable)
+    by = "by the provider's last count" if view.calibrated else "estimated: the provider has counted no request yet"
+    makes_room = f"made by itself from {view.threshold} tokens on" if view.threshold else "not made by itself"
+    rows = [
+        ("model", f"{view.model} at {view.provider}"),
+        ("window", f"{view.window} tokens ({_SOURCES.get(view.window_source, view.window_source)})"),
+        ("for answers", f"{view.reserved} tokens"),
+        ("next request", f"{view.used} of {view.spendable} tokens, {percent} % ({by})"),
+        *((f"  {name}", str(tokens)) for name, tokens in view.layers),
+        ("room", makes_room + (f"; {view.compactions} compactions stand" if view.compactions else "")),
+        ("last call", f"{view.last_hit} tokens from the cache, {view.last_miss} not"),
+        ("billed so far", f"{view.billed_input} tokens in, {view.billed_output} out"),
+    ]
+    return "\n".join(f"{name:<22} {value}" for name, value in rows)
