@@ -13,7 +13,7 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
 from codewhale.stores.keys import KeyStore
-from codewhale.testing import Harness, ScriptedProvider, collect
+from codewhale.testing import collect
 from support.wire import Reply, Wire, answer, delta, sse, stream
 
 X = '[providers.x]\nbase_url = "https://x.example/v1"\n'

@@ -254,7 +254,10 @@ def test_an_unknown_provider_names_the_known_ones_and_leaves_nothing(tmp_path: P
     scripted(tmp_path, ANSWER)
     done = codewhale_program(tmp_path, "exec", "--provider", "nobody", "hi")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no provider 'nobody'; configured are: deepseek, played (codewhale provider list names all)" in done.stderr
+    assert (
+        "there is no provider 'nobody'; configured are: deepseek, played (codewhale provider list names all)"
+        in done.stderr
+    )
     assert codewhale_program(tmp_path, "sessions", "list", "--all", "--json").stdout == "[]\n"
 
 

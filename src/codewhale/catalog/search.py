@@ -62,7 +62,7 @@ class ToolIndex:
     def pattern(self, expression: str, count: int) -> list[str]:
         """The tools whose name, description or arguments match a regular expression, case ignored, those that match
         in their name first. Raises ValueError, in words, for one that is wrong or takes too long."""
-        import regex
+        import regex  # type: ignore[import-untyped]
 
         try:
             compiled = regex.compile(expression, regex.IGNORECASE)

@@ -4,21 +4,22 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.budget import Budget, BudgetExceeded
-from codewhale.engine.collect import Answer
+from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.compaction import Room
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.prepare import Prepared, prepare
+from codewhale.engine.prepare import Prepared, may_hold_calls, prepare
 from codewhale.engine.report import Report, Status
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
-from codewhale.protocol.events import ContextAppended, MessageAdded
-from codewhale.protocol.messages import Message
+from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded
+from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.tools import Effect
 
@@ -65,6 +66,7 @@ class Turn:
             answer = await self._ask()
             if isinstance(answer, Ending):
                 return answer
+            answer = self._with_written_calls(answer)
             prepared = self._accept(answer)
             ending = await self._run_calls(prepared) if prepared else self._judge(answer)
             if ending is not None:
@@ -105,6 +107,22 @@ class Turn:
         if answer is not None and not self._room.asking:
             self._keep_partial(answer, "interrupted")
 
+    def _with_written_calls(self, answer: Answer) -> Answer:
+        """The answer with calls that the model wrote as text as calls, where this provider's models do that."""
+        if answer.calls or not answer.items:
+            return answer
+        provider = self._session.provider
+        if provider is None or not provider.settings.facts.get("text_calls", True):
+            return answer
+        said = answer.text or answer.reasoning
+        found = self._dispatcher.mender().find_calls(said) if may_hold_calls(said) else None
+        if found is None:
+            return answer
+        kept = [item for item in answer.items if not isinstance(item, Text)]
+        before = [Text(found.before, source="model")] if answer.text and found.before else []
+        calls = [RawCall("", call.name, call.arguments, call.code) for call in found.calls]
+        return msgspec.structs.replace(answer, items=(*kept, *before, *calls))
+
     def _accept(self, answer: Answer) -> list[Prepared]:
         """Record the answer with its calls as later requests will say them."""
         self._said = answer.text
@@ -119,10 +137,14 @@ class Turn:
                 while call_id in used or call_id in fresh:
                     call_id += "x"
             fresh.add(call_id)
-            prepared.append(prepare(raw, call_id, self._catalog, cut))
+            prepared.append(prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender))
         parts = answer.parts([item.call for item in prepared])
         if parts:
             self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
+        for item in prepared:
+            if item.repairs:
+                call = item.call
+                self._session.emit(RepairRecorded(call.id, item.repairs, item.lossy, call.name, call.arguments))
         return prepared
 
     def _judge(self, answer: Answer) -> Ending | None:

@@ -1,19 +1,42 @@
 """The first stages of a call, pure: what was meant by it, and what later requests will say of it. Nothing runs here."""
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.collect import RawCall
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import ToolSpec
-from codewhale.repair.judge import judge
+
+if TYPE_CHECKING:
+    from codewhale.repair.judge import Verdict
+    from codewhale.repair.textcalls import Found
 
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+# What a text that holds calls holds in any case, and what it begins with where it is one altogether.
+_CALL_MARKS = ("<tool_call", "DSML", "<function=", "<function_calls", "invoke name=", "tool▁call", "tool_call",
+               "[TOOL_CALL", "<|python_", "<TOOLCALL", "<|action_start", "to=functions.", "tool =>")  # fmt: skip
+_CALL_STARTS = ("{", "[", "```", "Action:", "Thought:", "<|python_start")
+
+
+class Mender(Protocol):
+    """Makes out what was meant; built when the first call needs it."""
+
+    def judge(self, name: str, raw: str, cut: bool = False) -> "Verdict":
+        """What a call means and whether it may run."""
+        ...
+
+    def find_calls(self, text: str) -> "Found | None":
+        """Calls that were written as text."""
+        ...
 
 
 class Prepared(Struct, frozen=True):
@@ -34,9 +57,15 @@ class Prepared(Struct, frozen=True):
         return self.spec.name if self.spec is not None else self.call.name
 
 
-def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool) -> Prepared:
-    """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit."""
-    verdict = judge(raw.name, raw.arguments, catalog, cut=cut)
+def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool, mender: Callable[[], Mender]) -> Prepared:
+    """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit. One that is
+    right as it came needs no mender."""
+    found = None if cut else catalog.resolve(raw.name)
+    arguments = None if found is None else right_already(raw.arguments, found.spec)
+    written = (raw.code,) if raw.code else ()
+    if found is not None and arguments is not None:
+        return Prepared(_wire(raw, call_id, found.spec, arguments), found.spec, arguments, found.alias, repairs=written)
+    verdict = mender().judge(raw.name, raw.arguments, cut)
     runs = verdict.error is None
     return Prepared(
         call=_wire(raw, call_id, verdict.spec, verdict.arguments if runs else None),
@@ -44,9 +73,14 @@ def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool) -> Prepared
         arguments=(verdict.arguments or {}) if runs else {},
         alias=verdict.alias,
         error=verdict.error,
-        repairs=verdict.repairs,
+        repairs=(*written, *verdict.repairs),
         lossy=verdict.lossy,
     )
+
+
+def may_hold_calls(text: str) -> bool:
+    """Whether a text is worth a look for calls written in it."""
+    return text.lstrip().startswith(_CALL_STARTS) or any(mark in text for mark in _CALL_MARKS)
 
 
 def _wire(raw: RawCall, call_id: str, spec: ToolSpec | None, arguments: dict[str, Any] | None) -> ToolCall:

@@ -260,7 +260,7 @@ class _Fitter:
 
     def _text(self, value: Any, wanted: Schema, name: str) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
-            self._note("A1")
+            self._note("A1", lossy=True)
             return str(value)
         if isinstance(value, str) and value[:7].lower() == "file://" and _is_path(name):
             self._note("A10")

@@ -209,8 +209,16 @@ def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
         field="name",
         expected="the name of a tool",
         received=shown[:80],
-        fix=NextCall("list_dir", {"path": "."}) if "list_dir" in tools.rows else None,
+        fix=_anything(tools, best),
     )
+
+
+def _anything(tools: Catalog, best: ToolSpec | None) -> NextCall | None:
+    """A harmless call of some tool that there is."""
+    if "list_dir" in tools.rows:
+        return NextCall("list_dir", {"path": "."})
+    reading = next((spec for spec in tools.rows.values() if reads_only(spec)), best)
+    return None if reading is None else NextCall(reading.name, sample(reading.parameters))
 
 
 def signature(spec: ToolSpec) -> str:

@@ -107,6 +107,10 @@ class _Reader:
         if self._unclosed > 1 or (self._unclosed and self._ends_in_number):
             self._note("P2", lossy=True)
         value = self._rest(value)
+        try:
+            msgspec.json.encode(value)
+        except UnicodeEncodeError:
+            raise Unreadable("it holds half of a character (a lone surrogate)", 0) from None
         return Reading(value, tuple(self._codes), self._lossy)
 
     # ------------------------------------------------------------------ around the value
