@@ -12,9 +12,9 @@ _decode = msgspec.json.Decoder().decode
 
 def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
     """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
-    5); None for all else, nulls included. An empty string is the empty object."""
+    5); None for all else, nulls and an empty string included."""
     try:
-        value = _decode(raw) if raw else {}
+        value = _decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     if not isinstance(value, dict) or None in value.values():

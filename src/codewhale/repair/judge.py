@@ -44,7 +44,9 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     if named is None:
         return Verdict(name, error=_unknown(name, tools, ""))
     spec = named.spec
-    if cut or (unreadable is not None and unreadable.truncated):
+    if not raw.strip() and Effect.WRITES in spec.effects and spec.parameters.get("properties"):
+        error = _nothing(spec)
+    elif cut or (unreadable is not None and unreadable.truncated):
         error = _truncated(spec, raw, cut)
     elif unreadable is not None:
         error = _unreadable(spec, raw, unreadable)
@@ -179,6 +181,17 @@ def _unreadable(spec: ToolSpec, raw: str, error: Unreadable) -> ToolError:
         field="arguments",
         expected="one JSON object",
         received=received,
+        fix=rescue(spec),
+    )
+
+
+def _nothing(spec: ToolSpec) -> ToolError:
+    return ToolError(
+        "missing_field",
+        f"{spec.name} came without arguments and changes files, so it was not run. Send {signature(spec)}.",
+        field="arguments",
+        expected=signature(spec),
+        received="nothing",
         fix=rescue(spec),
     )
 
