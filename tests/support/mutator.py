@@ -16,11 +16,12 @@ Schema = dict[str, Any]
 
 
 class Damaged(NamedTuple):
-    """A spoiled call: the raw string, and what may be done with it."""
+    """A spoiled call: the raw string, what may be done with it, and the arguments that were meant by it."""
 
     operator: str
     raw: str
     label: Label
+    meant: dict[str, Any]
 
 
 def _dump(arguments: dict[str, Any], chance: random.Random) -> str:
@@ -165,8 +166,8 @@ def p13_cut(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple
 
 
 def p14_nothing(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
-    """Nothing at all."""
-    return "", "refuse" if arguments else "exact"
+    """Nothing at all, of a call that has no arguments."""
+    return None if arguments else (chance.choice(["", " ", "null", "[]"]), "exact")
 
 
 def p15_empty_first(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
@@ -245,8 +246,11 @@ def a6_required_missing(arguments: dict[str, Any], schema: Schema, chance: rando
 
 def a7_choice_in_capitals(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
     """A choice of a list in another case."""
+    choices = {key: row["enum"] for key, row in schema.get("properties", {}).items() if "enum" in row}
     key = _pick(
-        arguments, chance, lambda k: "enum" in schema.get("properties", {}).get(k, {}) and isinstance(arguments[k], str)
+        arguments,
+        chance,
+        lambda k: isinstance(arguments[k], str) and arguments[k].upper() not in choices.get(k, (arguments[k].upper(),)),
     )
     return None if key is None else ({**arguments, key: arguments[key].upper()}, "exact")
 
@@ -302,12 +306,14 @@ def damage(arguments: dict[str, Any], schema: Schema, seed: str) -> Iterator[Dam
         made = bend(arguments, schema, chance)
         if made is not None:
             bent.append((code, *made))
+    if schema.get("required"):
+        yield Damaged("P14", chance.choice(["", " ", "null"]), "refuse", arguments)
     for code, given, label in bent:
         raw = _dump(given, chance)
         if code:
-            yield Damaged(code, raw, label)
+            yield Damaged(code, raw, label, arguments)
         for kind, spoil in PAYLOAD.items():
             spoiled = spoil(raw, given, chance)
             if spoiled is not None:
                 worst = max(label, spoiled[1], key=_WORST.__getitem__)
-                yield Damaged("+".join(filter(None, (code, kind))), spoiled[0], worst)
+                yield Damaged("+".join(filter(None, (code, kind))), spoiled[0], worst, arguments)

@@ -30,9 +30,9 @@ class Checker:
     """Judges the lines of a file of calls against our tools, or against functions of someone else."""
 
     def __init__(self, functions: bytes | None = None) -> None:
-        """`functions` is a JSON array. Raises ConfigError for one that cannot be used."""
-        self._catalog = Catalog.load() if functions is None else Catalog(_rows(functions))
-        self._repair = Repair(self._catalog)
+        """`functions` is a JSON array, `catalog` what was made of it. Raises ConfigError for one that cannot be used."""
+        self.catalog = Catalog.load() if functions is None else Catalog(_rows(functions))
+        self._repair = Repair(self.catalog)
 
     def line(self, data: bytes) -> dict[str, Any]:
         """The answer to one line: `{"id","name","arguments"}` or `{"id","text"}`. Raises ValueError, in words, for
@@ -53,7 +53,7 @@ class Checker:
         return {"id": line.id, **_told(self._judge(line.name, raw))}
 
     def _judge(self, name: str, raw: str) -> Verdict:
-        spec = self._catalog.spec(name)
+        spec = self.catalog.spec(name)
         arguments = right_already(raw, spec) if spec is not None else None
         if arguments is not None:
             return Verdict(name, spec, arguments)

@@ -105,7 +105,7 @@ class _Fitter:
         """Arguments that stand one level too deep, alone or beside the call's own name."""
         properties = schema.get("properties", {})
         for _ in range(3):
-            inner = [key for key in given if fold(key) in WRAPPERS and key not in properties]
+            inner = [key for key in given if self._wraps(key, given[key], properties, tool)]
             rest = [key for key in given if key not in inner]
             if isinstance(given.get("function"), dict) and "function" not in properties and len(given) == 1:
                 given = given["function"]
@@ -121,6 +121,13 @@ class _Fitter:
             self._note("A9")
             given = value
         return given
+
+    @staticmethod
+    def _wraps(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
+        """Whether a member holds the arguments: by its name, where the tool has no such argument of that type."""
+        if fold(key) not in WRAPPERS and fold(key) != fold(tool):
+            return False
+        return key not in properties or (isinstance(value, dict) and properties[key].get("type") == "string")
 
     @staticmethod
     def _is_call(value: object, tool: str) -> bool:
