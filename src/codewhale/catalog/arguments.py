@@ -12,15 +12,19 @@ _decode = msgspec.json.Decoder().decode
 
 def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
     """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
-    5); None for all else, nulls and an empty string included."""
+    5); None for all else, nulls, an empty string and files named by an address included."""
     try:
         value = _decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if not isinstance(value, dict) or None in value.values():
+    if not isinstance(value, dict) or any(item is None or _is_address(item) for item in value.values()):
         return None
     value = whole(value)
     return None if check(value, spec.parameters) else value
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and value[:7].lower() == "file://"
 
 
 def whole(value: Any) -> Any:
