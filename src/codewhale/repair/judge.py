@@ -15,6 +15,7 @@ from codewhale.catalog.schema import Problem, check, describe, sample
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
+from codewhale.repair.intents import Unclear
 from codewhale.repair.names import Named, NameRefused, resolve, translate
 from codewhale.repair.payload import Reading, Unreadable, read
 
@@ -41,6 +42,8 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
         named = resolve(name, reading.value if reading else None, tools.rows)
     except NameRefused as refusal:
         return Verdict(name, error=_unknown(name, tools, str(refusal)))
+    except Unclear as unclear:
+        return Verdict(name, error=unclear.error)
     if named is None:
         return Verdict(name, error=_unknown(name, tools, ""))
     spec = named.spec
@@ -75,7 +78,9 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
         return Verdict(spec.name, spec, None, named.alias, tuple(codes), error=refusal)
     arguments, code, chosen = found
     codes += [code] if code else []
-    if named.row is not None:
+    if named.given is not None:
+        arguments = named.given
+    elif named.row is not None:
         arguments = translate(named.row, arguments)
     fitted = fit(whole(arguments), spec.parameters, spec.name)
     codes += fitted.repairs

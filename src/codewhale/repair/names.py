@@ -16,6 +16,7 @@ from msgspec import Struct
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.fit import fold
+from codewhale.repair.intents import lower
 
 FOREIGN_FILE = Path(__file__).with_name("foreign.json")
 _PREFIX = re.compile(r"^(?:functions?|tools?|default_api|multi_tool_use|namespace|assistant|builtin|mcp__\w+?_)[.:/_]+")
@@ -38,13 +39,14 @@ class ForeignRow(Struct, frozen=True):
 
 class Named(Struct, frozen=True):
     """A name that was understood: the tool, the deprecated or hidden alias it was called by, the repair codes, and
-    the foreign row whose arguments need translating. A guess is lossy."""
+    the foreign row whose arguments need translating, or the arguments that an intent came to. A guess is lossy."""
 
     spec: ToolSpec
     alias: str = ""
     repairs: tuple[str, ...] = ()
     lossy: bool = False
     row: ForeignRow | None = None
+    given: dict[str, Any] | None = None
 
 
 class NameRefused(Exception):
@@ -53,11 +55,16 @@ class NameRefused(Exception):
 
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
     """What `name` means among `rows`, None when nothing. `arguments` (as far as they could be read) tell one foreign
-    tool from another of that name. Raises NameRefused."""
+    tool from another of that name. Raises NameRefused, Unclear."""
     said = name.strip()[:_LONGEST]
     bare = _SUFFIX.sub("", _PREFIX.sub("", said)) or said
     for form in dict.fromkeys((name, said, bare)):
-        found = _own(form, rows) or _respelt(form, rows) or _foreign(form, arguments, rows)
+        found = (
+            _intent(form, arguments, rows)
+            or _own(form, rows)
+            or _respelt(form, rows)
+            or _foreign(form, arguments, rows)
+        )
         if found is not None:
             return found if form in (name, said) else msgspec.structs.replace(found, repairs=("N4", *found.repairs))
     return _near(bare, rows)
@@ -67,6 +74,12 @@ def translate(row: ForeignRow, arguments: dict[str, Any]) -> dict[str, Any]:
     """A foreign tool's arguments under our names."""
     kept = {key: value for key, value in arguments.items() if key not in row.drop and key not in row.when}
     return {**row.put, **{row.rename.get(key, key): value for key, value in kept.items()}}
+
+
+def _intent(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
+    """One of the verbs, as the call it stands for. Raises Unclear."""
+    call = lower(name, arguments, rows)
+    return call and Named(rows[call.tool], repairs=call.codes, lossy=call.chosen, given=call.arguments)
 
 
 def _own(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:
