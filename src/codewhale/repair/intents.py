@@ -18,6 +18,7 @@ from codewhale.repair.fit import fit, fold
 from codewhale.repair.wording import checklist, question, search_words
 
 Given = dict[str, Any]
+Call = tuple[str, Given]
 Rows = Mapping[str, ToolSpec]
 _LONGEST_SHOWN = 600
 
@@ -65,14 +66,14 @@ def lower(name: str, arguments: Any, rows: Rows) -> Lowered | None:
 class _Open(Exception):
     """A rule's own words for several calls alike, the one to fall back on first."""
 
-    def __init__(self, why: str, *calls: tuple[str, Given]) -> None:
+    def __init__(self, why: str, *calls: Call) -> None:
         super().__init__(why)
         self.calls = calls
 
 
 def _refusal(verb: str, choice: _Open, rows: Rows) -> ToolError:
     """The refusal that names the calls a model may have meant, each of which would be accepted as it stands."""
-    calls = []
+    calls: list[Call] = []
     for name, given in choice.calls:
         fitted = fit(given, rows[name].parameters, name).arguments if name in rows else {}
         if name in rows and not check(fitted, rows[name].parameters):
@@ -152,9 +153,11 @@ def _read_file(given: Given, rows: Rows) -> Lowered | None:
         rest["path"] = several[0]
     first = rest.get("start_line")
     last = next((rest[key] for key in rest if fold(key) in ("endline", "lineend", "toline")), None)
-    if _whole(first) and _whole(last) and 1 <= int(first) <= int(last) and "max_lines" not in rest:
-        _take(rest, "end_line line_end to_line")
-        rest["start_line"], rest["max_lines"] = int(first), int(last) - int(first) + 1
+    if _whole(first) and _whole(last) and "max_lines" not in rest:
+        begin, end = int(str(first)), int(str(last))
+        if 1 <= begin <= end:
+            _take(rest, "end_line line_end to_line")
+            rest["start_line"], rest["max_lines"] = begin, end - begin + 1
     return None if rest == given else Lowered("read_file", rest)
 
 
@@ -207,12 +210,18 @@ def _run_tests(given: Given, rows: Rows) -> Lowered | None:
         words = re.sub(
             r"^\s*(?:python3?\s+-m\s+)?(?:pytest|unittest|cargo test|go test|npm test|npm run test)\b", "", command
         )
-        calls = (("run_tests", {"args": words.strip()} if words.strip() else {}), ("exec_shell", {"command": command}))
-        raise _Open("it finds the runner itself, and a command line was given.", *calls)
+        raise _Open(
+            "it finds the runner itself, and a command line was given.",
+            ("run_tests", {"args": words.strip()} if words.strip() else {}),
+            ("exec_shell", {"command": command}),
+        )
     if known:
-        words = rest.get("args")
-        calls = (("run_tests", {"args": words} if isinstance(words, str) else {}), ("run_verifiers", known))
-        raise _Open("arguments of two tools came together.", *calls)
+        said = rest.get("args")
+        raise _Open(
+            "arguments of two tools came together.",
+            ("run_tests", {"args": said} if isinstance(said, str) else {}),
+            ("run_verifiers", known),
+        )
     word = _take(rest, "filter path pattern test test_name file test_path target")
     return Lowered("run_tests", {**rest, "args": word}) if isinstance(word, str) and not rest else None
 
@@ -223,8 +232,11 @@ def _shell_run(given: Given, rows: Rows) -> Lowered:
     job = _take(rest, "task_id job_id id shell_id bash_id")
     command = _take(rest, "command cmd script command_line")
     if job is not None and command is not None:
-        calls = (("exec_shell_wait", {"task_id": job}), ("exec_shell", {"command": command, **rest}))
-        raise _Open("a job and a new command came together.", *calls)
+        raise _Open(
+            "a job and a new command came together.",
+            ("exec_shell_wait", {"task_id": job}),
+            ("exec_shell", {"command": command, **rest}),
+        )
     if job is not None:
         return _job(str(job), rest)
     _seconds(rest)
@@ -268,8 +280,10 @@ _SERVES = re.compile(
     r"""(?x)(?:^|&&|;|\|\|)\s*(?:\w+=\S+\s+)*(?:sudo\s+|exec\s+|nohup\s+|npx\s+|bunx\s+|uv\s+run\s+|poetry\s+run\s+)*(?:
     (?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve|watch|preview)\b | python3?\s+-m\s+http\.server\b |
     (?:python3?\s+)?\S*manage\.py\s+runserver\b | flask\s+(?:\S+\s+)*run\b | uvicorn\b | gunicorn\b | hypercorn\b |
-    vite(?:\s+(?:dev|serve|preview)|\s*$) | next\s+(?:dev|start)\b | ng\s+serve\b | nodemon\b | http-server\b | serve\s |
-    (?:bin/)?rails\s+s(?:erver)?\b | php\s+-S\b | hugo\s+server\b | jekyll\s+serve\b | mkdocs\s+serve\b | caddy\s+run\b |
+    vite(?:\s+(?:dev|serve|preview)|\s*$) | next\s+(?:dev|start)\b | ng\s+serve\b | nodemon\b | http-server\b |
+    serve\s |
+    (?:bin/)?rails\s+s(?:erver)?\b | php\s+-S\b | hugo\s+server\b | jekyll\s+serve\b |
+    mkdocs\s+serve\b | caddy\s+run\b |
     docker(?:-|\s+)compose\s+(?:\S+\s+)*up\b(?!.*\s(?:-d|--detach)\b) | tail\s+(?:\S+\s+)*-\w*[fF]\b | watch\s |
     cargo\s+watch\b | (?:tsc|jest|vitest)\b.*\s--watch\b | streamlit\s+run\b | jupyter\s+(?:lab|notebook|server)\b )"""
 )
@@ -284,8 +298,9 @@ def _work_update(given: Given, rows: Rows) -> Lowered:
     items = checklist(_take(rest, "todos items checklist tasks todo_list list"), "content")
     plan = checklist(_take(rest, "plan steps phases"), "step")
     if items is not None and plan is not None:
-        calls = (("checklist_write", {"todos": items}), ("update_plan", {"plan": plan}))
-        raise _Open("`items` and `plan` came together.", *calls)
+        raise _Open(
+            "`items` and `plan` came together.", ("checklist_write", {"todos": items}), ("update_plan", {"plan": plan})
+        )
     if plan is not None:
         return Lowered("update_plan", {"plan": plan, **rest})
     if items is not None:
@@ -298,18 +313,23 @@ def _work_update(given: Given, rows: Rows) -> Lowered:
     if number is not None and status is not None:
         return Lowered("checklist_update", {"id": number, "status": status})
     if number is not None:
-        calls = [("checklist_update", {"id": number, "status": said}) for said in ("completed", "in_progress")]
-        raise _Open("it says which item and not what became of it.", *calls)
+        done, begun = ({"id": number, "status": said} for said in ("completed", "in_progress"))
+        why = "it says which item and not what became of it."
+        raise _Open(why, ("checklist_update", done), ("checklist_update", begun))
     item = _take(rest, "content item add todo task title")
     if item is not None and not rest:
         return Lowered("checklist_add", {"content": item, **({"status": status} if status else {})})
     said = item or _take(rest, "text message note update summary progress step description")
     if isinstance(said, str) and said.strip():
-        calls = (("checklist_add", {"content": said[:1000].strip()}), ("note", {"content": said}))
-        raise _Open("it may be a step to do or a remark to keep.", *calls)
+        raise _Open(
+            "it may be a step to do or a remark to keep.",
+            ("checklist_add", {"content": said[:1000].strip()}),
+            ("note", {"content": said}),
+        )
     if status is not None:
-        calls = (("checklist_list", {}), ("checklist_update", {"id": 1, "status": status}))
-        raise _Open("it does not say which item.", *calls)
+        raise _Open(
+            "it does not say which item.", ("checklist_list", {}), ("checklist_update", {"id": 1, "status": status})
+        )
     return Lowered("checklist_list", rest)
 
 
@@ -365,8 +385,11 @@ def _alone(verb: str, task: object) -> _Open:
     """There is nobody to hand a task to: take it on."""
     said = str(task or "the task that was to be handed over")[:1000].strip() or "the task"
     what = "sub-agents" if verb == "agent_run" else "workflows"
-    calls = (("checklist_write", {"todos": [{"content": said, "status": "in_progress"}]}), ("project_map", {}))
-    return _Open(f"there are no {what} in this session; do the work yourself, step by step.", *calls)
+    return _Open(
+        f"there are no {what} in this session; do the work yourself, step by step.",
+        ("checklist_write", {"todos": [{"content": said, "status": "in_progress"}]}),
+        ("project_map", {}),
+    )
 
 
 def _as_it_is(given: Given, rows: Rows) -> None:

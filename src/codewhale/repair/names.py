@@ -79,7 +79,9 @@ def translate(row: ForeignRow, arguments: dict[str, Any]) -> dict[str, Any]:
 def _intent(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
     """One of the verbs, as the call it stands for. Raises Unclear."""
     call = lower(name, arguments, rows)
-    return call and Named(rows[call.tool], repairs=call.codes, lossy=call.chosen, given=call.arguments)
+    if call is None:
+        return None
+    return Named(rows[call.tool], repairs=call.codes, lossy=call.chosen, given=call.arguments)
 
 
 def _own(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:

@@ -8,11 +8,11 @@ from msgspec import Struct
 from codewhale.repair.fit import fold
 
 _STOP = frozenset(
-    """a about after all an and any are as at be been by can code codebase defined definition did do does
-    every file files find for from function functions get given handled handles has have how i implemented implementation in
+    """a about after all an and any are as at be been by can code codebase defined definition did do does every file
+    files find for from function functions get given handled handles has have how i implemented implementation in
     into is it its list locate look me method my new of on or our place places project repo repository search see
-    set show that the their there these this to use used uses using want was we were what when where which who why will with
-    work works would you your""".split()
+    set show that the their there these this to use used uses using want was we were what when where which who why
+    will with work works would you your""".split()
 )
 _ENDINGS = """bash c cc cfg cjs cpp cs css csv env go h hpp html ini ipynb java js json jsx kt lock lua md mjs php
     pl properties proto py pyi rb rs rst scala scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml""".split()
