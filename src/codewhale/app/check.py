@@ -30,7 +30,7 @@ class Checker:
     """Judges the lines of a file of calls against our tools, or against functions of someone else."""
 
     def __init__(self, functions: bytes | None = None) -> None:
-        """`functions` is a JSON array, `catalog` what was made of it. Raises ConfigError for one that cannot be used."""
+        """`functions` is a JSON array; `catalog` the rows of it. Raises ConfigError for one that cannot be used."""
         self.catalog = Catalog.load() if functions is None else Catalog(_rows(functions))
         self._repair = Repair(self.catalog)
 

@@ -12,19 +12,22 @@ _decode = msgspec.json.Decoder().decode
 
 def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
     """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
-    5); None for all else, nulls, an empty string and files named by an address included."""
+    5); None for all else: nulls, an empty string, files named by an address and keys that came twice included."""
     try:
         value = _decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if not isinstance(value, dict) or any(item is None or _is_address(item) for item in value.values()):
+    if not isinstance(value, dict) or None in value.values() or '"file://' in raw or doubled(raw, value):
         return None
     value = whole(value)
     return None if check(value, spec.parameters) else value
 
 
-def _is_address(value: Any) -> bool:
-    return isinstance(value, str) and value[:7].lower() == "file://"
+def doubled(raw: str, value: dict[str, Any] | list[Any]) -> bool:
+    """Whether a key may have come twice in the JSON text of an object (or of an array of objects)."""
+    if isinstance(value, list):
+        return any(isinstance(item, dict) for item in value)
+    return any(raw.count(f'"{key}"') > 1 for key in value)
 
 
 def whole(value: Any) -> Any:

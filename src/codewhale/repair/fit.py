@@ -107,11 +107,16 @@ class _Fitter:
         for _ in range(3):
             inner = [key for key in given if self._wraps(key, given[key], properties, tool)]
             rest = [key for key in given if key not in inner]
-            if isinstance(given.get("function"), dict) and "function" not in properties and len(given) == 1:
-                given = given["function"]
+            function = given.get("function")
+            if (
+                isinstance(function, dict)
+                and "function" not in properties
+                and all(fold(key) in _BESIDE for key in given)
+            ):
+                given = function
                 self._note("A9")
                 continue
-            if len(inner) != 1 or not all(fold(key) in _BESIDE and self._is_call(given[key], tool) for key in rest):
+            if len(inner) != 1 or not all(self._is_beside(key, given[key], properties, tool) for key in rest):
                 return given
             value = given[inner[0]]
             if isinstance(value, str):
@@ -130,7 +135,12 @@ class _Fitter:
         return key not in properties or (isinstance(value, dict) and properties[key].get("type") == "string")
 
     @staticmethod
-    def _is_call(value: object, tool: str) -> bool:
+    def _is_beside(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
+        """Whether a member may stand beside wrapped arguments: what a call says of itself, or a remark."""
+        if fold(key) in _REMARKS:
+            return key not in properties
+        if fold(key) not in _BESIDE:
+            return False
         return isinstance(value, str) and (fold(value) in (fold(tool), "function", "tooluse") or value[:4] == "call")
 
     def _object(self, given: dict[str, Any], schema: Schema, depth: int) -> dict[str, Any]:
@@ -149,9 +159,25 @@ class _Fitter:
                 fitted[key] = self._value(value, wanted, depth + 1, key)
             elif not closed:
                 fitted[key] = value
+            elif value is None or fold(key) in _REMARKS:
+                self._note("A5")
+            elif self._is_extra(key, found, properties):
+                self._note("A5", lossy=True)
             else:
-                self._note("A5", lossy=value is not None and fold(key) not in _REMARKS)
+                fitted[key] = value
         return fitted
+
+    @staticmethod
+    def _is_extra(key: str, given: dict[str, Any], properties: dict[str, Schema]) -> bool:
+        """Whether a member says nothing that the tool wants: its key is a word, like none of the arguments that did
+        not come, and it is not all that came."""
+        if not re.fullmatch(r"[A-Za-z_$][\w$.-]{0,63}", key):
+            return False
+        missing = [fold(name) for name in properties if name not in given]
+        said = fold(key)
+        near = any(said[:4] == name[:4] or (len(said) > 3 and (said in name or name in said)) for name in missing)
+        alone = not any(name in properties for name in given)
+        return not near and not (alone and not isinstance(given[key], bool) and bool(properties))
 
     def _named(self, given: dict[str, Any], properties: dict[str, Schema]) -> dict[str, Any]:
         """Members under the schema's own names: written otherwise, or called what other harnesses call them."""
@@ -293,7 +319,8 @@ class _Fitter:
         if not isinstance(value, list) and value is not None:
             if isinstance(value, str) and "type" in items and items["type"] != "string":
                 value = self._decoded(value, dict)
-            if not (isinstance(value, str) and value == ""):
+            several = isinstance(value, str) and "," in value and "{" not in value and items.get("type") == "string"
+            if not (isinstance(value, str) and value == "") and not several:
                 self._note("A2")
                 value = [value]
         if not isinstance(value, list) or not items:

@@ -4,6 +4,7 @@ What was mended without doubt runs. What was chosen among readings runs only whe
 of any other tool it is refused with the call that was proposed. What looks cut off is never completed.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -98,12 +99,13 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
     """The value as an object, with the code of what that took and whether it was a choice."""
     if isinstance(value, dict):
         return value, "", False
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-        return value[0], "A12", False
+    if isinstance(value, list) and value and isinstance(value[0], dict) and all(item == value[0] for item in value):
+        return value[0], "A12" if len(value) == 1 else "P10", False
     if value is None or value == []:
         return {}, "P14", False
     required = spec.parameters.get("required", ())
-    if len(required) == 1 and isinstance(value, str | int | float):
+    plain = isinstance(value, int | float) or (isinstance(value, str) and not re.search(r"[\n{}\"]", value))
+    if len(required) == 1 and plain:
         return {required[0]: value}, "P15", True
     return None
 

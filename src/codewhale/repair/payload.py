@@ -4,35 +4,31 @@ Each departure from JSON is recorded by its code. It is lossless where no other 
 was chosen. What looks cut off is never completed. Linear in the input, with a bound on the work.
 """
 
+import json
 import re
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from codewhale.catalog.arguments import doubled
+from codewhale.repair.scan import CLOSE, COLON, KEY_AHEAD, Scanner, Unreadable
+
+__all__ = ["Reading", "Unreadable", "read"]
 T = TypeVar("T")
 
 MAX_CHARACTERS = 1_048_576
 _MAX_DEPTH = 64
-_MAX_STEPS = 8_000
 _MAX_WRAPS = 3
-
-_CLOSE = {"'": "'", '"': '"', "“": "”", "‘": "’", "„": "“", "«": "»"}
-_BODY = {mark: re.compile(rf"[^\\{mark}]*") for mark in set(_CLOSE.values())}
-_BLANK = re.compile(r"[\s\ufeff\xa0]*")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|#[^\n]*", re.S)
-_NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])")
-_STRICT_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
-_BARE_KEY = re.compile(r"[A-Za-z_$][\w$.-]*(?=\s*:)")
-_BARE_VALUE = re.compile(r"[^\s,{}\[\]\"'`:][^,{}\[\]\"'\n]*")
-_KEY_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}'|[A-Za-z_$][\w$-]{0,80})\s*:""")
-_ITEM_AHEAD = re.compile(r"""\s+(?:"[^"\\\n]{0,80}"|'[^'\\\n]{0,80}')\s*[,\]"']""")
-_END_AHEAD = re.compile(r"""\s*(?:,\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}')\s*:|[}\]]\s*(?:[,}\]]|$|```|\n\s*\n))""")
-_WORDS = {"true": True, "false": False, "null": None, "None": None, "True": True, "False": False, "undefined": None}
-_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_MAX_VALUES = 32
+_BARE_KEY = re.compile(r"[A-Za-z_$][\w$.-]*(?=\s*[:=：])")
+_QUOTED_KEY = re.compile(r'"[\w.-]{1,80}"\s*:')
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?")
-_CONTROL = re.compile(r"[\x00-\x1f]")
+_FENCE_BEFORE = re.compile(r"(?:^|\n)[ \t]*```[\w-]*\s*$")
+_OBJECT_AHEAD = re.compile(r"""\{\s*(?:["'“}\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|\[\s*[{"'\]]""")
+_ENCODED = re.compile(r"""["']?\s*[{\[]{1,8}(?:\s|\\[nrt]){0,40}\\+\"""")
+_MEMBER_AHEAD = re.compile(r"""\{\s*(?:["'“\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])""")
+_LIKE_AN_END = re.compile(r"[}\]][\s`\"']*$")
 
 
 class Reading(Struct, frozen=True):
@@ -43,23 +39,11 @@ class Reading(Struct, frozen=True):
     lossy: bool = False
 
 
-class Unreadable(Exception):
-    """A string that cannot be read. `truncated` tells that it looks cut off, `position` where it went wrong."""
-
-    def __init__(self, message: str, position: int, *, truncated: bool = False) -> None:
-        super().__init__(message)
-        self.message = message
-        self.position = position
-        self.truncated = truncated
-
-
 def read(raw: str) -> Reading:
     """The value that `raw` says. Raises Unreadable."""
     if len(raw) > MAX_CHARACTERS:
         raise Unreadable(f"it is {len(raw)} characters long; at most {MAX_CHARACTERS} are read", 0)
-    reading = _strict(raw)
-    if reading is None:
-        reading = _Reader(raw).whole()
+    reading = _strict(raw) or _encoded(raw) or _Reader(raw).whole()
     for _ in range(_MAX_WRAPS):
         inner = _unwrapped(reading.value)
         if inner is None:
@@ -81,29 +65,61 @@ def _unwrapped(value: object) -> Reading | None:
 
 
 def _strict(raw: str) -> Reading | None:
+    """The value of valid JSON; a key that came twice with two values leaves a choice."""
     try:
-        return Reading(msgspec.json.decode(raw.encode("utf-8", "surrogatepass")))
+        value = msgspec.json.decode(raw.encode("utf-8", "surrogatepass"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+    if not isinstance(value, dict | list) or not doubled(raw, value):
+        return Reading(value)
+    twice: list[bool] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, item in pairs:
+            if key in found:
+                twice.append(found[key] != item)
+            found[key] = item
+        return found
+
+    json.loads(raw, object_pairs_hook=members)
+    return Reading(value, ("P10",), any(twice)) if twice else Reading(value)
 
 
-class _Reader:
+def _encoded(raw: str) -> Reading | None:
+    """JSON with the escapes of a string that holds it, whose own quotes are missing, or with quotes around it whose
+    content was not escaped."""
+    text = raw.strip()
+    if text[:2] == '"{' and text[-2:] == '}"' and len(text) > 3:
+        bare = _strict(text[1:-1])
+        return bare and Reading(bare.value, ("P7", *bare.repairs), bare.lossy)
+    if not _ENCODED.match(text) or text[0] in "\"'":
+        return None
+    try:
+        inner = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return None
+    reading = _unwrapped(inner)
+    return reading and Reading(reading.value, ("P7", *reading.repairs), reading.lossy)
+
+
+class _Reader(Scanner):
     """One pass over one damaged string."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._steps = 0
-        self._codes: dict[str, None] = {}
-        self._lossy = False
+        super().__init__(text)
         self._unclosed = 0
-        self._ends_in_number = False
-        self._pythonic = False
+        self._fenced = False
+        self._values = 0
 
     def whole(self) -> Reading:
         """The one value of the string, with what stands around it accounted for."""
         self._begin()
-        value = self._value(0)
+        if self._mark() == '"' and _QUOTED_KEY.match(self._text, self._at) and self._text.rstrip("` \n")[-1:] == "}":
+            self._note("P2")
+            value: Any = self._members(1)
+        else:
+            value = self._value(0)
         if self._unclosed > 1 or (self._unclosed and self._ends_in_number):
             self._note("P2", lossy=True)
         value = self._rest(value)
@@ -116,17 +132,23 @@ class _Reader:
     # ------------------------------------------------------------------ around the value
 
     def _begin(self) -> None:
-        """Go to where the value begins: past a fence or a sentence before the first bracket."""
+        """Go to where the value begins: past a fence or a sentence before the first bracket, an empty string, a
+        closing of nothing."""
         text = self._text
         self._at = self._blank_end(0)
-        if text[self._at : self._at + 1] in ("{", "[", '"'):
+        if text.startswith('""', self._at) and self._ahead(self._at + 2) == "{":
+            self._note("P15")
+            self._at = self._blank_end(self._at + 2)
+        if text[self._at : self._at + 1] in ("{", "[", '"') or re.match(r"""'\s*[{\["']""", text[self._at :][:100]):
             return
         starts = [found for mark in "{[" if (found := text.find(mark, self._at)) >= 0]
         if not starts:
             if not text.strip():
                 raise Unreadable("it is empty", 0)
             raise Unreadable("there is no object in it", self._at)
-        self._at = min(starts)
+        likely = _OBJECT_AHEAD.search(text, self._at)
+        self._at = likely.start() if likely else min(starts)
+        self._fenced = _FENCE_BEFORE.search(text, max(0, self._at - 40), self._at) is not None
         self._note("P5")
 
     def _rest(self, value: Any) -> Any:
@@ -145,9 +167,12 @@ class _Reader:
             elif fence := _FENCE.match(text, self._at):
                 self._note("P5")
                 self._at = fence.end()
-            elif mark in "{[":
+                if self._fenced and "```" not in text[self._at :]:
+                    return value
+            elif mark in "{[" or (mark == "," and self._ahead(self._at + 1) == "{"):
+                self._at += mark == ","
                 value = self._again(value)
-            elif mark == "," and isinstance(value, dict) and _KEY_AHEAD.match(text, self._at + 1):
+            elif mark == "," and isinstance(value, dict) and KEY_AHEAD.match(text, self._at + 1):
                 # A closer came too early: the members after it belong to the object that it closed.
                 self._note("P2", lossy=True)
                 self._at += 1
@@ -156,14 +181,31 @@ class _Reader:
                 return self._prose(value)
 
     def _prose(self, value: Any) -> Any:
-        if re.search(r"[{}\[\]\"]", self._text[self._at :]):
+        """Words behind the value. Where they end like a value does, the object may have ended too early; where they
+        hold another, it may have been meant."""
+        rest = self._text[self._at :]
+        if (
+            _MEMBER_AHEAD.search(rest)
+            or _LIKE_AN_END.search(rest[-200:])
+            or (self._lossy and re.search(r'["{}]', rest))
+        ):
             raise Unreadable("something else follows the object", self._at)
         self._note("P5")
         return value
 
     def _again(self, value: Any) -> Any:
         """A second value behind the first: the same one, or an empty one beside a full one."""
-        other = self._value(0)
+        begins = self._at
+        self._values += 1
+        if self._values > _MAX_VALUES:
+            raise Unreadable(f"more than {_MAX_VALUES} objects came", begins)
+        try:
+            other = self._value(0)
+        except Unreadable as error:
+            if error.truncated:
+                raise
+            self._at = begins + 1
+            return self._prose(value)
         if other == value or other in ({}, []):
             self._note("P10" if other == value else "P15")
             return value
@@ -185,46 +227,16 @@ class _Reader:
         mark = text[at]
         if mark == "{":
             self._at += 1
+            if depth == 0 and self._ahead(self._at) == "{":
+                self._note("P2")
+                self._at = self._blank_end(self._at) + 1
             return self._members(depth + 1)
         if mark == "[":
             self._at += 1
             return self._items(depth + 1)
-        if mark in _CLOSE:
+        if mark in CLOSE:
             return self._string(key=False)
         return self._plain()
-
-    def _plain(self) -> Any:
-        """A number, a word that stands for a value, or text without quotes."""
-        text, at = self._text, self._at
-        if number := _NUMBER.match(text, at):
-            self._at = number.end()
-            self._ends_in_number = self._at >= len(text)
-            return self._number(number.group())
-        word = _WORD.match(text, at)
-        if word and word.group() in _WORDS and not _BARE_VALUE.match(text, word.end()):
-            self._at = word.end()
-            if word.group() not in ("true", "false", "null"):
-                self._note("P3")
-            return _WORDS[word.group()]
-        bare = _BARE_VALUE.match(text, at)
-        if bare is None:
-            raise Unreadable(f"{text[at]!r} cannot begin a value", at)
-        self._at = bare.end()
-        if self._at >= len(text):
-            raise self._cut("a value without quotes runs to the end")
-        self._note("P4", lossy=True)
-        return bare.group().strip()
-
-    def _number(self, said: str) -> int | float:
-        if not _STRICT_NUMBER.fullmatch(said):
-            self._note("P3")
-        try:
-            if said.lstrip("+-")[:2].lower() == "0x":
-                return int(said, 16)
-            value = float(said)
-            return int(said) if re.fullmatch(r"[-+]?\d{1,400}", said) else value
-        except (ValueError, OverflowError):
-            raise Unreadable(f"{said[:40]} is no number", self._at) from None
 
     def _members(self, depth: int) -> dict[str, Any]:
         """An object's members up to its end; the opening brace is behind."""
@@ -251,13 +263,16 @@ class _Reader:
             if not comma:
                 self._note("P12", lossy=True)
             key = self._key()
-            found[key] = self._value(depth)
+            value = self._value(depth)
+            if key in found:
+                self._note("P10", lossy=found[key] != value)
+            found[key] = value
             comma = self._comma()
 
     def _items(self, depth: int) -> list[Any]:
         """An array's items up to its end; the opening bracket is behind."""
         found: list[Any] = []
-        comma = True
+        comma, last = True, self._at
         while True:
             self._skip()
             mark = self._mark()
@@ -275,9 +290,15 @@ class _Reader:
                 self._note("P1", lossy=True)
                 self._at += 1
                 continue
+            if mark in "\"'" and found and KEY_AHEAD.match(self._text, self._at):
+                # A key: the array should have ended before it.
+                self._at = last
+                self._note("P2", lossy=True)
+                return found
             if not comma:
                 self._note("P12", lossy=True)
-            found.append(self._value(depth))
+            found.append(self._string(key=False, item=True) if mark in CLOSE else self._value(depth))
+            last = self._at
             comma = self._comma()
 
     def _unclosed_at_end(self, found: T, comma: bool) -> T:
@@ -290,14 +311,16 @@ class _Reader:
 
     def _comma(self) -> bool:
         self._skip()
-        if self._mark() == ",":
+        if self._mark() in (",", "，"):
+            if self._mark() != ",":
+                self._note("P4")
             self._at += 1
             return True
         return False
 
     def _key(self) -> str:
         text, at = self._text, self._at
-        if text[at] in _CLOSE:
+        if text[at] in CLOSE:
             key = self._string(key=True)
         else:
             bare = _BARE_KEY.match(text, at)
@@ -310,148 +333,10 @@ class _Reader:
         self._skip()
         if self._mark() == "":
             raise self._cut("it ends after a key")
-        if self._mark() != ":":
+        colon = COLON.match(text, self._at)
+        if colon is None:
             raise Unreadable(f"after the key {key[:40]!r} stands {text[self._at]!r} where a colon should", self._at)
-        self._at += 1
-        return key
-
-    # ------------------------------------------------------------------ strings
-
-    def _string(self, key: bool) -> str:
-        """A string in whatever quotes it stands. A quote that ends nothing is part of the text, which is a choice."""
-        text, opening = self._text, self._text[self._at]
-        if text.startswith('"""', self._at) or text.startswith("'''", self._at):
-            return self._triple()
-        closing, start = _CLOSE[opening], self._at + 1
-        if opening == "'":
-            self._pythonic = True
-            self._note("P3")
-        elif opening != '"':
+        if colon.group() != ":":
             self._note("P4")
-        pieces: list[str] = []
-        at, inner = start, False
-        while True:
-            self._step()
-            body = _BODY[closing].match(text, at)
-            assert body is not None  # the pattern matches the empty string
-            pieces.append(body.group())
-            at = body.end()
-            if at >= len(text):
-                self._at = at
-                raise self._cut("it ends within a string")
-            if text[at] == "\\":
-                pieces.append(text[at : at + 2])
-                at += 2
-                continue
-            if self._ends_here(at + 1, key, inner):
-                break
-            inner = True
-            pieces.append(text[at])
-            at += 1
-        self._at = at + 1
-        if inner:
-            self._note("P8", lossy=True)
-        return self._said("".join(pieces), opening)
-
-    def _ends_here(self, after: int, key: bool, inner: bool) -> bool:
-        """Whether a quote ends its string, by what follows it."""
-        text = self._text
-        nearest = self._blank_end(after)
-        mark = text[nearest : nearest + 1]
-        if key:
-            return mark in (":", "")
-        if inner:
-            return mark == "" or _END_AHEAD.match(text, after) is not None
-        if mark in (",", "}", "]", "") or text.startswith(("//", "/*", "#", "```"), nearest):
-            return True
-        if mark not in ('"', "'"):
-            return False
-        return _KEY_AHEAD.match(text, nearest) is not None or _ITEM_AHEAD.match(text, after) is not None
-
-    def _triple(self) -> str:
-        text, mark = self._text, self._text[self._at] * 3
-        end = text.find(mark, self._at + 3)
-        if end < 0:
-            raise self._cut("it ends within a string")
-        inside = text[self._at + 3 : end]
-        self._at = end + 3
-        self._note("P3", lossy=True)
-        return inside
-
-    def _said(self, body: str, opening: str) -> str:
-        """A string's text with its escapes undone. A backslash before what JSON knows no escape for is kept."""
-        if _CONTROL.search(body):
-            self._note("P6")
-        if "\\" not in body:
-            return body
-        python = opening == "'" or self._pythonic
-        found = list(re.finditer(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)?", body, re.S))
-        self._steps += len(found)
-        bad = any(not _known(match.group(1) or "", opening, python) for match in found)
-        if bad:
-            self._note("P9", lossy=any((match.group(1) or "") in ("n", "r", "t", "'") for match in found))
-        pieces: list[str] = []
-        at = 0
-        for match in found:
-            pieces += (body[at : match.start()], _unescaped(match.group(1) or "", opening, python, bad))
-            at = match.end()
-        pieces.append(body[at:])
-        said = "".join(pieces)
-        try:
-            return said.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeError:
-            return said
-
-    # ------------------------------------------------------------------ small steps
-
-    def _skip(self) -> None:
-        """Over blanks and comments."""
-        text = self._text
-        while True:
-            self._at = self._blank_end(self._at)
-            if text[self._at : self._at + 1] not in ("/", "#"):
-                return
-            comment = _COMMENT.match(text, self._at)
-            if comment is None:
-                return
-            self._step()
-            self._note("P11")
-            self._at = comment.end()
-
-    def _blank_end(self, at: int) -> int:
-        blank = _BLANK.match(self._text, at)
-        return blank.end() if blank else at
-
-    def _mark(self) -> str:
-        return self._text[self._at : self._at + 1]
-
-    def _step(self) -> None:
-        self._steps += 1
-        if self._steps > _MAX_STEPS:
-            raise Unreadable("it is too long to be mended; send valid JSON", self._at)
-
-    def _note(self, code: str, *, lossy: bool = False) -> None:
-        self._codes[code] = None
-        self._lossy = self._lossy or lossy
-
-    def _cut(self, message: str) -> Unreadable:
-        return Unreadable(message, len(self._text), truncated=True)
-
-
-def _known(escape: str, opening: str, python: bool) -> bool:
-    if escape in _ESCAPES or (escape[:1] == "u" and len(escape) == 5):
-        return True
-    return python and (escape in ("'", "a", "v", "0") or len(escape) > 1 or escape == opening)
-
-
-def _unescaped(escape: str, opening: str, python: bool, bad: bool) -> str:
-    """What an escape stands for. Beside one that JSON does not know, the writer forgot to double backslashes: a
-    backspace or a form feed was not meant either."""
-    if escape in _ESCAPES and not (bad and escape in ("b", "f")):
-        return _ESCAPES[escape]
-    if escape[:1] in ("u", "U", "x") and len(escape) > 1 and (escape[0] == "u" or python):
-        number = int(escape[1:], 16)
-        return chr(number) if number <= 0x10FFFF else "\\" + escape
-    if escape == "'" or (python and escape in ("a", "v", "0")):
-        return {"'": "'", "a": "\a", "v": "\v", "0": "\0"}[escape]
-    return "\\" + escape
+        self._at = colon.end()
+        return key
