@@ -1,7 +1,6 @@
 """The turn: ask the model, run what it calls, repeat until it answers. The only such loop there is."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -12,6 +11,7 @@ from codewhale.engine.budget import Budget, BudgetExceeded
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.compaction import Room
 from codewhale.engine.dispatch import Dispatcher, Outcome
+from codewhale.engine.endings import LOST, PAUSED, REASONS, shortfall
 from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import Prepared, may_hold_calls, prepare
@@ -22,18 +22,6 @@ from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecor
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.tools import Effect
-
-_NUDGE = (
-    "Your last message held neither an answer nor a tool call. If the task is done, say what you did; if not, make "
-    "the next tool call now."
-)
-_TEXT_CALL = (
-    "Your last message wrote a tool call as text. Text is not run. Make the call through the tool interface, or "
-    "answer in plain words."
-)
-_PAUSED = "You stopped in the middle. Go on where you stopped."
-_QUOTED = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
-_CALL_MARKS = ("[TOOL_CALL]", "<tool_call", "<invoke ", "<function_calls>", "<｜tool▁calls▁begin｜>", "<|tool_call")
 
 
 class Ending(Struct, frozen=True):
@@ -54,7 +42,7 @@ class Turn:
         self._dispatcher = dispatcher
         self._room = room
         self._guard = LoopGuard()
-        self._nudged = False
+        self._nudged = self._begun = False
         self._said = ""
 
     async def run(self, take_steers: Callable[[], None]) -> Ending:
@@ -151,27 +139,24 @@ class Turn:
         """What an answer without calls means for the turn; None to go on."""
         if self._session.steers:
             return None
-        text = answer.text.strip()
-        imitation = _imitates_call(text)
-        paused = answer.finish == "pause_turn" and not self._nudged
-        if text and not imitation and not paused:
-            self.report.answer = answer.text
-            cut = answer.finish == "length"
-            if self.report.denied:
-                return Ending("denied", "A call was refused; see the answer and the notices above.")
-            return Ending("failed", "The answer hit its length limit.") if cut else Ending("done")
-        if self._nudged:
-            self.report.answer = answer.text
-            what = "wrote tool calls as text" if imitation else "gave neither an answer nor a tool call"
-            return Ending("failed", f"The model {what}, also after being told.")
-        self._nudged = True
-        self._session.emit(ContextAppended("nudge", _PAUSED if paused else _TEXT_CALL if imitation else _NUDGE))
-        return None
+        short = shortfall(answer, self._session.state.mode, self._begun)
+        if short in (PAUSED, LOST) and self._nudged and answer.text.strip():
+            short = ""
+        if short and not self._nudged:
+            self._nudged = True
+            self._session.emit(ContextAppended("nudge", short))
+            return None
+        self.report.answer = answer.text
+        if short:
+            return Ending("failed", f"The model {REASONS[short]}, also after being told.")
+        if self.report.denied:
+            return Ending("denied", "A call was refused; see the answer and the notices above.")
+        return Ending("failed", "The answer hit its length limit.") if answer.finish == "length" else Ending("done")
 
     # ------------------------------------------------------------------ the calls
 
     async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
-        self._nudged = False
+        self._nudged, self._begun = False, True
         end_turn = False
         for batch in _batches(prepared):
             outcomes = await self._run_batch(batch)
@@ -244,12 +229,6 @@ def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
             batch = []
     if batch:
         yield batch
-
-
-def _imitates_call(text: str) -> bool:
-    """Whether an answer writes a call as text. What stands in code marks beside prose is a quotation."""
-    prose = _QUOTED.sub("", text)
-    return any(mark in (prose if prose.strip() else text) for mark in _CALL_MARKS)
 
 
 def _explain(failure: Failed) -> str:
