@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench burst real crash smoke shows clean
+.PHONY: help demo test check house docs golden format bench burst damage real crash smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -61,6 +61,9 @@ real: $(STAMP) ## repair broken open-source packages through the front door
 
 crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 	@$(PY) scripts/crash.py --kills $(CRASHES)
+
+damage: $(STAMP) ## spoil thousands of tool calls and see that each comes back or is refused
+	@$(PY) scripts/damage.py
 
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py

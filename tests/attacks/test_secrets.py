@@ -62,6 +62,23 @@ async def test_f3_a_secret_is_taken_out_wherever_it_stands_or_is_cut(home: Path,
     assert leaks(home) == []
 
 
+async def test_f3_a_tools_own_cut_leaves_no_part_of_a_secret(home: Path, workspace: Path) -> None:
+    for shift in range(0, len(SECRET), 4):
+        (workspace / f"dense{shift:02}.txt").write_text("a" * shift + SECRET * 9000)
+        (workspace / f"line{shift:02}.txt").write_text("b" * (shift + 240) + SECRET * 40 + "\n")
+    names = sorted(path.name for path in workspace.glob("*.txt"))
+    calls = [call("read_file", path=name) for name in names]
+    calls += [call("exec_shell", command=f"cat {name}") for name in names]
+    calls += [call("grep_files", pattern=f"^{char}*.") for char in "ab"]
+    calls += [call("grep_files", pattern="706$"), call("exec_shell", command="cat dense04.txt >&2; exit 3")]
+    async with harness(home, workspace, [{"calls": calls}, {"text": "done"}], ENVIRON) as stage:
+        found = results(await stage.turn("look"))
+        bodies = stage.provider.requests
+    assert sum("[redacted SOME_API_KEY]" in result.content for result in found) > len(calls) // 2
+    assert [number for number, body in enumerate(bodies) if any(piece in body for piece in pieces(SECRET))] == []
+    assert leaks(home) == []
+
+
 async def test_f3_the_same_bytes_come_out_every_time(home: Path, workspace: Path) -> None:
     hidden(workspace)
     calls = (call("read_file", path="plain.txt"), call("read_file", path="data.json"))

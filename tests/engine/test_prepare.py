@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from codewhale.engine.collect import RawCall
 from codewhale.engine.prepare import Prepared, prepare
+from codewhale.repair.face import Repair
 from support.samplecatalog import raw, sample_catalog
 
 CATALOG = sample_catalog()
@@ -17,7 +18,7 @@ WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def ready(call: RawCall, cut: bool = False) -> Prepared:
     """The prepared call under the id it came with."""
-    return prepare(call, call.id, CATALOG, cut)
+    return prepare(call, call.id, CATALOG, cut, lambda: Repair(CATALOG))
 
 
 def test_a_good_call_is_ready_and_goes_back_as_it_came() -> None:
@@ -40,10 +41,10 @@ def test_an_alias_runs_its_tool_and_goes_back_under_the_name_that_is_listed() ->
     ("arguments", "sent"),
     [
         ("", "{}"),
-        ('{"path": "a"', "{}"),
+        ('{"path": "a', "{}"),
         ("[1]", "{}"),
         ('"{}"', "{}"),
-        ('{"path": 5}', '{"path": 5}'),
+        ('{"path": {"a": 5}}', '{"path": {"a": 5}}'),
         ('{"pth": "a"}', '{"pth": "a"}'),
         ("[" * 100_000, "{}"),
         ('{"path":' * 100_000, "{}"),
@@ -69,8 +70,8 @@ def test_an_empty_string_on_a_tool_without_required_arguments_runs() -> None:
     [
         ("get_project_overview", "get_project_overview"),
         ("", "unknown_tool"),
-        ("read file", "unknown_tool"),
-        ("functions.read_file:0", "unknown_tool"),
+        ("no file", "unknown_tool"),
+        ("functions.none:0", "unknown_tool"),
         ("x" * 65, "unknown_tool"),
         ("читать", "unknown_tool"),
     ],
@@ -84,10 +85,21 @@ def test_an_unknown_name_is_refused_with_the_names_that_are(name: str, sent: str
     assert (prepared.call.name, prepared.call.sent_name) == (name, sent)
 
 
-def test_a_name_nearly_right_is_answered_with_the_right_one() -> None:
-    prepared = ready(raw("read-file", "{}"))
-    assert prepared.error is not None
-    assert "Did you mean read_file" in prepared.error.message
+@pytest.mark.parametrize("name", ["read-file", "ReadFile", "functions.read_file:0", "Read"])
+def test_a_name_that_can_only_mean_one_tool_runs_it_and_goes_back_under_its_own(name: str) -> None:
+    prepared = ready(raw(name, '{"file_path": "a",}'))
+    assert (prepared.error, prepared.name, prepared.arguments) == (None, "read_file", {"path": "a"})
+    assert (prepared.call.name, prepared.call.sent_name, prepared.lossy) == (name, "read_file", False)
+    assert prepared.repairs[0][0] == "N" and "P1" in prepared.repairs
+
+
+def test_a_guessed_reading_runs_where_it_only_reads_and_is_refused_with_the_call_elsewhere() -> None:
+    read = ready(raw("read_fle", '{"path": "a"}'))
+    assert (read.error, read.lossy, read.name) == (None, True, "read_file")
+    write = ready(raw("write_fle", '{"path": "a", "content": "b"}'))
+    assert write.error is not None and write.error.fix is not None
+    assert (write.error.fix.name, write.error.fix.arguments) == ("write_file", {"path": "a", "content": "b"})
+    assert (write.arguments, write.call.sent_name) == ({}, "write_file")
 
 
 @pytest.mark.parametrize("name", ["read_file", "write_file", "git_status"])
@@ -101,7 +113,7 @@ def test_nothing_runs_of_an_answer_that_hit_its_length_limit(name: str) -> None:
 @given(name=st.text(max_size=80) | st.sampled_from(["read_file", "todo_write"]), arguments=st.text(), cut=st.booleans())
 @example(name="read_file", arguments='{"path": "a"}', cut=False)
 def test_what_goes_back_is_always_a_valid_name_and_object(name: str, arguments: str, cut: bool) -> None:
-    prepared = prepare(RawCall("", name, arguments), "call_7", CATALOG, cut)
+    prepared = prepare(RawCall("", name, arguments), "call_7", CATALOG, cut, lambda: Repair(CATALOG))
     assert (prepared.call.id, prepared.call.name, prepared.call.arguments) == ("call_7", name, arguments)
     assert WIRE_NAME.fullmatch(prepared.call.sent_name)
     assert isinstance(msgspec.json.decode(prepared.call.sent_arguments.encode()), dict)

@@ -10,6 +10,7 @@ from codewhale.protocol.events import (
     ContextAppended,
     FileChanged,
     MessageAdded,
+    RepairRecorded,
     RequestSent,
     TextStreamed,
     TurnFinished,
@@ -100,14 +101,35 @@ async def test_an_answer_after_the_nudge_is_an_answer(home: Path, workspace: Pat
 IMITATION = '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"}}</tool_call>'
 
 
-@pytest.mark.parametrize("text", [IMITATION, f"I will write it.\n{IMITATION}", f"```\n{IMITATION}\n```", "[TOOL_CALL]"])
-async def test_a_call_written_as_text_is_never_run_and_told_once(home: Path, workspace: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [IMITATION, f"I will write it.\n{IMITATION}"])
+async def test_a_call_written_as_text_is_run_as_a_call(home: Path, workspace: Path, text: str) -> None:
+    async with harness(home, workspace, [{"text": text}, {"text": "Done."}]) as stage:
+        events = await stage.turn("Write the file")
+    assert (workspace / "a").read_text() == "b"
+    (repair,) = only(events, RepairRecorded)
+    assert repair.codes == ("T2",) and not repair.lossy
+    (said,) = sent(stage)[-2]["tool_calls"]
+    assert json.loads(said["function"]["arguments"]) == {"path": "a", "content": "b"}
+    assert "<tool_call>" not in (sent(stage)[-2].get("content") or "")
+    assert ending(events).status == "done"
+
+
+@pytest.mark.parametrize("text", ["<tool_call>write the file</tool_call>", "[TOOL_CALL]"])
+async def test_a_call_written_as_text_that_cannot_be_read_is_told_once(home: Path, workspace: Path, text: str) -> None:
     async with harness(home, workspace, [{"text": text}, {"text": text}]) as stage:
         events = await stage.turn("Write the file")
     assert not (workspace / "a").exists()
     assert "wrote a tool call as text" in sent(stage)[-1]["content"]
     assert ending(events).status == "failed"
     assert "tool calls as text" in ending(events).reason
+
+
+async def test_a_call_written_as_text_that_is_cut_is_refused_as_cut(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [{"text": IMITATION[:-20]}, {"text": "Sorry."}]) as stage:
+        events = await stage.turn("Write the file")
+    assert not (workspace / "a").exists()
+    (result,) = results(events)
+    assert (result.ok, result.error) == (False, "invalid_input") and "may be cut" in result.content
 
 
 @pytest.mark.parametrize("text", [f"Models write\n```\n{IMITATION}\n```\nat times.", "The tag is `<tool_call>`."])
@@ -139,12 +161,13 @@ async def test_a_bare_answer_cut_at_its_length_fails_with_what_came(home: Path, 
 @pytest.mark.parametrize(
     ("name", "arguments", "error", "words"),
     [
-        ("read-file", {"path": "a"}, "not_available", "Did you mean read_file"),
+        ("peruse_document", {"path": "a"}, "not_available", "There is no tool named"),
         ("", {}, "not_available", "empty name"),
-        ("read_file", '{"path": "a', "invalid_input", "not valid JSON at character"),
-        ("read_file", "[1]", "invalid_input", "arguments are an array"),
+        ("read_file", '{"path": "a', "invalid_input", "end in the middle of a value"),
+        ("read_file", '{"path": = "a"}', "invalid_input", "not valid JSON at character"),
+        ("read_file", "[1]", "invalid_input", "are an array, not an object"),
         ("read_file", {"pth": "a"}, "missing_field", "`path` is missing"),
-        ("read_file", {"path": "a", "max_lines": "5"}, "invalid_input", "got the string '5'"),
+        ("read_file", {"path": "a", "max_lines": "five"}, "invalid_input", "got the string 'five'"),
         ("read_file", {"path": "../a"}, "path_escape", ""),
     ],
 )

@@ -34,6 +34,7 @@ from codewhale.providers.build import build_dialect
 from codewhale.providers.exchange import Exchange, Limits
 from codewhale.providers.sse import SseError, SseReader
 from codewhale.providers.transport import WireCut
+from codewhale.repair.face import Repair
 
 FOLDER = Path(__file__).parents[1] / "providers" / "conformance"
 
@@ -231,7 +232,9 @@ class Conversation:
         for raw in answer.calls if answer.failure is None else ():
             call_id = raw.id if raw.id and raw.id not in used else f"call_{len(used) + 1}"
             used.add(call_id)
-            calls.append(prepare(raw, call_id, self._catalog, answer.finish == "length").call)
+            calls.append(
+                prepare(raw, call_id, self._catalog, answer.finish == "length", lambda: Repair(self._catalog)).call
+            )
         self.calls = tuple(calls)
         parts = answer.parts(calls)
         if parts and (answer.failure is None or answer.text.strip()):

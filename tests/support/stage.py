@@ -26,6 +26,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Preview, ToolResult, ToolSpec
 from codewhale.providers.scripted import ScriptedProvider
+from codewhale.repair.face import Repair
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
@@ -104,6 +105,11 @@ class Box:
 
     def __init__(self, family: object) -> None:
         self._tools = bound(family)
+        self._catalog = Catalog(specs(type(family), "obedient"))
+
+    def mender(self) -> Repair:
+        """What makes out damaged calls."""
+        return Repair(self._catalog)
 
     def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         """The call of a row's tool with these arguments."""

@@ -111,7 +111,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         effort=config.get("reasoning_effort") or "",
     )
     asking = Asking(lambda session: engine.session(session))
-    parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions})
+    parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
     parts.give("redactor", redactor)
     disabled = _disabled(config, catalog)
     dispatcher = Dispatcher(parts, partial(decide, disabled=disabled), asking, Outputs(artifacts, redactor))

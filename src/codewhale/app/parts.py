@@ -3,7 +3,7 @@ the reverse order."""
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,9 @@ from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import BoundCall, ToolSpec
 from codewhale.tools.base import BoundTool, bound
+
+if TYPE_CHECKING:
+    from codewhale.repair.face import Repair
 
 
 class Parts:
@@ -46,6 +49,11 @@ class Parts:
         except msgspec.ValidationError as error:
             raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
         return BoundCall(tool.decl.subjects(args), lambda call: tool.run(args, call))
+
+    def mender(self) -> "Repair":
+        """What makes out damaged calls, built when the first is met."""
+        mender: Repair = self.part("repair")  # type: ignore[assignment]
+        return mender
 
     def commands(self, key: str) -> object:
         """A command family, built on first use."""

@@ -16,6 +16,7 @@ class Row(Struct, frozen=True):
 
 PARTS: dict[str, Row] = {
     "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
+    "repair": Row("codewhale.repair.face:Repair", ("catalog",)),
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),

@@ -27,7 +27,7 @@ class Catalog:
     """Registered tools by canonical name."""
 
     def __init__(self, rows: list[ToolSpec]) -> None:
-        self._rows = {row.name: row for row in sorted(rows, key=lambda row: row.name)}
+        self.rows = {row.name: row for row in sorted(rows, key=lambda row: row.name)}
 
     @classmethod
     def load(cls, path: Path = SPECS_FILE) -> "Catalog":
@@ -36,26 +36,26 @@ class Catalog:
 
     def spec(self, name: str) -> ToolSpec | None:
         """The row of a canonical name, or None."""
-        return self._rows.get(name)
+        return self.rows.get(name)
 
     def names(self) -> tuple[str, ...]:
         """Every registered canonical name, sorted."""
-        return tuple(self._rows)
+        return tuple(self.rows)
 
     @cached_property
     def head(self) -> tuple[ToolSpec, ...]:
         """The rows of the array every request carries, sorted by name; the same in every mode and for every provider,
         so those that some lack are not among them."""
         named = ("active", "deferred")
-        return tuple(row for name, row in self._rows.items() if state_of(name) in named and not row.gate)
+        return tuple(row for name, row in self.rows.items() if state_of(name) in named and not row.gate)
 
     def resolve(self, name: str) -> Resolution | None:
         """What an exact name means; None when it means nothing."""
-        if name in self._rows:
-            return Resolution(self._rows[name])
+        if name in self.rows:
+            return Resolution(self.rows[name])
         alias = ALIASES.get(name)
-        if alias is not None and alias.state != "removed" and alias.canonical in self._rows:
-            return Resolution(self._rows[alias.canonical], alias=name)
+        if alias is not None and alias.state != "removed" and alias.canonical in self.rows:
+            return Resolution(self.rows[alias.canonical], alias=name)
         return None
 
     def closest(self, name: str, count: int = 3) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class Catalog:
 
         folded = name[:_LONGEST].lower().replace("-", "_").replace(" ", "_")
         scored = []
-        for candidate in self._rows:
+        for candidate in self.rows:
             same_words = len(set(folded.split("_")) & set(candidate.split("_")))
             ratio = difflib.SequenceMatcher(None, folded, candidate).ratio()
             if same_words or ratio >= 0.5:

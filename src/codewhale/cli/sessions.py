@@ -1,4 +1,4 @@
-"""List, show and remove sessions.
+"""List, show, replay, import and remove sessions.
 
 ID is a session's id, the start of it when no other begins so, or latest.
 """
@@ -27,11 +27,14 @@ def build(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--request", metavar="N", help="the exact body of model request N, counted from 1")
     rm = actions.add_parser("rm", help="remove sessions; an open one is refused")
     rm.add_argument("ids", metavar="ID", nargs="+")
-    replay = actions.add_parser("replay", help="not available in this version")
+    replay = actions.add_parser("replay", help="make out every call of a session again, running none")
     replay.add_argument("id", metavar="ID")
-    replay.add_argument("--run-reads", action="store_true", help=argparse.SUPPRESS)
-    import_ = actions.add_parser("import", help="not available in this version")
+    replay.add_argument("--run-reads", action="store_true", help="run what only reads, in a copy of the workspace")
+    replay.add_argument("--json", action="store_true", help="one JSON object a call")
+    import_ = actions.add_parser("import", help="make a session of another program's session file")
     import_.add_argument("file", metavar="FILE")
+    import_.add_argument("--json", action="store_true", help="what was taken over, one JSON object")
+    add_workspace(import_)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,8 +50,14 @@ def run(args: argparse.Namespace) -> int:
             return _show(home, args)
         case "rm":
             return _remove(home, args.ids)
-        case action:
-            raise ChoiceError(f"sessions {action} is not available in this version; there are list, show and rm")
+        case "replay":
+            from codewhale.cli.replay import replay_session
+
+            return replay_session(home, _resolve(home, args.id), args.run_reads, args.json)
+        case _:
+            from codewhale.cli.replay import import_file
+
+            return import_file(home, args.file, workspace(args), args.json)
 
 
 def _list(home: str, args: argparse.Namespace) -> int:
@@ -97,9 +106,23 @@ def _show(home: str, args: argparse.Namespace) -> int:
         for envelope in events:
             put(envelope_line(envelope) + "\n")
         return 0
-    for message in messages(envelope.event for envelope in events):
-        put(object_line(message) + "\n" if args.messages else _read_aloud(message))
+    for envelope in events:
+        put(_mended(envelope.event) if not args.messages else "")
+        for message in messages([envelope.event]):
+            put(object_line(message) + "\n" if args.messages else _read_aloud(message))
     return 0
+
+
+def _mended(event: Any) -> str:
+    """A repair as people read it; "" for anything else."""
+    from codewhale.protocol.events import RepairRecorded
+
+    if not isinstance(event, RepairRecorded):
+        return ""
+    chosen = ", read in one of several ways" if event.lossy else ""
+    return (
+        sanitise(f"[mended {' '.join(event.codes)}{chosen}] it came as {event.name} {event.arguments}").rstrip() + "\n"
+    )
 
 
 def _number(text: str | None) -> int:

@@ -3,6 +3,7 @@
 import os
 import select
 import stat
+from collections.abc import Iterator
 
 from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.protocol.errors import CodeWhaleError
@@ -105,6 +106,25 @@ def read_all_stdin(limit: int, remedy: str = "") -> bytes:
         if len(data) > limit:
             raise InputError(f"stdin is larger than {limit} bytes{remedy}")
     return bytes(data)
+
+
+def stdin_lines(limit: int = 64 << 20) -> Iterator[bytes]:
+    """The lines of stdin as they come, split on line feeds alone, blank ones left out. Raises InputError for a line
+    longer than `limit` bytes."""
+    held = bytearray()
+    _tell_when_waiting()
+    while chunk := _read_some():
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            held += line
+            if held.strip():
+                yield bytes(held)
+            held.clear()
+        held += rest
+        if len(held) > limit:
+            raise InputError(f"a line of stdin is longer than {limit} bytes")
+    if held.strip():
+        yield bytes(held)
 
 
 def _read_some() -> bytes:

@@ -4,7 +4,7 @@ import argparse
 import os
 
 from codewhale.cli.parser import ChoiceError, add_workspace, workspace
-from codewhale.cli.stdio import put, put_bytes
+from codewhale.cli.stdio import put, put_bytes, stdin_lines
 from codewhale.lib.text import sanitise
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Mode
@@ -26,14 +26,14 @@ def build(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--profile", metavar="P", default=DEFAULT_PROFILE, help="the set of tools (default only)")
         action.add_argument("--provider", metavar="P", default="", help="the same tools for every provider today")
         action.add_argument("--model", metavar="M", default="", help="the same tools for every model today")
-    check = actions.add_parser("check", help="not available in this version")
-    check.add_argument("--schemas", metavar="FILE", help=argparse.SUPPRESS)
+    check = actions.add_parser("check", help="what would become of calls read from stdin, one JSON object a line")
+    check.add_argument("--schemas", metavar="FILE", help="judge against the functions in FILE, a JSON array")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     if args.action == "check":
-        raise ChoiceError("tools check is not available in this version; there are list and head")
+        return _check(args)
     if args.profile != DEFAULT_PROFILE:
         raise ChoiceError(f"there is no profile {args.profile!r} in this version; the only one is {DEFAULT_PROFILE}")
     return _list(args) if args.action == "list" else _head(args)
@@ -65,3 +65,25 @@ def _head(args: argparse.Namespace) -> int:
         raise ChoiceError(f"--dialect {args.dialect}: {error}") from error
     put_bytes(text.encode())
     return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    from codewhale.app.check import Checker, answers
+    from codewhale.frontends.lines import object_line
+
+    functions = None
+    if args.schemas:
+        try:
+            with open(args.schemas, "rb") as file:
+                functions = file.read()
+        except OSError as error:
+            raise ChoiceError(f"--schemas {args.schemas}: {error.strerror}") from error
+    try:
+        checker = Checker(functions)
+    except ConfigError as error:
+        raise ChoiceError(str(error)) from error
+    good = True
+    for answer, readable in answers(stdin_lines(), checker):
+        good = good and readable
+        put(object_line(answer) + "\n")
+    return 0 if good else 1

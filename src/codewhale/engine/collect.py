@@ -22,11 +22,12 @@ from codewhale.protocol.stream import (
 
 
 class RawCall(Struct, frozen=True):
-    """A call as streamed; `id` may be empty or a repeat."""
+    """A call as streamed; `id` may be empty or a repeat. `code` names the format of one written as text."""
 
     id: str
     name: str
     arguments: str
+    code: str = ""
 
 
 class Answer(Struct, frozen=True):
@@ -42,6 +43,11 @@ class Answer(Struct, frozen=True):
     def text(self) -> str:
         """The answer's words."""
         return "\n".join(item.text for item in self.items if isinstance(item, Text))
+
+    @property
+    def reasoning(self) -> str:
+        """What was thought."""
+        return "\n".join(item.text for item in self.items if isinstance(item, Reasoning))
 
     @property
     def calls(self) -> tuple[RawCall, ...]:

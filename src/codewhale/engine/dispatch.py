@@ -13,8 +13,9 @@ from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.engine.asking import Asking
 from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, block, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
-from codewhale.engine.prepare import Prepared
+from codewhale.engine.prepare import Mender, Prepared
 from codewhale.engine.session import Session
+from codewhale.lib.text import one_line
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
@@ -29,6 +30,10 @@ class Toolbox(Protocol):
 
     def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         """The call of a catalog row's tool with these arguments. Raises ToolError when they do not fit."""
+        ...
+
+    def mender(self) -> Mender:
+        """What makes out damaged calls, built when the first is met."""
         ...
 
 
@@ -77,6 +82,10 @@ class Dispatcher:
         self._asking = asking
         self._outputs = outputs
         self._hooks = hooks or NoHooks()
+
+    def mender(self) -> Mender:
+        """What makes out damaged calls."""
+        return self._toolbox.mender()
 
     async def run(self, session: Session, prepared: Prepared, guard: LoopGuard) -> Outcome:
         """The outcome of one call; its events are not yet emitted, but its start is."""
@@ -163,7 +172,7 @@ class Dispatcher:
         # What a model fetches back on purpose, within that tool's own cap, is not cut and kept once more.
         limit = FETCH_LIMIT if prepared.spec is not None and prepared.spec.family == "results" else inline_limit(window)
         content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)
-        metadata = {**result.metadata, **cut, **_deprecation(prepared)}
+        metadata = {**result.metadata, **cut, **_deprecation(prepared), **_mended(prepared)}
         ms = int((time.monotonic() - began) * 1000)
         finished = CallFinished(
             call_id=prepared.call.id,
@@ -272,6 +281,14 @@ def _deprecation(prepared: Prepared) -> dict[str, Any]:
     }
 
 
+def _mended(prepared: Prepared) -> dict[str, Any]:
+    return {"repairs": list(prepared.repairs), "repair_lossy": prepared.lossy} if prepared.repairs else {}
+
+
 def _announced(prepared: Prepared, result: ToolResult) -> str:
+    lines = [result.content]
+    if prepared.lossy and prepared.error is None:
+        said = one_line(msgspec.json.encode(prepared.arguments).decode(), 300)
+        lines.append(f"The call was damaged and was read as {prepared.name} {said}.")
     notice = _deprecation(prepared).get("_deprecation")
-    return f"{result.content}\n\n{notice['message']}" if notice else result.content
+    return "\n\n".join([*lines, notice["message"]] if notice else lines)

@@ -1,38 +1,27 @@
 """The turn: ask the model, run what it calls, repeat until it answers. The only such loop there is."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.budget import Budget, BudgetExceeded
-from codewhale.engine.collect import Answer
+from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
+from codewhale.engine.endings import LOST, PAUSED, REASONS, shortfall
 from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.prepare import Prepared, prepare
+from codewhale.engine.prepare import Prepared, may_hold_calls, prepare
 from codewhale.engine.report import Report, Status
 from codewhale.engine.room import Room
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
-from codewhale.protocol.events import ContextAppended, MessageAdded
-from codewhale.protocol.messages import Message
+from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded
+from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.tools import Effect
-
-_NUDGE = (
-    "Your last message held neither an answer nor a tool call. If the task is done, say what you did; if not, make "
-    "the next tool call now."
-)
-_TEXT_CALL = (
-    "Your last message wrote a tool call as text. Text is not run. Make the call through the tool interface, or "
-    "answer in plain words."
-)
-_PAUSED = "You stopped in the middle. Go on where you stopped."
-_QUOTED = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
-_CALL_MARKS = ("[TOOL_CALL]", "<tool_call", "<invoke ", "<function_calls>", "<｜tool▁calls▁begin｜>", "<|tool_call")
 
 
 class Ending(Struct, frozen=True):
@@ -53,7 +42,7 @@ class Turn:
         self._dispatcher = dispatcher
         self._room = room
         self._guard = LoopGuard()
-        self._nudged = False
+        self._nudged = self._begun = False
         self._said = ""
 
     async def run(self, take_steers: Callable[[], None]) -> Ending:
@@ -65,6 +54,7 @@ class Turn:
             answer = await self._ask()
             if isinstance(answer, Ending):
                 return answer
+            answer = self._with_written_calls(answer)
             prepared = self._accept(answer)
             ending = await self._run_calls(prepared) if prepared else self._judge(answer)
             if ending is not None:
@@ -105,6 +95,22 @@ class Turn:
         if answer is not None and not self._room.asking:
             self._keep_partial(answer, "interrupted")
 
+    def _with_written_calls(self, answer: Answer) -> Answer:
+        """The answer with calls that the model wrote as text as calls, where this provider's models do that."""
+        if answer.calls or not answer.items:
+            return answer
+        provider = self._session.provider
+        if provider is None or not provider.settings.facts.get("text_calls", True):
+            return answer
+        said = answer.text or answer.reasoning
+        found = self._dispatcher.mender().find_calls(said) if may_hold_calls(said) else None
+        if found is None:
+            return answer
+        kept = [item for item in answer.items if not isinstance(item, Text)]
+        before = [Text(found.before, source="model")] if answer.text and found.before else []
+        calls = [RawCall("", call.name, call.arguments, call.code) for call in found.calls]
+        return msgspec.structs.replace(answer, items=(*kept, *before, *calls))
+
     def _accept(self, answer: Answer) -> list[Prepared]:
         """Record the answer with its calls as later requests will say them."""
         self._said = answer.text
@@ -119,37 +125,38 @@ class Turn:
                 while call_id in used or call_id in fresh:
                     call_id += "x"
             fresh.add(call_id)
-            prepared.append(prepare(raw, call_id, self._catalog, cut))
+            prepared.append(prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender))
         parts = answer.parts([item.call for item in prepared])
         if parts:
             self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
+        for item in prepared:
+            if item.repairs:
+                call = item.call
+                self._session.emit(RepairRecorded(call.id, item.repairs, item.lossy, call.name, call.arguments))
         return prepared
 
     def _judge(self, answer: Answer) -> Ending | None:
         """What an answer without calls means for the turn; None to go on."""
         if self._session.steers:
             return None
-        text = answer.text.strip()
-        imitation = _imitates_call(text)
-        paused = answer.finish == "pause_turn" and not self._nudged
-        if text and not imitation and not paused:
-            self.report.answer = answer.text
-            cut = answer.finish == "length"
-            if self.report.denied:
-                return Ending("denied", "A call was refused; see the answer and the notices above.")
-            return Ending("failed", "The answer hit its length limit.") if cut else Ending("done")
-        if self._nudged:
-            self.report.answer = answer.text
-            what = "wrote tool calls as text" if imitation else "gave neither an answer nor a tool call"
-            return Ending("failed", f"The model {what}, also after being told.")
-        self._nudged = True
-        self._session.emit(ContextAppended("nudge", _PAUSED if paused else _TEXT_CALL if imitation else _NUDGE))
-        return None
+        short = shortfall(answer, self._session.state.mode, self._begun)
+        if short in (PAUSED, LOST) and self._nudged and answer.text.strip():
+            short = ""
+        if short and not self._nudged:
+            self._nudged = True
+            self._session.emit(ContextAppended("nudge", short))
+            return None
+        self.report.answer = answer.text
+        if short:
+            return Ending("failed", f"The model {REASONS[short]}, also after being told.")
+        if self.report.denied:
+            return Ending("denied", "A call was refused; see the answer and the notices above.")
+        return Ending("failed", "The answer hit its length limit.") if answer.finish == "length" else Ending("done")
 
     # ------------------------------------------------------------------ the calls
 
     async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
-        self._nudged = False
+        self._nudged, self._begun = False, True
         end_turn = False
         for batch in _batches(prepared):
             outcomes = await self._run_batch(batch)
@@ -222,12 +229,6 @@ def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
             batch = []
     if batch:
         yield batch
-
-
-def _imitates_call(text: str) -> bool:
-    """Whether an answer writes a call as text. What stands in code marks beside prose is a quotation."""
-    prose = _QUOTED.sub("", text)
-    return any(mark in (prose if prose.strip() else text) for mark in _CALL_MARKS)
 
 
 def _explain(failure: Failed) -> str:

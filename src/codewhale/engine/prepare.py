@@ -1,30 +1,55 @@
-"""The first stages of a call, pure: resolve its name, read its arguments, validate them, choose what later
-requests will say of it. Nothing runs here."""
+"""The first stages of a call, pure: what was meant by it, and what later requests will say of it. Nothing runs here."""
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.arguments import parse, validate
+from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.collect import RawCall
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from codewhale.repair.judge import Verdict
+    from codewhale.repair.textcalls import Found
 
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+# What a text that holds calls holds in any case, and what it begins with where it is one altogether.
+_CALL_MARKS = ("<tool_call", "DSML", "<function=", "<function_calls", "invoke name=", "tool▁call", "tool_call",
+               "[TOOL_CALL", "<|python_", "<TOOLCALL", "<|action_start", "to=functions.", "tool =>")  # fmt: skip
+_CALL_STARTS = ("{", "[", "```", "Action:", "Thought:", "<|python_start")
+
+
+class Mender(Protocol):
+    """Makes out what was meant; built when the first call needs it."""
+
+    def judge(self, name: str, raw: str, cut: bool = False) -> "Verdict":
+        """What a call means and whether it may run."""
+        ...
+
+    def find_calls(self, text: str) -> "Found | None":
+        """Calls that were written as text."""
+        ...
+
+
 class Prepared(Struct, frozen=True):
-    """A call that is ready (`error` None, `spec` and `arguments` set) or refused (`error` set)."""
+    """A call that is ready (`error` None, `spec` and `arguments` set) or refused (`error` set). `repairs` are the
+    codes of what was mended; `lossy` that a reading was chosen."""
 
     call: ToolCall
     spec: ToolSpec | None = None
     arguments: dict[str, Any] = {}
     alias: str = ""
     error: ToolError | None = None
+    repairs: tuple[str, ...] = ()
+    lossy: bool = False
 
     @property
     def name(self) -> str:
@@ -32,20 +57,30 @@ class Prepared(Struct, frozen=True):
         return self.spec.name if self.spec is not None else self.call.name
 
 
-def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool) -> Prepared:
-    """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit."""
-    found = catalog.resolve(raw.name)
-    if found is None:
-        return Prepared(_wire(raw, call_id, None, None), error=_unknown(raw.name, catalog))
-    spec = found.spec
-    try:
-        if cut:
-            raise _truncated(spec, raw)
-        arguments = parse(raw.arguments, spec)
-        validate(arguments, spec)
-    except ToolError as error:
-        return Prepared(_wire(raw, call_id, spec, None), spec=spec, alias=found.alias, error=error)
-    return Prepared(_wire(raw, call_id, spec, arguments), spec, arguments, found.alias)
+def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool, mender: Callable[[], Mender]) -> Prepared:
+    """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit. One that is
+    right as it came needs no mender."""
+    found = None if cut else catalog.resolve(raw.name)
+    arguments = None if found is None else right_already(raw.arguments, found.spec)
+    written = (raw.code,) if raw.code else ()
+    if found is not None and arguments is not None:
+        return Prepared(_wire(raw, call_id, found.spec, arguments), found.spec, arguments, found.alias, repairs=written)
+    verdict = mender().judge(raw.name, raw.arguments, cut)
+    runs = verdict.error is None
+    return Prepared(
+        call=_wire(raw, call_id, verdict.spec, verdict.arguments if runs else None),
+        spec=verdict.spec,
+        arguments=(verdict.arguments or {}) if runs else {},
+        alias=verdict.alias,
+        error=verdict.error,
+        repairs=(*written, *verdict.repairs),
+        lossy=verdict.lossy,
+    )
+
+
+def may_hold_calls(text: str) -> bool:
+    """Whether a text is worth a look for calls written in it."""
+    return text.lstrip().startswith(_CALL_STARTS) or any(mark in text for mark in _CALL_MARKS)
 
 
 def _wire(raw: RawCall, call_id: str, spec: ToolSpec | None, arguments: dict[str, Any] | None) -> ToolCall:
@@ -71,30 +106,3 @@ def _is_object(raw: str) -> bool:
         return isinstance(msgspec.json.decode(raw.encode()), dict)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
-
-
-def _truncated(spec: ToolSpec, raw: RawCall) -> ToolError:
-    return ToolError(
-        "invalid_input",
-        f"This answer hit its length limit, so the call may be cut ({len(raw.arguments)} characters of arguments "
-        "came) and was not run. Send it again in smaller pieces: fewer calls per answer, shorter content, or "
-        "several edits instead of one whole file.",
-        field="arguments",
-        expected="a complete call",
-        received="a call in an answer that hit its length limit",
-        fix=NextCall(spec.rescue_tool, spec.rescue),
-    )
-
-
-def _unknown(name: str, catalog: Catalog) -> ToolError:
-    close = catalog.closest(name)
-    shown = name if name.strip() else "(an empty name)"
-    hint = f" Did you mean {', '.join(close)}?" if close else ""
-    return ToolError(
-        "not_available",
-        f"There is no tool named {shown[:80]!r}.{hint} The tools are: {', '.join(catalog.names())}.",
-        field="name",
-        expected="the name of a tool",
-        received=shown[:80],
-        fix=NextCall("list_dir", {"path": "."}),
-    )

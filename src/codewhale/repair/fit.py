@@ -1,0 +1,363 @@
+"""Fitting arguments to the schema of their tool where what was meant cannot be mistaken.
+
+Each change is recorded by its code; a change that chose between readings is lossy. What does not fit is left as it
+is, for validation to refuse.
+"""
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from codewhale.catalog.schema import Schema, check
+from codewhale.repair.payload import Unreadable, read
+
+_MAX_DEPTH = 16
+# Names under which models wrap the arguments once more, and what may stand beside them.
+WRAPPERS = frozenset(
+    "arguments args input inputs params parameters kwargs tool_input tool_args toolinput function_args payload".split()
+)
+_BESIDE = frozenset("name tool tool_name toolname function function_name recipient_name type id call_id".split())
+# Remarks that change nothing of what a call does.
+_REMARKS = frozenset(
+    """explanation reason reasoning rationale thought thoughts thinking comment comments note notes justification
+    intent purpose why summary title toolsummary toolaction _meta description""".split()
+)
+# What other harnesses and models call an argument: canonical name -> other names, folded.
+KEY_ALIASES: dict[str, str] = {
+    "path": """filepath file filename targetfile target absolutepath relativepath fullpath pathname fpath uri
+        directory dir dirpath directorypath folder folderpath root searchpath notebookpath""",
+    "command": "cmd shellcommand bashcommand commandline script bash shell code",
+    "search": "oldstring oldstr oldtext old find searchstring searchtext original originaltext target before",
+    "replace": "newstring newstr newtext new replacement replacewith replacementtext replacestring after",
+    "replace_all": "replaceall all global alloccurrences everyoccurrence",
+    "content": "contents text body filetext filecontent filecontents data newcontent code",
+    "pattern": "regex query search searchpattern pat expression regexp searchterm searchquery keyword q",
+    "query": "pattern search q searchterm searchquery text keywords keyword name filename glob globpattern",
+    "include": "includepattern glob filepattern includes fileglob globs includeglob type",
+    "exclude": "excludepattern excludes ignore excludeglob",
+    "start_line": "offset linestart fromline beginline startline start line lineoffset startinglinenumber first",
+    "end_line": "lineend toline endline end endinglinenumber last",
+    "max_lines": "limit numlines count lines linecount maxline length numberoflines",
+    "max_results": "limit maxcount headlimit maxmatches count topk n",
+    "max_count": "limit n count number numcommits maxcommits",
+    "limit": "maxresults maxcount count topk n max",
+    "context_lines": "context contextline linesofcontext around",
+    "case_insensitive": "ignorecase caseinsensitive insensitive i",
+    "cwd": "workdir workingdirectory workingdir directory dir currentdirectory path",
+    "background": "runinbackground isbackground detached async",
+    "patch": "diff input patchtext unifieddiff content text",
+    "todos": "items tasks list checklist todolist todo",
+    "plan": "steps items tasks todos",
+    "task_id": "id jobid shellid bashid processid sessionid pid job",
+    "ref": "handle id artifact reference callid resultid",
+    "rev": "commit revision sha hash ref commithash object",
+    "input": "text stdin data keys chars",
+    "status": "state",
+    "questions": "question",
+}
+_ENUM_ALIASES = {
+    "done": "completed", "complete": "completed", "finished": "completed", "inprogress": "in_progress",
+    "doing": "in_progress", "active": "in_progress", "started": "in_progress", "todo": "pending", "open": "pending",
+    "notstarted": "pending", "canceled": "cancelled",
+}  # fmt: skip
+_INTEGER = re.compile(r"\s*[-+]?\d{1,18}(?:\.0+)?\s*")
+_DECIMAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?\s*")
+
+
+class Fitted(Struct, frozen=True):
+    """Arguments after fitting: what was changed, and whether a choice was made on the way."""
+
+    arguments: dict[str, Any]
+    repairs: tuple[str, ...] = ()
+    lossy: bool = False
+
+
+def fit(arguments: dict[str, Any], schema: Schema, tool: str = "") -> Fitted:
+    """The arguments as near to the schema as can be without doubt, or with it where marked lossy."""
+    return _Fitter().whole(arguments, schema, tool)
+
+
+def fold(name: str) -> str:
+    """A name without case and separators."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+class _Fitter:
+    def __init__(self) -> None:
+        self._codes: dict[str, None] = {}
+        self._lossy = False
+
+    def whole(self, arguments: dict[str, Any], schema: Schema, tool: str) -> Fitted:
+        """Fit a call's arguments."""
+        given = self._unwrap(arguments, schema, tool)
+        given = self._object(given, schema, 0)
+        return Fitted(given, tuple(self._codes), self._lossy)
+
+    def _note(self, code: str, *, lossy: bool = False) -> None:
+        self._codes[code] = None
+        self._lossy = self._lossy or lossy
+
+    # ------------------------------------------------------------------ whole objects
+
+    def _unwrap(self, given: dict[str, Any], schema: Schema, tool: str) -> dict[str, Any]:
+        """Arguments that stand one level too deep, alone or beside the call's own name."""
+        properties = schema.get("properties", {})
+        for _ in range(3):
+            inner = [key for key in given if self._wraps(key, given[key], properties, tool)]
+            rest = [key for key in given if key not in inner]
+            function = given.get("function")
+            if (
+                isinstance(function, dict)
+                and "function" not in properties
+                and all(fold(key) in _BESIDE for key in given)
+            ):
+                given = function
+                self._note("A9")
+                continue
+            if len(inner) != 1 or not all(self._is_beside(key, given[key], properties, tool) for key in rest):
+                return given
+            value = given[inner[0]]
+            if isinstance(value, str):
+                value = self._decoded(value, dict)
+            if not isinstance(value, dict):
+                return given
+            self._note("A9")
+            given = value
+        return given
+
+    @staticmethod
+    def _wraps(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
+        """Whether a member holds the arguments: by its name, where the tool has no such argument of that type."""
+        if fold(key) not in WRAPPERS and fold(key) != fold(tool):
+            return False
+        return key not in properties or (isinstance(value, dict) and properties[key].get("type") == "string")
+
+    @staticmethod
+    def _is_beside(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
+        """Whether a member may stand beside wrapped arguments: what a call says of itself, or a remark."""
+        if fold(key) in _REMARKS:
+            return key not in properties
+        if fold(key) not in _BESIDE:
+            return False
+        return isinstance(value, str) and (fold(value) in (fold(tool), "function", "tooluse") or value[:4] == "call")
+
+    def _object(self, given: dict[str, Any], schema: Schema, depth: int) -> dict[str, Any]:
+        properties: dict[str, Schema] | None = schema.get("properties")
+        if properties is None or depth > _MAX_DEPTH:
+            return given
+        required = schema.get("required", ())
+        closed = schema.get("additionalProperties", False) is False
+        found = self._named(given, properties) if closed else dict(given)
+        fitted: dict[str, Any] = {}
+        for key, value in found.items():
+            wanted = properties.get(key)
+            if value is None and wanted is not None and key not in required and not _takes(wanted, "null"):
+                self._note("A8")
+            elif wanted is not None:
+                fitted[key] = self._value(value, wanted, depth + 1, key)
+            elif not closed:
+                fitted[key] = value
+            elif value is None or fold(key) in _REMARKS:
+                self._note("A5")
+            elif self._is_extra(key, found, properties):
+                self._note("A5", lossy=True)
+            else:
+                fitted[key] = value
+        return fitted
+
+    @staticmethod
+    def _is_extra(key: str, given: dict[str, Any], properties: dict[str, Schema]) -> bool:
+        """Whether a member says nothing that the tool wants: its key is a word, like none of the arguments that did
+        not come, and it is not all that came."""
+        if not re.fullmatch(r"[A-Za-z_$][\w$.-]{0,63}", key):
+            return False
+        missing = [fold(name) for name in properties if name not in given]
+        said = fold(key)
+        near = any(said[:4] == name[:4] or (len(said) > 3 and (said in name or name in said)) for name in missing)
+        alone = not any(name in properties for name in given)
+        return not near and not (alone and not isinstance(given[key], bool) and bool(properties))
+
+    def _named(self, given: dict[str, Any], properties: dict[str, Schema]) -> dict[str, Any]:
+        """Members under the schema's own names: written otherwise, or called what other harnesses call them."""
+        unknown = [key for key in given if key not in properties]
+        if not unknown:
+            return given
+        free = {key for key in properties if given.get(key) is None}
+        renamed: dict[str, str] = {}
+        for meaning in (_same, _alias):
+            for key in unknown:
+                if key in renamed or given[key] is None or (meaning is _alias and fold(key) in _REMARKS & free):
+                    continue
+                fits = [
+                    name for name in free if meaning(fold(key), name) and self._could_be(given[key], properties[name])
+                ]
+                if len(fits) == 1:
+                    renamed[key] = fits[0]
+                    free.discard(fits[0])
+                    self._note("A4")
+        kept = {key: value for key, value in given.items() if value is not None or key not in renamed.values()}
+        return {renamed.get(key, key): value for key, value in kept.items()}
+
+    def _could_be(self, value: object, wanted: Schema) -> bool:
+        trial = _Fitter()
+        return not check(
+            {"value": trial._value(value, wanted, 1, "")}, {"type": "object", "properties": {"value": wanted}}
+        )
+
+    # ------------------------------------------------------------------ values
+
+    def _value(self, value: Any, wanted: Schema, depth: int, name: str) -> Any:
+        if depth > _MAX_DEPTH:
+            return value
+        if "anyOf" in wanted:
+            return self._any(value, wanted["anyOf"], depth, name)
+        if "enum" in wanted:
+            return self._choice(value, wanted["enum"])
+        kind = wanted.get("type")
+        if isinstance(value, list) and len(value) == 1 and kind not in ("array", None):
+            inner = value[0]
+            if isinstance(inner, dict) == (kind == "object"):
+                self._note("A12")
+                value = inner
+        fitter = {
+            "integer": self._integer,
+            "number": self._decimal,
+            "boolean": self._boolean,
+            "string": self._text,
+        }.get(str(kind))
+        if fitter is not None:
+            return fitter(value, wanted, name)
+        if kind == "array":
+            return self._array(value, wanted, depth, name)
+        if kind == "object":
+            if isinstance(value, str):
+                value = self._decoded(value, dict)
+            return self._object(value, wanted, depth) if isinstance(value, dict) else value
+        return value
+
+    def _any(self, value: Any, options: list[Schema], depth: int, name: str) -> Any:
+        if any(_fits(value, option) for option in options):
+            return value
+        for option in options:
+            trial = _Fitter()
+            fitted = trial._value(value, option, depth + 1, name)
+            if _fits(fitted, option):
+                for code in trial._codes:
+                    self._note(code, lossy=trial._lossy)
+                return fitted
+        return value
+
+    def _choice(self, value: Any, choices: list[Any]) -> Any:
+        """One of a list, in another case or spelling; "5" for 5."""
+        if value in choices or value is None:
+            return value
+        if isinstance(value, list) and len(value) == 1 and value[0] in choices:
+            self._note("A12")
+            return value[0]
+        said = fold(str(value))
+        for wanted in (said, fold(_ENUM_ALIASES.get(said, ""))):
+            same = [choice for choice in choices if wanted and fold(str(choice)) == wanted]
+            if len(same) == 1:
+                self._note("A1" if isinstance(value, str) != isinstance(same[0], str) else "A7")
+                return same[0]
+        return value
+
+    def _integer(self, value: Any, wanted: Schema, name: str) -> Any:
+        if isinstance(value, str) and _INTEGER.fullmatch(value):
+            self._note("A1")
+            value = int(float(value)) if "." in value else int(value)
+        if value == 0 and wanted.get("minimum") == 1 and "line" in name and not isinstance(value, bool):
+            self._note("A11", lossy=True)
+            return 1
+        return value
+
+    def _decimal(self, value: Any, wanted: Schema, name: str) -> Any:
+        if isinstance(value, str) and _DECIMAL.fullmatch(value):
+            self._note("A1")
+            return int(value) if _INTEGER.fullmatch(value) and "." not in value else float(value)
+        return value
+
+    def _boolean(self, value: Any, wanted: Schema, name: str) -> Any:
+        if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+            self._note("A1")
+            return value.strip().lower() == "true"
+        if isinstance(value, str) and value.strip().lower() in ("yes", "no", "1", "0", "on", "off"):
+            self._note("A1", lossy=True)
+            return value.strip().lower() in ("yes", "1", "on")
+        if isinstance(value, int) and not isinstance(value, bool) and value in (0, 1):
+            self._note("A1", lossy=True)
+            return bool(value)
+        return value
+
+    def _text(self, value: Any, wanted: Schema, name: str) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool):
+            self._note("A1", lossy=True)
+            return str(value)
+        if isinstance(value, str) and value[:7].lower() == "file://" and _is_path(name):
+            self._note("A10")
+            return unquote(re.sub(r"(?i)^file://(localhost)?", "", value))
+        if isinstance(value, list) and name == "command" and value and all(isinstance(item, str) for item in value):
+            return self._command(value)
+        return value
+
+    def _command(self, argv: list[str]) -> str:
+        """A command given as a list of words; the text of a `sh -c` as it stands."""
+        import shlex
+
+        self._note("A12")
+        shell = argv[0].rsplit("/", 1)[-1]
+        if len(argv) == 3 and shell in ("sh", "bash", "zsh", "dash") and re.fullmatch(r"-[a-z]*c", argv[1]):
+            return argv[2]
+        return shlex.join(argv)
+
+    def _array(self, value: Any, wanted: Schema, depth: int, name: str) -> Any:
+        items: Schema = wanted.get("items", {})
+        if isinstance(value, str) and value.lstrip()[:1] == "[":
+            value = self._decoded(value, list)
+        if not isinstance(value, list) and value is not None:
+            if isinstance(value, str) and "type" in items and items["type"] != "string":
+                value = self._decoded(value, dict)
+            several = isinstance(value, str) and "," in value and "{" not in value and items.get("type") == "string"
+            if not (isinstance(value, str) and value == "") and not several:
+                self._note("A2")
+                value = [value]
+        if not isinstance(value, list) or not items:
+            return value
+        return [self._value(item, items, depth + 1, name) for item in value]
+
+    def _decoded(self, value: str, kind: type) -> Any:
+        """A JSON text inside a string, where it holds what is wanted; else the string."""
+        if value.lstrip()[:1] not in ("{", "["):
+            return value
+        try:
+            reading = read(value)
+        except Unreadable:
+            return value
+        if not isinstance(reading.value, kind):
+            return value
+        self._note("A3")
+        for code in reading.repairs:
+            self._note(code, lossy=reading.lossy)
+        return reading.value
+
+
+def _same(folded: str, name: str) -> bool:
+    return folded == fold(name)
+
+
+def _alias(folded: str, name: str) -> bool:
+    return folded in KEY_ALIASES.get(name, "").split()
+
+
+def _takes(wanted: Schema, kind: str) -> bool:
+    return wanted.get("type") == kind or any(option.get("type") == kind for option in wanted.get("anyOf", ()))
+
+
+def _fits(value: object, wanted: Schema) -> bool:
+    return not check({"value": value}, {"type": "object", "properties": {"value": wanted}, "required": ["value"]})
+
+
+def _is_path(name: str) -> bool:
+    return bool(re.search(r"path|file|dir|folder|root|cwd|uri", name.lower()))

@@ -1,0 +1,416 @@
+"""What a model wants, said by one of eleven verbs, as a call of a real tool; no model is asked for it.
+
+A table of rules, one a verb: arguments in, tool and arguments out. What a rule had to choose is marked; what could be
+two calls alike is refused with both of them filled in. Rules speak only of tools that are registered.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.catalog.schema import check
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.tools import ToolSpec
+from codewhale.repair.fit import fit, fold
+from codewhale.repair.wording import checklist, question, search_words
+
+Given = dict[str, Any]
+Call = tuple[str, Given]
+Rows = Mapping[str, ToolSpec]
+_LONGEST_SHOWN = 600
+
+
+class Lowered(Struct, frozen=True):
+    """The real call behind a verb. `arguments` None: the model's own could not be read. `chosen` where there was a
+    choice; `codes` of what was mended on the way."""
+
+    tool: str
+    arguments: Given | None = None
+    chosen: bool = False
+    codes: tuple[str, ...] = ("I1",)
+
+
+class Unclear(Exception):
+    """A verb that could mean several calls, or has nothing to mean here; `error` is for the model."""
+
+    def __init__(self, error: ToolError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def lower(name: str, arguments: Any, rows: Rows) -> Lowered | None:
+    """The call that a verb stands for; None where `name` is no verb or is, with these arguments, a tool of its own.
+    Raises Unclear."""
+    verb = _FOLDED.get(fold(name))
+    if verb is None:
+        return None
+    rule, home = _RULES[verb]
+    own = verb in rows
+    if own and (verb in _LATER or not rows[verb].family):
+        return None
+    if not isinstance(arguments, dict):
+        return None if own or home not in rows else Lowered(home)
+    unwrapped = fit(arguments, {"type": "object", "properties": {}, "additionalProperties": True})
+    try:
+        found = rule(unwrapped.arguments, rows)
+    except _Open as choice:
+        raise Unclear(_refusal(verb, choice, rows)) from None
+    if found is None or found.tool not in rows:
+        return None
+    return msgspec.structs.replace(found, codes=(*unwrapped.repairs, *found.codes))
+
+
+class _Open(Exception):
+    """A rule's own words for several calls alike, the one to fall back on first."""
+
+    def __init__(self, why: str, *calls: Call) -> None:
+        super().__init__(why)
+        self.calls = calls
+
+
+def _refusal(verb: str, choice: _Open, rows: Rows) -> ToolError:
+    """The refusal that names the calls a model may have meant, each of which would be accepted as it stands."""
+    calls: list[Call] = []
+    for name, given in choice.calls:
+        fitted = fit(given, rows[name].parameters, name).arguments if name in rows else {}
+        if name in rows and not check(fitted, rows[name].parameters):
+            calls.append((name, fitted))
+    calls = calls or [("list_dir", {"path": "."})]
+    shown = [f"{number}. {name} {_shown(given)}" for number, (name, given) in enumerate(calls, start=1)]
+    return ToolError(
+        "invalid_input",
+        f"{verb}: {choice} Nothing was run. Make the call you mean: {' '.join(shown)}",
+        field="arguments",
+        expected=" or ".join(dict.fromkeys(name for name, _ in calls)),
+        received=str(choice),
+        fix=NextCall(*calls[0]),
+    )
+
+
+def _shown(given: Given) -> str:
+    said = msgspec.json.encode(given).decode()
+    return said if len(said) <= _LONGEST_SHOWN else said[:_LONGEST_SHOWN] + "…"
+
+
+def _take(given: Given, names: str) -> Any:
+    """The first of these members that is there, however it is spelt, taken out; None for none."""
+    for name in names.split():
+        for key in list(given):
+            if fold(key) == fold(name) and given[key] not in (None, ""):
+                return given.pop(key)
+    return None
+
+
+# ---------------------------------------------------------------------- looking
+
+
+def _codebase_search(given: Given, rows: Rows) -> Lowered:
+    """Text by grep_files, names by file_search, the whole by project_map: until there is an index."""
+    rest = dict(given)
+    where = _take(rest, "path directory dir folder target_directories target_directory scope root")
+    limit = _take(rest, "max_results limit top_k num_results count n")
+    kind = str(_take(rest, "kind type mode search_type") or "").lower()
+    regex = _take(rest, "pattern regex regexp")
+    file = _take(rest, "file_name filename file name glob file_pattern")
+    query = _take(rest, "query q question search text symbol keywords search_term search_query")
+    if isinstance(where, list):
+        if len(where) > 1 and isinstance(query, str):
+            calls = [("grep_files", {"pattern": re.escape(query), "path": path}) for path in where[:2]]
+            raise _Open("one call looks in one folder.", *calls)
+        where = where[0] if where else None
+    place = {"path": where} if where not in (None, ".", "") else {}
+    if query is None and regex is None and file is None:
+        if kind in ("structure", "map", "tree", "overview"):
+            return Lowered("project_map", {})
+        raise _Open("`query` is missing.", ("project_map", {}), ("list_dir", {"path": "."}))
+    if query is None and regex is None:
+        return Lowered("file_search", {**rest, "query": file, **place, **({"limit": limit} if limit else {})})
+    more = {**place, **({"max_results": limit} if limit else {}), **({"include": [file]} if file else {})}
+    if regex is not None and query is None:
+        return Lowered("grep_files", {**rest, "pattern": regex, **more})
+    if isinstance(query, list):
+        query = " ".join(str(word) for word in query)
+    meant = search_words(str(query), kind if not file else "content")
+    if meant.tool == "file_search":
+        more = {**place, **({"limit": limit} if limit else {})}
+    if meant.tool == "project_map":
+        more, rest = {}, {}
+    return Lowered(meant.tool, {**rest, **meant.arguments, **more}, meant.chosen)
+
+
+def _read_file(given: Given, rows: Rows) -> Lowered | None:
+    """One file at a time; a last line as a number of lines."""
+    rest = dict(given)
+    several = rest.get("path") if isinstance(rest.get("path"), list) else _take(rest, "paths files file_paths")
+    if isinstance(several, list) and several and all(isinstance(path, str) for path in several):
+        rest.pop("path", None)
+        if len(several) > 1:
+            calls = [("read_file", {**rest, "path": path}) for path in several[:2]]
+            raise _Open(f"one call reads one file; {len(several)} were named.", *calls)
+        rest["path"] = several[0]
+    first = rest.get("start_line")
+    last = next((rest[key] for key in rest if fold(key) in ("endline", "lineend", "toline")), None)
+    if _whole(first) and _whole(last) and "max_lines" not in rest:
+        begin, end = int(str(first)), int(str(last))
+        if 1 <= begin <= end:
+            _take(rest, "end_line line_end to_line")
+            rest["start_line"], rest["max_lines"] = begin, end - begin + 1
+    return None if rest == given else Lowered("read_file", rest)
+
+
+def _whole(value: object) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, str) and value.isdigit())
+
+
+def _git_diff(given: Given, rows: Rows) -> Lowered | None:
+    """What is staged under its other names; a commit is another tool's."""
+    rest = dict(given)
+    staged = _take(rest, "staged index")
+    rev = _take(rest, "rev commit revision ref base sha range target from")
+    if isinstance(rev, str):
+        rest = {"path": rest["path"]} if isinstance(rest.get("path"), str) else {}
+        why = "it shows changes that are not committed, and a commit was named."
+        raise _Open(why, ("git_show", {"rev": rev, **rest}), ("git_diff", rest))
+    return None if staged is None else Lowered("git_diff", {**rest, "cached": staged})
+
+
+# ---------------------------------------------------------------------- changing
+
+
+def _apply_patch(given: Given, rows: Rows) -> Lowered | None:
+    """One text for another is edit_file's; a whole file is one of `changes`."""
+    rest = dict(given)
+    path = _take(rest, "path file_path filename file")
+    if not isinstance(path, str) or "patch" in rest or "changes" in rest:
+        return None
+    before = _take(rest, "search old_string old_str old_text")
+    after = next((key for key in rest if fold(key) in ("replace", "newstring", "newstr", "newtext")), None)
+    if isinstance(before, str) and after is not None:
+        return Lowered("edit_file", {"path": path, "search": before, "replace": rest.pop(after), **rest})
+    content = _take(rest, "content contents")
+    if before is not None or rest or not isinstance(content, str):
+        return None
+    if re.match(r"\s*(?:\*\*\* Begin Patch|--- |diff --git |@@ )", content):
+        return Lowered("apply_patch", {"path": path, "patch": content})
+    return Lowered("apply_patch", {"changes": [{"path": path, "content": content}]})
+
+
+def _run_tests(given: Given, rows: Rows) -> Lowered | None:
+    """Checks other than tests are run_verifiers'; a filter or path is a word for the runner."""
+    gates = rows["run_verifiers"].parameters["properties"] if "run_verifiers" in rows else {}
+    known = {key: value for key, value in given.items() if key in gates}
+    if known and len(known) == len(given):
+        return Lowered("run_verifiers", known)
+    rest = dict(given)
+    command = _take(rest, "command cmd")
+    if isinstance(command, str):
+        words = re.sub(
+            r"^\s*(?:python3?\s+-m\s+)?(?:pytest|unittest|cargo test|go test|npm test|npm run test)\b", "", command
+        )
+        raise _Open(
+            "it finds the runner itself, and a command line was given.",
+            ("run_tests", {"args": words.strip()} if words.strip() else {}),
+            ("exec_shell", {"command": command}),
+        )
+    if known:
+        said = rest.get("args")
+        raise _Open(
+            "arguments of two tools came together.",
+            ("run_tests", {"args": said} if isinstance(said, str) else {}),
+            ("run_verifiers", known),
+        )
+    word = _take(rest, "filter path pattern test test_name file test_path target")
+    return Lowered("run_tests", {**rest, "args": word}) if isinstance(word, str) and not rest else None
+
+
+def _shell_run(given: Given, rows: Rows) -> Lowered:
+    """A command, in the background where it would not end by itself; or what comes after, by the job's id."""
+    rest = dict(given)
+    job = _take(rest, "task_id job_id id shell_id bash_id")
+    command = _take(rest, "command cmd script command_line")
+    if job is not None and command is not None:
+        raise _Open(
+            "a job and a new command came together.",
+            ("exec_shell_wait", {"task_id": job}),
+            ("exec_shell", {"command": command, **rest}),
+        )
+    if job is not None:
+        return _job(str(job), rest)
+    _seconds(rest)
+    if command is not None:
+        rest["command"] = command
+    settled = any(fold(key) in ("background", "runinbackground", "isbackground", "detach") for key in rest)
+    if isinstance(command, str) and not settled and _SERVES.search(command):
+        rest["background"] = True
+    return Lowered("exec_shell", rest)
+
+
+def _job(job: str, rest: Given) -> Lowered:
+    typed = _take(rest, "input stdin text keys")
+    action = str(_take(rest, "action operation") or "").lower()
+    ended = [_take(rest, name) for name in ("cancel", "kill", "stop", "close", "terminate")]
+    if True in ended or action in ("cancel", "kill", "stop", "close", "terminate"):
+        return Lowered("exec_shell_cancel", {"task_id": job})
+    if typed is not None:
+        return Lowered("exec_shell_interact", {"task_id": job, "input": typed, **rest})
+    _seconds(rest)
+    return Lowered("exec_shell_wait", {"task_id": job, **rest})
+
+
+def _seconds(rest: Given) -> None:
+    """A time limit under another name as milliseconds: the tool's bounds leave one reading of the number."""
+    exact = _take(rest, "timeout_seconds timeout_secs timeout_s timeout_sec seconds")
+    bare = _take(rest, "timeout") if exact is None else None
+    value = exact if exact is not None else bare
+    if value is None:
+        return
+    number = float(value) if re.fullmatch(r"\d{1,9}(?:\.\d{1,3})?", str(value)) else 0.0
+    if number and (exact is not None or number <= 600):
+        rest["timeout_ms"] = int(number * 1000)
+    elif 1000 <= number <= 600_000:
+        rest["timeout_ms"] = int(number)
+    else:
+        rest["timeout"] = value
+
+
+_SERVES = re.compile(
+    r"""(?x)(?:^|&&|;|\|\|)\s*(?:\w+=\S+\s+)*(?:sudo\s+|exec\s+|nohup\s+|npx\s+|bunx\s+|uv\s+run\s+|poetry\s+run\s+)*(?:
+    (?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve|watch|preview)\b | python3?\s+-m\s+http\.server\b |
+    (?:python3?\s+)?\S*manage\.py\s+runserver\b | flask\s+(?:\S+\s+)*run\b | uvicorn\b | gunicorn\b | hypercorn\b |
+    vite(?:\s+(?:dev|serve|preview)|\s*$) | next\s+(?:dev|start)\b | ng\s+serve\b | nodemon\b | http-server\b |
+    serve\s |
+    (?:bin/)?rails\s+s(?:erver)?\b | php\s+-S\b | hugo\s+server\b | jekyll\s+serve\b |
+    mkdocs\s+serve\b | caddy\s+run\b |
+    docker(?:-|\s+)compose\s+(?:\S+\s+)*up\b(?!.*\s(?:-d|--detach)\b) | tail\s+(?:\S+\s+)*-\w*[fF]\b | watch\s |
+    cargo\s+watch\b | (?:tsc|jest|vitest)\b.*\s--watch\b | streamlit\s+run\b | jupyter\s+(?:lab|notebook|server)\b )"""
+)
+
+
+# ---------------------------------------------------------------------- saying
+
+
+def _work_update(given: Given, rows: Rows) -> Lowered:
+    """Items are the checklist's, phases the plan's; an id is one item of the checklist."""
+    rest = dict(given)
+    items = checklist(_take(rest, "todos items checklist tasks todo_list list"), "content")
+    plan = checklist(_take(rest, "plan steps phases"), "step")
+    if items is not None and plan is not None:
+        raise _Open(
+            "`items` and `plan` came together.", ("checklist_write", {"todos": items}), ("update_plan", {"plan": plan})
+        )
+    if plan is not None:
+        return Lowered("update_plan", {"plan": plan, **rest})
+    if items is not None:
+        _take(rest, "explanation merge")
+        return Lowered("checklist_write", {"todos": items, **rest})
+    number = _take(rest, "id item_id index number todo_id task_id")
+    status = _take(rest, "status state") or ("completed" if True in (rest.get("done"), rest.get("completed")) else None)
+    if status == "completed":
+        _take(rest, "done completed")
+    if number is not None and status is not None:
+        return Lowered("checklist_update", {"id": number, "status": status})
+    if number is not None:
+        done, begun = ({"id": number, "status": said} for said in ("completed", "in_progress"))
+        why = "it says which item and not what became of it."
+        raise _Open(why, ("checklist_update", done), ("checklist_update", begun))
+    item = _take(rest, "content item add todo task title")
+    if item is not None and not rest:
+        return Lowered("checklist_add", {"content": item, **({"status": status} if status else {})})
+    said = item or _take(rest, "text message note update summary progress step description")
+    if isinstance(said, str) and said.strip():
+        raise _Open(
+            "it may be a step to do or a remark to keep.",
+            ("checklist_add", {"content": said[:1000].strip()}),
+            ("note", {"content": said}),
+        )
+    if status is not None:
+        raise _Open(
+            "it does not say which item.", ("checklist_list", {}), ("checklist_update", {"id": 1, "status": status})
+        )
+    return Lowered("checklist_list", rest)
+
+
+def _ask_user(given: Given, rows: Rows) -> Lowered:
+    """One question or a few, with two or three choices each; one without choices can be answered in words."""
+    rest = dict(given)
+    several = _take(rest, "questions")
+    asked = several if isinstance(several, list) else [rest if several is None else {**rest, "question": several}]
+    made = [question(item, number) for number, item in enumerate(asked, start=1)]
+    if not made or None in made:
+        plain = question({"question": "How should I go on?"}, 1)
+        listed = {"question": "Which way?", "options": ["Go on as planned", "Stop here"]}
+        calls = [("request_user_input", {"questions": [one]}) for one in (plain, question(listed, 1))]
+        raise _Open("`question` is missing.", *calls)
+    crowded = next((one for one in made if one and len(one["options"]) > 3), None)
+    if crowded is not None:
+        words = "; ".join(option["label"] for option in crowded["options"])
+        open_one = question({"question": f"{crowded['question']} ({words})"[:1000]}, 1)
+        three = {**crowded, "options": crowded["options"][:3]}
+        calls = [("request_user_input", {"questions": [one]}) for one in (open_one, three)]
+        raise _Open(f"a question has two or three choices; {len(crowded['options'])} came.", *calls)
+    return Lowered("request_user_input", {"questions": made})
+
+
+# ---------------------------------------------------------------------- handing over
+
+
+def _agent_run(given: Given, rows: Rows) -> Lowered:
+    """A new sub-agent by its task, a running one by its id: asked, or closed."""
+    rest = dict(given)
+    agent = _take(rest, "agent_id id agent_name name")
+    task = _take(rest, "prompt task objective instructions description")
+    closes = True in (_take(rest, "close"), _take(rest, "cancel"), _take(rest, "stop"))
+    if "agent_open" not in rows:
+        raise _alone("agent_run", task)
+    if closes:
+        return Lowered("agent_close", {"name": agent})
+    if task is None:
+        return Lowered("agent_eval", {"name": agent, **rest})
+    kind = str(rest.get("type", rest.get("lane", ""))).lower()
+    if kind in ("fin", "fast", "tool_agent") and "tool_agent" in rows:
+        _take(rest, "type lane")
+        return Lowered("tool_agent", {"prompt": task, **({"name": agent} if agent else {}), **rest})
+    name = agent or re.sub(r"\W+", "-", str(task).lower()).strip("-")[:24].strip("-") or "agent"
+    return Lowered("agent_open", {"name": name, "prompt": task, **rest})
+
+
+def _workflow_run(given: Given, rows: Rows) -> Lowered:
+    raise _alone("workflow_run", _take(dict(given), "goal prompt task name workflow description"))
+
+
+def _alone(verb: str, task: object) -> _Open:
+    """There is nobody to hand a task to: take it on."""
+    said = str(task or "the task that was to be handed over")[:1000].strip() or "the task"
+    what = "sub-agents" if verb == "agent_run" else "workflows"
+    return _Open(
+        f"there are no {what} in this session; do the work yourself, step by step.",
+        ("checklist_write", {"todos": [{"content": said, "status": "in_progress"}]}),
+        ("project_map", {}),
+    )
+
+
+def _as_it_is(given: Given, rows: Rows) -> None:
+    return None
+
+
+# Verb -> its rule, and the tool that stands for it where nothing can be read.
+_RULES: dict[str, tuple[Callable[[Given, Rows], Lowered | None], str]] = {
+    "codebase_search": (_codebase_search, "grep_files"),
+    "read_file": (_read_file, "read_file"),
+    "apply_patch": (_apply_patch, "apply_patch"),
+    "run_tests": (_run_tests, "run_tests"),
+    "git_status": (_as_it_is, "git_status"),
+    "git_diff": (_git_diff, "git_diff"),
+    "work_update": (_work_update, "checklist_write"),
+    "ask_user": (_ask_user, "request_user_input"),
+    "shell_run": (_shell_run, "exec_shell"),
+    "agent_run": (_agent_run, "agent_open"),
+    "workflow_run": (_workflow_run, "workflow"),
+}
+# Verbs that are to be tools of their own one day, with arguments of their own.
+_LATER = frozenset(("codebase_search", "agent_run", "workflow_run"))
+VERBS: dict[str, str] = {verb: home for verb, (_, home) in _RULES.items()}
+_FOLDED = {fold(verb): verb for verb in _RULES}

@@ -1,0 +1,261 @@
+"""Judging one call by its text alone: which tool was meant, with which arguments, and whether that may run.
+
+What was mended without doubt runs. What was chosen among readings runs only where the tool reads and is said aloud;
+of any other tool it is refused with the call that was proposed. What looks cut off is never completed.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.catalog.arguments import whole
+from codewhale.catalog.registry import Catalog
+from codewhale.catalog.schema import Problem, check, describe, sample
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.tools import Effect, ToolSpec
+from codewhale.repair.fit import fit
+from codewhale.repair.intents import Unclear
+from codewhale.repair.names import Named, NameRefused, resolve, translate
+from codewhale.repair.payload import Reading, Unreadable, read
+
+_READS = (Effect.READS,)
+
+
+class Verdict(Struct, frozen=True):
+    """A call as it was understood. `error` set: it is refused. `arguments` are the effective ones, also of a proposal
+    that was refused; None where none could be made out. `repairs` are codes, in the order of the work."""
+
+    name: str
+    spec: ToolSpec | None = None
+    arguments: dict[str, Any] | None = None
+    alias: str = ""
+    repairs: tuple[str, ...] = ()
+    lossy: bool = False
+    error: ToolError | None = None
+
+
+def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
+    """What a call means. `cut` says that the answer it stands in hit its length limit."""
+    reading, unreadable = _read(raw)
+    try:
+        named = resolve(name, reading.value if reading else None, tools.rows)
+    except NameRefused as refusal:
+        return Verdict(name, error=_unknown(name, tools, str(refusal)))
+    except Unclear as unclear:
+        return Verdict(name, error=unclear.error)
+    if named is None:
+        return Verdict(name, error=_unknown(name, tools, ""))
+    spec = named.spec
+    if not raw.strip() and Effect.WRITES in spec.effects and spec.parameters.get("properties"):
+        error = _nothing(spec)
+    elif cut or (unreadable is not None and unreadable.truncated):
+        error = _truncated(spec, raw, cut)
+    elif unreadable is not None:
+        error = _unreadable(spec, raw, unreadable)
+    else:
+        assert reading is not None
+        return _fitted(named, reading)
+    return Verdict(spec.name, spec, alias=named.alias, repairs=named.repairs, lossy=named.lossy, error=error)
+
+
+def _read(raw: str) -> tuple[Reading | None, Unreadable | None]:
+    if not raw.strip():
+        return Reading({}, ("P14",) if raw else ()), None
+    try:
+        return read(raw), None
+    except Unreadable as error:
+        return None, error
+
+
+def _fitted(named: Named, reading: Reading) -> Verdict:
+    """Arguments that could be read, made to fit and checked."""
+    spec = named.spec
+    codes = [*named.repairs, *reading.repairs]
+    found = _object(reading.value, spec)
+    if found is None:
+        refusal = _no_object(spec, reading.value)
+        return Verdict(spec.name, spec, None, named.alias, tuple(codes), error=refusal)
+    arguments, code, chosen = found
+    codes += [code] if code else []
+    if named.given is not None:
+        arguments = named.given
+    elif named.row is not None:
+        arguments = translate(named.row, arguments)
+    fitted = fit(whole(arguments), spec.parameters, spec.name)
+    codes += fitted.repairs
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy
+    problems = check(fitted.arguments, spec.parameters)
+    error: ToolError | None = None
+    if problems:
+        error = invalid(problems, fitted.arguments, spec)
+    elif lossy and not reads_only(spec):
+        error = _proposed(spec, fitted.arguments, codes)
+    return Verdict(spec.name, spec, fitted.arguments, named.alias, tuple(dict.fromkeys(codes)), lossy, error)
+
+
+def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | None:
+    """The value as an object, with the code of what that took and whether it was a choice."""
+    if isinstance(value, dict):
+        return value, "", False
+    if isinstance(value, list) and value and isinstance(value[0], dict) and all(item == value[0] for item in value):
+        return value[0], "A12" if len(value) == 1 else "P10", False
+    if value is None or value == []:
+        return {}, "P14", False
+    required = spec.parameters.get("required", ())
+    plain = isinstance(value, int | float) or (isinstance(value, str) and not re.search(r"[\n{}\"]", value))
+    if len(required) == 1 and plain:
+        return {required[0]: value}, "P15", True
+    return None
+
+
+def reads_only(spec: ToolSpec) -> bool:
+    """Whether all a tool does is read."""
+    return spec.effects == _READS
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def invalid(problems: list[Problem], arguments: dict[str, Any], spec: ToolSpec) -> ToolError:
+    """What is wrong with arguments: the first problem in fields, all in words, and the call to make next."""
+    first = problems[0]
+    lines = [_sentence(problem) for problem in problems[:5]]
+    if first.kind == "missing" and arguments:
+        lines.append(f"The call had: {', '.join(sorted(arguments))}.")
+    return ToolError(
+        "missing_field" if first.kind == "missing" else "invalid_input",
+        " ".join(lines),
+        field=first.field,
+        expected=first.expected,
+        received=first.received,
+        fix=_next(arguments, spec),
+    )
+
+
+def _next(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
+    """The same call less its faulty parts where that says something and all that is required, else a safe one."""
+    alone = {**spec.parameters, "required": []}
+    rest = {key: value for key, value in arguments.items() if not check({key: value}, alone)}
+    whole = bool(rest) or not spec.parameters.get("properties")
+    if whole and reads_only(spec) and not check(rest, spec.parameters):
+        return NextCall(spec.name, rest)
+    return rescue(spec)
+
+
+def rescue(spec: ToolSpec) -> NextCall:
+    """A call that is safe to make next; of a tool of someone else's, that tool's own with sample arguments."""
+    if spec.rescue_tool:
+        return NextCall(spec.rescue_tool, spec.rescue)
+    return NextCall(spec.name, sample(spec.parameters))
+
+
+def _proposed(spec: ToolSpec, arguments: dict[str, Any], codes: list[str]) -> ToolError:
+    said = msgspec.json.encode(arguments).decode()
+    shown = said if len(said) <= 400 else said[:400] + "…"
+    return ToolError(
+        "invalid_input",
+        f"These arguments were damaged and could be read in more than one way, and {spec.name} changes things, so it "
+        f"was not run ({', '.join(dict.fromkeys(codes))}). If this is what you meant, send it as valid JSON: {shown}",
+        field="arguments",
+        expected="valid JSON that needs no guessing",
+        received=f"arguments that were read as {shown[:120]}",
+        fix=NextCall(spec.name, arguments),
+    )
+
+
+def _truncated(spec: ToolSpec, raw: str, cut: bool) -> ToolError:
+    why = "This answer hit its length limit, so" if cut else "The arguments end in the middle of a value, so"
+    return ToolError(
+        "invalid_input",
+        f"{why} the call of {spec.name} may be cut ({len(raw)} characters of arguments came) and was not run. Send it "
+        "again in smaller pieces: fewer calls per answer, shorter content, or several edits instead of one whole file.",
+        field="arguments",
+        expected="a complete call",
+        received="a call in an answer that hit its length limit" if cut else f"a call that ends with {raw[-20:]!r}",
+        fix=rescue(spec),
+    )
+
+
+def _unreadable(spec: ToolSpec, raw: str, error: Unreadable) -> ToolError:
+    near = raw[max(0, error.position - 20) : error.position + 20]
+    received = f"not valid JSON at character {error.position} ({error.message}) near {near!r}"
+    return ToolError(
+        "invalid_input",
+        f"The arguments of {spec.name} could not be read: {received}. Nothing was run. Send one JSON object with "
+        f"{signature(spec)}.",
+        field="arguments",
+        expected="one JSON object",
+        received=received,
+        fix=rescue(spec),
+    )
+
+
+def _nothing(spec: ToolSpec) -> ToolError:
+    return ToolError(
+        "missing_field",
+        f"{spec.name} came without arguments and changes files, so it was not run. Send {signature(spec)}.",
+        field="arguments",
+        expected=signature(spec),
+        received="nothing",
+        fix=rescue(spec),
+    )
+
+
+def _no_object(spec: ToolSpec, value: object) -> ToolError:
+    names = {str: "a string", list: "an array", bool: "a boolean", int: "a number", float: "a number"}
+    received = f"{names.get(type(value), 'null')}, not an object"
+    return ToolError(
+        "invalid_input",
+        f"The arguments of {spec.name} are {received}. Send a JSON object with {signature(spec)}.",
+        field="arguments",
+        expected=f"a JSON object with {signature(spec)}",
+        received=received,
+        fix=rescue(spec),
+    )
+
+
+def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
+    close = tools.closest(name)
+    shown = name if name.strip() else "(an empty name)"
+    hint = f" Did you mean {', '.join(close)}?" if close and not why else ""
+    best = tools.rows.get(close[0]) if close else None
+    takes = f" {best.name} takes {signature(best)}." if best is not None and not why else ""
+    return ToolError(
+        "not_available",
+        f"There is no tool named {shown[:80]!r}.{' ' + why if why else ''}{hint}{takes} "
+        f"The tools are: {', '.join(tools.rows)}.",
+        field="name",
+        expected="the name of a tool",
+        received=shown[:80],
+        fix=_anything(tools, best),
+    )
+
+
+def _anything(tools: Catalog, best: ToolSpec | None) -> NextCall | None:
+    """A harmless call of some tool that there is."""
+    if "list_dir" in tools.rows:
+        return NextCall("list_dir", {"path": "."})
+    reading = next((spec for spec in tools.rows.values() if reads_only(spec)), best)
+    return None if reading is None else NextCall(reading.name, sample(reading.parameters))
+
+
+def signature(spec: ToolSpec) -> str:
+    """A tool's arguments in words, the required ones first."""
+    properties: dict[str, Any] = spec.parameters.get("properties", {})
+    required = [name for name in spec.parameters.get("required", ()) if name in properties]
+    said = [f"`{name}` ({describe(properties[name])})" for name in required]
+    optional = [name for name in properties if name not in required]
+    if optional:
+        said.append(f"and if wanted {', '.join(optional)}" if said else f"any of {', '.join(optional)}")
+    return ", ".join(said) or "no arguments"
+
+
+def _sentence(problem: Problem) -> str:
+    if problem.kind == "missing":
+        return f"`{problem.field}` is missing ({problem.received} came): it must be {problem.expected}."
+    if problem.kind == "unknown":
+        known = problem.expected
+        return f"`{problem.field}` is not an argument of this tool ({problem.received} came); it takes {known}."
+    return f"`{problem.field}` must be {problem.expected}; got {problem.received}."
