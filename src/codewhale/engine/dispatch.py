@@ -4,6 +4,7 @@ here come guard, hooks, decide, run, cut and record. Nothing raises out of here 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -11,9 +12,10 @@ from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.engine.asking import Asking
-from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, block, note
+from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Mender, Prepared
+from codewhale.engine.refusals import denied, repeated
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
 from codewhale.protocol.decisions import Decision, DecisionRequest
@@ -95,12 +97,13 @@ class Dispatcher:
         count = guard.before(tool, said) if guarded else 0
         if count >= BLOCK_AT:
             count = guard.blocked(tool, said)
-            return self._record(session, prepared, ToolResult(block(tool, count), ok=False), began, repeats=count)
-        denied = False
+            return self._record(session, prepared, repeated(tool, count), began, repeats=count)
+        refused = False
         try:
             result = await self._result(session, prepared)
         except _Denied as refusal:
-            denied, result = True, _failure(tool, refusal.error)
+            error = denied(refusal.error, prepared, session.authority, partial(self._reads_may, session))
+            refused, result = True, _failure(tool, error)
         except ToolError as error:
             if error.fix is None and prepared.spec is not None:
                 error.fix = NextCall(prepared.spec.rescue_tool, prepared.spec.rescue)
@@ -109,7 +112,7 @@ class Dispatcher:
             count = guard.after(tool, said, result.content)
             if count >= NOTE_AT:
                 result = msgspec.structs.replace(result, content=f"{result.content}\n\n{note(tool, count)}")
-        return self._record(session, prepared, result, began, denied=denied, repeats=count)
+        return self._record(session, prepared, result, began, denied=refused, repeats=count)
 
     async def _result(self, session: Session, prepared: Prepared) -> ToolResult:
         if prepared.error is not None or prepared.spec is None:
@@ -157,6 +160,12 @@ class Dispatcher:
         if decision.verdict == "deny":
             raise _Denied(ToolError("permission_denied", f"{decision.reason} (rule {decision.rule})"))
         return decision
+
+    def _reads_may(self, session: Session, tool: str) -> bool:
+        """Whether a tool that only reads may be called."""
+        reads = (Effect.READS,)
+        asked = DecisionRequest(tool, reads, (), session.state.mode, session.authority, session.id)
+        return self._decide(asked).verdict == "allow"
 
     def _record(
         self,
