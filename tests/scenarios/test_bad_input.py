@@ -15,6 +15,7 @@ from codewhale.protocol.events import CallFinished
 from codewhale.testing import harness
 from support.badcalls import spoiled
 from support.goodcalls import GOOD, READY
+from support.known import know_every_tool
 from support.repos import make_repo
 from support.scenes import ending, results
 
@@ -179,6 +180,8 @@ async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[
     """The result of each call, once what holds of every bad call was seen to hold."""
     model = Badly(space, tool, calls)
     window = 128_000 if tool == "retrieve_tool_result" else 0  # a small one reads less at once, and keeps the rest
+    if not (home / "config.toml").exists():
+        know_every_tool(home)
     async with harness(home, space, [model] * 4, facts={"fim": "completions"}, window=window) as stage:
         events = await stage.turn("Go.")
     assert ending(events).status == "done"

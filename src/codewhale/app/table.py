@@ -15,9 +15,10 @@ class Row(Struct, frozen=True):
 
 
 PARTS: dict[str, Row] = {
-    "repair": Row("codewhale.repair.face:Repair", ("catalog",)),
+    "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
+    "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -34,6 +35,7 @@ TOOLS: dict[str, Row] = {
     "data": Row("codewhale.tools.data:DataTools", ("workspaces",)),
     "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
     "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
+    "toolsearch": Row("codewhale.tools.toolsearch:ToolSearchTools", ("finder",)),
 }
 
 COMMAND_FAMILIES: dict[str, Row] = {

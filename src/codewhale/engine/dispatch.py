@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES, GATES
+from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
 from codewhale.engine.asking import Asking
 from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
@@ -36,6 +37,10 @@ class Toolbox(Protocol):
 
     def mender(self) -> Mender:
         """What makes out damaged calls, built when the first is met."""
+        ...
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The catalog row of a canonical name, or None."""
         ...
 
 
@@ -108,6 +113,8 @@ class Dispatcher:
             if error.fix is None and prepared.spec is not None:
                 error.fix = NextCall(prepared.spec.rescue_tool, prepared.spec.rescue)
             result = _failure(tool, error)
+            if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
+                result = with_schema(result, prepared)
         if guarded:
             count = guard.after(tool, said, result.content)
             if count >= NOTE_AT:
@@ -121,6 +128,10 @@ class Dispatcher:
         if spec.gate:
             _check_gate(session, spec, prepared.arguments)
         bound = self._toolbox.bind(spec, prepared.arguments)
+        if is_unseen(session.state, prepared):
+            verdict = self._decision(session, spec, bound.subjects).verdict
+            if verdict != "allow" or _touches(spec):
+                return shown_first(prepared)
         refusal = await self._hooks.before(session, prepared)
         if refusal is not None:
             raise _Denied(refusal)
@@ -199,9 +210,19 @@ class Dispatcher:
         for kind, update in metadata.get("task_updates", {}).items():
             items = update.get("items", update.get("plan", ()))
             follow.append(ListChanged(kind, tuple(items), update.get("explanation") or ""))
+        follow += activation(session, self._shown(prepared, metadata))
         name, call_id = prepared.name, prepared.call.id
-        ends = result.end_turn
-        return Outcome((finished, *follow), name, call_id, result.ok, ms, denied, ends, repeats)
+        done = result.ok and metadata.get("executed", True) is not False
+        return Outcome((finished, *follow), name, call_id, done, ms, denied, result.end_turn, repeats)
+
+    def _shown(self, prepared: Prepared, metadata: dict[str, Any]) -> list[ToolSpec]:
+        """The tools whose schemas a result holds: what was searched for, or what was called unseen."""
+        if prepared.spec is None:
+            return []
+        if metadata.get("deferred_tool_loaded"):
+            return [prepared.spec]
+        names = metadata.get("tool_references", ()) if prepared.spec.family == "toolsearch" else ()
+        return [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
 
 
 class _Denied(Exception):
