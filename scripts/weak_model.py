@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import math
+import re
 import statistics
 import sys
 import tempfile
@@ -14,8 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.protocol.modes import Authority, Mode
@@ -67,8 +67,6 @@ def _judge(task: dict[str, Any], workspace: Path, before: dict[str, str], answer
     strange += len(set(before) - set(now))
     right = all(now.get(path) == text for path, text in expect.items())
     if "answer" in task:
-        import re
-
         right = right and re.search(f"The answer is {task['answer']}\\.", answer) is not None
     return right, strange
 
@@ -164,7 +162,9 @@ def main() -> int:
         print(f"{len(outcomes)} sessions, {asked.seeds} seeds, {time.monotonic() - begun:.0f} s (mean ± 95 % interval)")
         for extent in EXTENTS:
             row = told[extent]
-            said = "   ".join(f"{key} {row[key][0]:,.1f} ± {row[key][1]:,.1f}" for key in ("finished", "turns", "tokens"))
+            said = "   ".join(
+                f"{key} {row[key][0]:,.1f} ± {row[key][1]:,.1f}" for key in ("finished", "turns", "tokens")
+            )
             print(f"  mending {extent:<6} {said}   strange files {row['strange']}")
         print(f"  gained by mending: {told['gain'][0]:.1f} ± {told['gain'][1]:.1f} tasks in a hundred")
     pays = told["gain"][0] - told["gain"][1] > 0

@@ -1,5 +1,5 @@
-"""A weak model as a program: it knows what it wants to do, errs at given rates when it says so, and learns of its errors
-from the text that comes back, and from nothing else."""
+"""A weak model as a program: it knows what it wants, errs at given rates when it says so, and learns of its errors from
+the text that comes back, and from nothing else."""
 
 import json
 import random
@@ -198,8 +198,8 @@ def _as_text(code: str, name: str, given: Given) -> str:
     if code == "T3":
         inside = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in plain.items())
         return f"<tool_call>\n<function={name}>\n{inside}</function>\n</tool_call>"
-    inside = "".join(
-        f'<｜DSML｜parameter name="{key}" string="{str(isinstance(given[key], str)).lower()}">{value}</｜DSML｜parameter>\n'
-        for key, value in plain.items()
-    )
+    inside = ""
+    for key, value in plain.items():
+        kind = "true" if isinstance(given[key], str) else "false"
+        inside += f'<｜DSML｜parameter name="{key}" string="{kind}">{value}</｜DSML｜parameter>\n'
     return f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="{name}">\n{inside}</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
