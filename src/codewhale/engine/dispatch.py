@@ -319,6 +319,6 @@ def _announced(prepared: Prepared, result: ToolResult) -> str:
     lines = [result.content]
     if prepared.lossy and prepared.error is None:
         said = one_line(msgspec.json.encode(prepared.arguments).decode(), 300)
-        lines.append(f"The call was damaged and was read as {prepared.name} {said}.")
+        lines.append(f"The call was read as {prepared.name} {said}.")
     notice = _deprecation(prepared).get("_deprecation")
     return "\n\n".join([*lines, notice["message"]] if notice else lines)
