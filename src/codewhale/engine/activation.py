@@ -90,10 +90,10 @@ def activation(session: Session, rows: Iterable[ToolSpec]) -> list[Event]:
 def _dropped(state: SessionState, sizes: dict[str, int]) -> list[str]:
     """What must leave to make room for tools of these sizes, the least recently used first."""
     names, total = len(sizes), sum(sizes.values())
-    kept = sorted(state.activated.items(), key=lambda row: -row[1].used)
+    order = {name: (tool.used, place) for place, (name, tool) in enumerate(state.activated.items())}
     dropped = []
-    for name, tool in kept:
-        names, total = names + 1, total + tool.bytes
+    for name in sorted(order, key=order.__getitem__, reverse=True):
+        names, total = names + 1, total + state.activated[name].bytes
         if names > MOST_NAMES or total > MOST_BYTES:
             dropped.append(name)
     return dropped[::-1]
