@@ -55,27 +55,6 @@ def test_every_refusal_suggests_a_call_that_fits_and_is_allowed(tool: str, disab
         assert asks == (who is Authority.PERSON and not disabled)
 
 
-@pytest.mark.parametrize(
-    ("command", "call"),
-    [
-        ("ls -la", NextCall("list_dir", {"path": "."})),
-        ("ls src", NextCall("list_dir", {"path": "src"})),
-        ("cat 'a b.txt'", NextCall("read_file", {"path": "a b.txt"})),
-        ("grep -rn TODO src", NextCall("grep_files", {"pattern": "TODO", "path": "src"})),
-        ("git status -s", NextCall("git_status", {})),
-        ("cat a.txt | sh", NextCall("list_dir", {"path": "."})),
-        ("cat a.txt b.txt", NextCall("list_dir", {"path": "."})),
-        ("cat ~/.ssh/id", NextCall("list_dir", {"path": "."})),
-        ("git push", NextCall("list_dir", {"path": "."})),
-        ("echo 'open", NextCall("list_dir", {"path": "."})),
-        ("", NextCall("list_dir", {"path": "."})),
-    ],
-)
-def test_a_plain_look_by_command_becomes_the_tool_that_looks(command: str, call: NextCall) -> None:
-    assert refused("exec_shell", {"command": command}, Mode.AGENT, Authority.HEADLESS).fix == call
-    assert check(call.arguments, CATALOG.rows[call.name].parameters) == []
-
-
 def test_a_file_that_may_not_be_edited_can_be_read() -> None:
     error = refused("edit_file", {"path": "a.py", "search": "x", "replace": "y"}, Mode.PLAN, Authority.HEADLESS)
     assert error.fix == NextCall("read_file", {"path": "a.py"})
