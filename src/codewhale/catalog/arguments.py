@@ -17,10 +17,15 @@ def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
         value = _decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if not isinstance(value, dict) or None in value.values() or '"file://' in raw or doubled(raw, value):
+    if not isinstance(value, dict) or _holds_null(value) or '"file://' in raw or doubled(raw, value):
         return None
     value = whole(value)
     return None if check(value, spec.parameters) else value
+
+
+def _holds_null(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return any(item is None or (isinstance(item, dict | list) and _holds_null(item)) for item in items)
 
 
 def doubled(raw: str, value: dict[str, Any] | list[Any]) -> bool:

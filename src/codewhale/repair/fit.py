@@ -108,11 +108,8 @@ class _Fitter:
             inner = [key for key in given if self._wraps(key, given[key], properties, tool)]
             rest = [key for key in given if key not in inner]
             function = given.get("function")
-            if (
-                isinstance(function, dict)
-                and "function" not in properties
-                and all(fold(key) in _BESIDE for key in given)
-            ):
+            free = properties.get("function", {"type": "string"}).get("type") == "string"
+            if isinstance(function, dict) and free and all(fold(key) in _BESIDE for key in given):
                 given = function
                 self._note("A9")
                 continue
@@ -132,7 +129,10 @@ class _Fitter:
         """Whether a member holds the arguments: by its name, where the tool has no such argument of that type."""
         if fold(key) not in WRAPPERS and fold(key) != fold(tool):
             return False
-        return key not in properties or (isinstance(value, dict) and properties[key].get("type") == "string")
+        if key not in properties:
+            return True
+        another = properties[key].get("type") not in ("object", None)
+        return another and isinstance(value, dict) and any(name in properties for name in value)
 
     @staticmethod
     def _is_beside(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
@@ -319,8 +319,7 @@ class _Fitter:
         if not isinstance(value, list) and value is not None:
             if isinstance(value, str) and "type" in items and items["type"] != "string":
                 value = self._decoded(value, dict)
-            several = isinstance(value, str) and "," in value and "{" not in value and items.get("type") == "string"
-            if not (isinstance(value, str) and value == "") and not several:
+            if not (isinstance(value, str) and _is_several(value, items)):
                 self._note("A2")
                 value = [value]
         if not isinstance(value, list) or not items:
@@ -341,6 +340,13 @@ class _Fitter:
         for code in reading.repairs:
             self._note(code, lossy=reading.lossy)
         return reading.value
+
+
+def _is_several(value: str, items: Schema) -> bool:
+    """Whether a text that stands for a list may be more than one element of it, or none."""
+    if value.lstrip()[:1] in ("", "[", "{"):
+        return True
+    return items.get("type") == "string" and "," in value and "{" not in value
 
 
 def _same(folded: str, name: str) -> bool:

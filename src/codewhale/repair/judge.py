@@ -17,7 +17,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import Unclear
-from codewhale.repair.names import Named, NameRefused, resolve, translate
+from codewhale.repair.names import Named, NameRefused, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
 
 _READS = (Effect.READS,)
@@ -42,7 +42,7 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     try:
         named = resolve(name, reading.value if reading else None, tools.rows)
     except NameRefused as refusal:
-        return Verdict(name, error=_unknown(name, tools, str(refusal)))
+        return Verdict(name, error=_unknown(name, tools, str(refusal), refusal.fix))
     except Unclear as unclear:
         return Verdict(name, error=unclear.error)
     if named is None:
@@ -81,11 +81,10 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
     codes += [code] if code else []
     if named.given is not None:
         arguments = named.given
-    elif named.row is not None:
-        arguments = translate(named.row, arguments)
     fitted = fit(whole(arguments), spec.parameters, spec.name)
     codes += fitted.repairs
-    lossy = named.lossy or reading.lossy or chosen or fitted.lossy
+    # A remark that was dropped may have stood elsewhere before a bracket went missing.
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or {"P2", "A5"} <= set(codes)
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
     if problems:
@@ -216,7 +215,7 @@ def _no_object(spec: ToolSpec, value: object) -> ToolError:
     )
 
 
-def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
+def _unknown(name: str, tools: Catalog, why: str, fix: NextCall | None = None) -> ToolError:
     close = tools.closest(name)
     shown = name if name.strip() else "(an empty name)"
     hint = f" Did you mean {', '.join(close)}?" if close and not why else ""
@@ -229,7 +228,7 @@ def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
         field="name",
         expected="the name of a tool",
         received=shown[:80],
-        fix=_anything(tools, best),
+        fix=fix or _anything(tools, best),
     )
 
 

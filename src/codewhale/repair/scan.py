@@ -22,6 +22,7 @@ _ITEM_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{0,80}"|'[^'\\\n]{0,80}')\s*[,\]"']"
 _END_AHEAD = re.compile(r"""\s*(?:,\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}')\s*:|[}\]]\s*(?:[,}\]]|$|```|\n\s*\n))""")
 # What a text with quotes in it may be as well: members whose quotes are missing, or pieces put together.
 _TORN = re.compile(r"""["'],?\s*["']\w{1,80}["']\s*:|,\s*["']\w{1,80}["']\s*:|["']\s*\+\s*["']""")
+_TORN_ITEM = re.compile(r"""["']\s*,|,\s*["']""")
 _WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None}
 COLON = re.compile(r"=>|:=|[:=：]")
 
@@ -107,6 +108,8 @@ class Scanner:
             at = plain.end()
             if at >= len(text):
                 self._at = at
+                if inner and text.rstrip()[-1:] == "}":
+                    raise Unreadable("a quote is missing, or has no backslash", start - 1)
                 raise self._cut("it ends within a string")
             if text[at] == "\\":
                 pieces.append(text[at : at + 2])
@@ -120,7 +123,7 @@ class Scanner:
         self._at = at + 1
         body = "".join(pieces)
         if inner:
-            if _TORN.search(body):
+            if key or _TORN.search(body) or (item and _TORN_ITEM.search(body)):
                 raise Unreadable("a quote is missing, or has no backslash", start - 1)
             self._note("P8", lossy=True)
         return self._said(body, opening)
