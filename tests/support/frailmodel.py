@@ -45,7 +45,7 @@ class FrailModel:
         self._chance = random.Random(seed)
         self._steps: list[tuple[str, Given]] = [(name, given) for name, given in task["steps"]]
         self._step = 0
-        self._failures = 0
+        self._read = self._failures = 0
         self._sent: tuple[str, Given] | None = None
         self._fix: tuple[str, Given] | None = None
         self._as_text = False
@@ -87,11 +87,8 @@ class FrailModel:
 
     def _learn(self, messages: list[dict[str, Any]]) -> None:
         """What became of the last call, by the text that came back for it."""
-        fresh: list[dict[str, Any]] = []
-        for message in reversed(messages):
-            if message["role"] == "assistant":
-                break
-            fresh.insert(0, message)
+        fresh = [message for message in messages[self._read :] if message["role"] != "assistant"]
+        self._read = len(messages)
         if self._sent is None:
             return
         said = "\n".join(str(message.get("content")) for message in fresh)
