@@ -30,6 +30,7 @@ from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice
 from codewhale.providers.base import Provider
 from codewhale.stores.artifacts import ArtifactStore
+from codewhale.stores.audit import AuditLog
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
 from codewhale.system.repository import find_repository, find_root, read_head
@@ -114,7 +115,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("redactor", redactor)
     disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))
     judge = partial(decide, disabled=disabled)
-    dispatcher = Dispatcher(parts, judge, asking, Outputs(artifacts, redactor))
+    dispatcher = Dispatcher(parts, judge, asking, Outputs(artifacts, redactor), audit=AuditLog(home, clock))
     parts.give("decide", judge)
     parts.give("repair_extent", tools.repair)
     engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts, routes.may_ask)

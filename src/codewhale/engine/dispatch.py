@@ -23,6 +23,7 @@ from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
+from codewhale.stores.audit import AuditLog
 
 CALL_SECONDS = 3600.0
 _T = TypeVar("_T")
@@ -83,12 +84,14 @@ class Dispatcher:
         asking: Asking,
         outputs: Outputs,
         hooks: Hooks | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         self._toolbox = toolbox
         self._decide = decide
         self._asking = asking
         self._outputs = outputs
         self._hooks = hooks or NoHooks()
+        self._audit = audit
 
     def mender(self) -> Mender:
         """What makes out damaged calls."""
@@ -98,6 +101,8 @@ class Dispatcher:
         """The outcome of one call; its events are not yet emitted, but its start is."""
         began = time.monotonic()
         tool, said = prepared.name, _canonical(prepared)
+        if prepared.alias:
+            self._note_alias(session, prepared)
         guarded = prepared.spec is None or not prepared.spec.polls
         count = guard.before(tool, said) if guarded else 0
         if count >= BLOCK_AT:
@@ -120,6 +125,19 @@ class Dispatcher:
             if count >= NOTE_AT:
                 result = msgspec.structs.replace(result, content=f"{result.content}\n\n{note(tool, count)}")
         return self._record(session, prepared, result, began, denied=refused, repeats=count)
+
+    def _note_alias(self, session: Session, prepared: Prepared) -> None:
+        """One line for people: a name that is on its way out was used."""
+        alias = ALIASES.get(prepared.alias)
+        if self._audit is not None and alias is not None:
+            self._audit.add(
+                "alias_used",
+                session=session.id,
+                call=prepared.call.id,
+                alias=prepared.alias,
+                canonical=alias.canonical,
+                state=alias.state,
+            )
 
     async def _result(self, session: Session, prepared: Prepared) -> ToolResult:
         if prepared.error is not None or prepared.spec is None:
