@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.replay import Replayed, replay
+from codewhale.app.replay import replay
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import SystemClock
@@ -14,6 +14,7 @@ from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, CallStarted, Event, MessageAdded, SessionOpened
 from codewhale.protocol.messages import Message, ToolCall
 from codewhale.protocol.modes import Mode
+from codewhale.protocol.replays import Replayed
 from codewhale.protocol.tools import Effect
 from codewhale.providers.scripted import ScriptedProvider
 from codewhale.stores.sessions import SessionStore

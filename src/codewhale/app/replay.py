@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from codewhale.app.parts import Parts
 from codewhale.app.routes import open_routes
@@ -30,6 +29,7 @@ from codewhale.protocol.errors import SessionError, ToolError
 from codewhale.protocol.events import CallFinished, CallStarted, Envelope, MessageAdded, RepairRecorded, SessionOpened
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.replays import Now, Replayed, Then
 from codewhale.protocol.tools import CallContext, Effect
 from codewhale.repair.face import Repair
 from codewhale.services.scratch import TooLargeError, copy_workspace
@@ -38,44 +38,6 @@ from codewhale.stores.lists import Lists
 from codewhale.system.repository import find_root
 
 READ_SECONDS = 60.0
-
-
-class Then(Struct, frozen=True):
-    """What the log says came of a call; `started` that it had passed every gate."""
-
-    ok: bool
-    ms: int
-    content: str
-    started: bool
-
-
-class Now(Struct, frozen=True):
-    """What came of a call that was run again; `same` that the model would read the very same."""
-
-    ok: bool
-    same: bool
-    content: str
-
-
-class Replayed(Struct, frozen=True):
-    """One call as it is understood today. `state` is the lifecycle state of `name` as sent, `canonical` the tool,
-    `outcome` run or refuse; `drift` says how that differs from what it did then, "" when it does not. `now` is None
-    and `not_run` says why where it was not run again."""
-
-    seq: int
-    call_id: str
-    name: str
-    canonical: str
-    state: str | None
-    outcome: str
-    arguments: dict[str, Any] | None
-    repairs: tuple[str, ...]
-    lossy: bool
-    error: dict[str, Any] | None
-    then: Then | None
-    drift: str
-    now: Now | None = None
-    not_run: str = ""
 
 
 async def replay(home: str, session: str, environ: Mapping[str, str], run_reads: bool) -> AsyncIterator[Replayed]:

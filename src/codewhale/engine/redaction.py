@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from codewhale.lib.jsontext import encode
-from codewhale.lib.remains import Remains
 from codewhale.lib.text import scrub_surrogates
+from codewhale.policy.remains import Remains
 from codewhale.protocol.events import CallFinished, Event, KnownEvent, SessionOpened, UnknownEvent
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.lib.remains import Remains
+from codewhale.policy.remains import Remains
 
 KEY = "sk-proj-A1b2C3d4E5f6G7h8"
 
