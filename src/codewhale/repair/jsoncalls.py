@@ -176,7 +176,9 @@ def whole_json(text: str) -> list[Row] | None:
     found = values(text)
     if found is not None:
         rows = [calls_of(value) for value in found]
-        return [row for some in rows for row in some or ()] if all(rows) else None
+        if not all(rows) or not any(f'"{key}"' in text for key in _GIVEN):
+            return None
+        return [row for some in rows for row in some or ()]
     if not re.match(r"""[\[{]\s*[{"']*\s*["']?(?:name|tool|function|tool_name|tool_calls)["']?\s*:""", text[:200]):
         return None
     return json_rows(text, closed=text.rstrip()[-1:] in ("}", "]"))
