@@ -29,6 +29,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.catalog.search import ToolIndex
 from codewhale.providers.base import ProviderSettings
 from codewhale.providers.build import DIALECTS, build_dialect
+from codewhale.repair.judge import judge
 from codewhale.tools.base import declared
 
 HEAD = """agent_close agent_eval agent_open apply_patch checklist_write edit_file exec_shell exec_shell_interact
@@ -59,7 +60,7 @@ def test_the_profiles_are_the_agreed_names_and_the_two_searches() -> None:
 def test_no_name_stands_in_two_places() -> None:
     assert frozenset() == ACTIVE & DEFERRED
     assert set(ALIASES) & (ACTIVE | DEFERRED) == set() == RETIRED & (ACTIVE | DEFERRED | set(ALIASES))
-    assert HIDDEN | DEPRECATED | REMOVED == set(ALIASES) and frozenset() == HIDDEN & DEPRECATED == REMOVED
+    assert set(ALIASES) == HIDDEN | DEPRECATED | REMOVED and frozenset() == HIDDEN & DEPRECATED == REMOVED
 
 
 def test_the_manifest_of_retired_names() -> None:
@@ -117,6 +118,10 @@ def test_a_removed_name_resolves_to_nothing() -> None:
     aliases = {"old_read": Alias("read_file", "removed", "0.8.53", "0.9.9", replays=False)}
     catalog = Catalog(CATALOG.rows.values(), aliases=aliases)
     assert catalog.resolve("old_read") is None and catalog.resolve("read_file") is not None
+    for raw in ('{"path": "a"}', "{}", "{'path': 'a'"):
+        verdict = judge("old_read", raw, catalog)
+        assert verdict.error is not None and verdict.error.kind == "not_available" and verdict.arguments is None
+        assert "removed in 0.9.9; use read_file" in verdict.error.message and verdict.error.fix is not None
 
 
 def test_only_four_names_of_agents_may_ever_be_registered() -> None:
@@ -164,12 +169,15 @@ def test_a_head_fits_its_budget_and_holds_what_is_built_of_it(profile: str, dial
     assert len(tools.encode()) <= HEAD_BYTES[profile]
     names = [row.name for row in rows]
     assert names == sorted(names)
-    if profile != "intent":
+    if profile == "intent":
+        assert set(names) < PROFILES[profile]
+    else:
         assert set(names) == PROFILES[profile] - NOT_YET
 
 
 def test_the_count_of_the_head() -> None:
-    assert [len(CATALOG.head_of(name)) for name in ("default", "arcee", "compact")] == [19, 10, 8]
+    counts = [len(CATALOG.head_of(name)) for name in ("default", "arcee", "compact", "intent")]
+    assert counts == [19, 10, 8, 9]
 
 
 def test_nothing_of_a_state_stands_in_a_schema_or_a_description() -> None:

@@ -22,6 +22,7 @@ HEADS = {
     "tools.openai-chat.json": ("head", "--dialect", "openai-chat"),
     "tools.openai-chat.arcee.json": ("head", "--dialect", "openai-chat", "--profile", "arcee"),
     "tools.openai-chat.compact.json": ("head", "--dialect", "openai-chat", "--profile", "compact"),
+    "tools.openai-chat.intent.json": ("head", "--dialect", "openai-chat", "--profile", "intent"),
     "system.txt": ("head", "--system"),
 }
 
@@ -44,7 +45,7 @@ def test_head_bytes_are_the_ones_checked_in(name: str, hash_seed: str) -> None:
     assert head(HEADS[name], hash_seed) == (GOLDEN / name).read_bytes()
 
 
-@pytest.mark.parametrize("profile", ["", "arcee", "compact"])
+@pytest.mark.parametrize("profile", ["", "arcee", "compact", "intent"])
 @pytest.mark.parametrize("mode", list(Mode))
 async def test_every_mode_sends_the_head_checked_in(mode: Mode, profile: str, tmp_path: Path) -> None:
     tools = (GOLDEN / f"tools.openai-chat{profile and '.'}{profile}.json").read_bytes()

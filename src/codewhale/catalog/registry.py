@@ -76,6 +76,13 @@ class Catalog:
             return Resolution(self.rows[alias.canonical], alias=name)
         return None
 
+    def removed(self, name: str) -> str:
+        """What became of a name that was taken away, in words; "" for any other."""
+        alias = self.aliases.get(name)
+        if alias is None or alias.state != "removed":
+            return ""
+        return f"It was removed in {alias.removal}; use {alias.canonical}."
+
     def closest(self, name: str, count: int = 3) -> tuple[str, ...]:
         """Up to `count` canonical names most like `name`, best first."""
         import difflib

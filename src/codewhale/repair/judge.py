@@ -38,6 +38,8 @@ class Verdict(Struct, frozen=True):
 
 def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit."""
+    if gone := tools.removed(name):
+        return Verdict(name, error=_unknown(name, tools, gone))
     reading, unreadable = _read(raw)
     try:
         named = resolve(name, reading.value if reading else None, tools.rows)
@@ -90,7 +92,7 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
     if problems:
         error = invalid(problems, fitted.arguments, spec)
     elif lossy and not reads_only(spec):
-        error = _proposed(spec, fitted.arguments, codes)
+        error = _misfit(arguments, fitted.arguments, spec) or _proposed(spec, fitted.arguments, codes)
     return Verdict(spec.name, spec, fitted.arguments, named.alias, tuple(dict.fromkeys(codes)), lossy, error)
 
 
@@ -131,6 +133,19 @@ def invalid(problems: list[Problem], arguments: dict[str, Any], spec: ToolSpec) 
         received=first.received,
         fix=_next(arguments, spec),
     )
+
+
+def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec) -> ToolError | None:
+    """What is wrong with arguments that can be read but for a guess at some of them, with the proposed call; None
+    where they fit without one. A number is not proposed as a text."""
+    certain = fit(whole(arguments), spec.parameters, spec.name, guess=False).arguments
+    problems = check(certain, spec.parameters)
+    if not problems:
+        return None
+    error = invalid(problems, certain, spec)
+    if all(problem.kind == "unknown" or "boolean" in problem.expected for problem in problems):
+        error.fix = NextCall(spec.name, proposed)
+    return error
 
 
 def _next(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
