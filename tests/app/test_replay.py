@@ -62,7 +62,7 @@ DAMAGED = (
     ("write_file", '{"path": "b.txt", "content": "b"}'),
     ("todo_write", '{"todos": [{"content": "x", "status": "Done"}]}'),
     ("write_file", '{"path": "c.txt", "content": "cut'),
-    ("get_project_overview", "{}"),
+    ("summon_the_whale", "{}"),
 )
 
 
@@ -75,7 +75,7 @@ def test_a_session_of_ours_is_understood_as_it_was(tmp_path: Path) -> None:
         ("write_file", "run"),
         ("checklist_write", "run"),
         ("write_file", "refuse"),
-        ("get_project_overview", "refuse"),
+        ("summon_the_whale", "refuse"),
     ]
     assert [row.drift for row in told] == [""] * 5
     assert told[0].repairs == ("N1", "P1")

@@ -121,11 +121,18 @@ def _drift(prepared: Prepared, started: CallStarted | None, finished: CallFinish
             return f"it ran as {started.name} then and would be refused today"
         if started.name != prepared.name:
             return f"it ran as {started.name} then and would run as {prepared.name} today"
-        if msgspec.json.decode(started.arguments) != prepared.arguments:
+        if _decoded(started.arguments) != prepared.arguments:
             return f"it ran with {started.arguments} then"
     elif finished is not None and finished.ok and prepared.error is not None and prepared.spec is not None:
         return "it succeeded then and would be refused today"
     return ""
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 # ---------------------------------------------------------------------- reading again
@@ -207,6 +214,8 @@ class _Reads:
             ok, text = False, render_error(spec.name, error)
         except TimeoutError:
             return None, f"it did not end within {READ_SECONDS:g} seconds"
+        except KeyError as error:
+            return None, f"it needs a running session ({error})"
         text = text.replace(self._here, self._there)
         limits = (FETCH_LIMIT,) if spec.family == "results" else (inline_limit(0), inline_limit(1 << 20))
         shown = [self._outputs.fit(self._session, prepared.call.id, text, limit)[0] for limit in limits]
