@@ -3,6 +3,7 @@
 A quote that ends nothing is part of its text, which is a choice; text that runs to the end was cut off.
 """
 
+import math
 import re
 from typing import Any
 
@@ -80,9 +81,11 @@ class Scanner:
         try:
             if said.lstrip("+-")[:2].lower() == "0x":
                 return int(said, 16)
-            value = float(said)
-            return int(said) if re.fullmatch(r"[-+]?\d{1,400}", said) else value
-        except (ValueError, OverflowError):
+            value = int(said) if re.fullmatch(r"[-+]?\d{1,400}", said) else float(said)
+            if value in (math.inf, -math.inf):
+                raise ValueError(said)
+            return value
+        except ValueError:
             raise Unreadable(f"{said[:40]} is no number", self._at) from None
 
     # ------------------------------------------------------------------ strings
