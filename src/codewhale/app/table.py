@@ -43,6 +43,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "context": Row("codewhale.commands.context:ContextCommands", ("control",)),
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
+    "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -53,6 +54,7 @@ COMMANDS: dict[str, str] = {
     "/context": "context",
     "/cost": "usage",
     "/tokens": "usage",
+    "/tools": "tools",
     "/effort": "effort",
     "/help": "help",
     "/mode": "session",

@@ -18,6 +18,7 @@ from codewhale.engine.session import Session
 from codewhale.engine.state import SessionState
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Edge, Event, HeaderPinned, ToolActivated
+from codewhale.protocol.ops import ToolsView
 from codewhale.protocol.tools import ToolResult, ToolSpec
 from codewhale.providers.base import Provider
 
@@ -116,6 +117,21 @@ def array(header: HeaderPinned) -> list[tuple[str, int]]:
     """Each tool of a pinned array with its bytes, in order."""
     rows = msgspec.json.decode(header.tools_json or "[]", type=list[msgspec.Raw])
     return [(tool_name(msgspec.json.decode(raw)), len(bytes(raw))) for raw in rows]
+
+
+def tools_view(session: Session) -> ToolsView:
+    """The array as the session's requests carry it."""
+    state = session.state
+    assert state.header is not None
+    rows = array(state.header)
+    return ToolsView(
+        profile=state.header.profile or DEFAULT_PROFILE,
+        dialect=state.header.dialect,
+        request=state.requests,
+        bytes=len(state.header.tools_json.encode()),
+        tools=tuple(rows),
+        activated=tuple(name for name, _ in rows if name in state.activated),
+    )
 
 
 # ---------------------------------------------------------------------- called unseen

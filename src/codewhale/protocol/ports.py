@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import ContextView, Limits, StatusView, UsageView
+from codewhale.protocol.ops import ContextView, Limits, StatusView, ToolsView, UsageView
 from codewhale.protocol.tools import ToolSpec
 
 
@@ -106,6 +106,10 @@ class SessionControl(Protocol):
 
     def context(self, session: str) -> ContextView:
         """How full its context is."""
+        ...
+
+    def tools(self, session: str) -> ToolsView:
+        """The tools array of its requests."""
         ...
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
