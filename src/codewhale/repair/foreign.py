@@ -84,13 +84,12 @@ def translate(row: ForeignRow, given: Given) -> Translated | None:
         inner = given.pop(row.one)[0]
         given = {**given, **(inner if isinstance(inner, dict) else {row.rename.get(row.one, row.one): inner})}
     chosen = False
-    for key, op in row.ops.items():
-        if key in given:
-            kind, *details = [op] if isinstance(op, str) else op
-            done = _OPS[kind](given, key, *details)
-            if done is None:
-                return None
-            chosen = chosen or done
+    for key in [key for key in row.ops if key in given]:
+        kind, *details = [row.ops[key]] if isinstance(row.ops[key], str) else row.ops[key]
+        done = _OPS[kind](given, key, *details)
+        if done is None:
+            return None
+        chosen = chosen or done
     told: Given = dict(row.default)
     for key, value in given.items():
         if key in row.drop or (key in row.when and key not in row.rename):

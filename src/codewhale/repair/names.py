@@ -50,7 +50,7 @@ def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
     said = name.strip()[:_LONGEST]
     bare = _SUFFIX.sub("", _PREFIX.sub("", said)) or said
     for form in dict.fromkeys((name, said, bare)):
-        found = _intent(form, arguments, rows) or _named(form, arguments, rows)
+        found = _shared(form, arguments, rows) or _intent(form, arguments, rows) or _named(form, arguments, rows)
         if found is not None:
             return found if form in (name, said) else msgspec.structs.replace(found, repairs=("N4", *found.repairs))
     if fold(bare) in _SEVERAL:
@@ -72,17 +72,20 @@ def known(name: str, rows: Mapping[str, ToolSpec]) -> bool:
 
 
 def _named(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
-    """One of our tools, also by another spelling, or another harness's. Where both go by the name, its arguments
-    tell."""
+    """One of our tools, also by another spelling, or another harness's."""
+    return _own(name, rows) or _respelt(name, rows) or _foreign(name, arguments, rows)
+
+
+def _shared(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
+    """Another harness's tool that goes by the name of one of ours, told by its arguments."""
+    if not isinstance(arguments, dict) or not rows_of(name):
+        return None
     own = _own(name, rows) or _respelt(name, rows)
-    if own is None:
-        return _foreign(name, arguments, rows)
-    if not isinstance(arguments, dict) or not own.spec.family or not rows_of(name):
-        return own
-    alone = fit(arguments, _OPEN).arguments
-    if not any(problem.kind == "unknown" for problem in check(alone, {**own.spec.parameters, "required": []})):
-        return own
-    return _foreign(name, arguments, rows, shared=True) or own
+    if own is None or not own.spec.family:
+        return None
+    given = fit(arguments, _OPEN).arguments
+    foreign = any(problem.kind == "unknown" for problem in check(given, {**own.spec.parameters, "required": []}))
+    return _foreign(name, arguments, rows, shared=True) if foreign else None
 
 
 def _one_of_several(arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
