@@ -10,7 +10,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check, sample
 from codewhale.engine.guard import BLOCK_AT
 from codewhale.engine.prepare import Prepared
-from codewhale.engine.refusals import denied, repeated
+from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.policy.decide import decide
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
@@ -88,3 +88,13 @@ async def test_the_model_reads_it(tmp_path: Path) -> None:
     assert "agent mode" in first.content
     assert first.metadata["error"]["fix"] == {"name": "list_dir", "arguments": {"path": "."}}
     assert second.ok
+
+
+def test_an_error_gets_the_parts_that_its_tool_left_out() -> None:
+    prepared = Prepared(ToolCall("c", "run_tests", '{"args": "-q"}'), CATALOG.rows["run_tests"], {"args": "-q"})
+    error = completed(ToolError("timeout", "Too slow."), prepared)
+    assert (error.expected, error.received) == ("a call that ends in time", 'run_tests {"args": "-q"}')
+    assert error.fix == NextCall("list_dir", {"path": "."})
+    told = completed(ToolError("invalid_input", "x", field="path", expected="a", received="b", fix=error.fix), prepared)
+    assert (told.expected, told.received) == ("a", "b")
+    assert completed(ToolError("missing_field", "x", field="path"), prepared).received == ""

@@ -16,7 +16,7 @@ from codewhale.engine.asking import Asking
 from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Mender, Prepared
-from codewhale.engine.refusals import denied, repeated
+from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
 from codewhale.protocol.decisions import Decision, DecisionRequest
@@ -115,9 +115,7 @@ class Dispatcher:
             error = denied(refusal.error, prepared, session.authority, partial(self._reads_may, session))
             refused, result = True, _failure(tool, error)
         except ToolError as error:
-            if error.fix is None and prepared.spec is not None:
-                error.fix = NextCall(prepared.spec.rescue_tool, prepared.spec.rescue)
-            result = _failure(tool, error)
+            result = _failure(tool, completed(error, prepared))
             if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
                 result = with_schema(result, prepared)
         if guarded:
