@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,9 +106,15 @@ async def play(task: dict[str, Any], rates: dict[str, Any], extent: str, seed: i
     return Outcome(extent, task["id"], seed, finished, len(provider.requests), tokens, model.damaged, strange)
 
 
-def play_seed(seed: int) -> list[Outcome]:
+def scaled(rates: dict[str, Any], times: float) -> dict[str, Any]:
+    """The same rates with every error so many times as frequent."""
+    rows = {key: [{**row, "share": row["share"] * times} for row in rates[key]] for key in ("slips", "beliefs")}
+    return {**rates, **rows}
+
+
+def play_seed(seed: int, times: float = 1.0) -> list[Outcome]:
     """Every task at every extent, with one seed."""
-    tasks, rates = load("tasks"), load("rates")
+    tasks, rates = load("tasks"), scaled(load("rates"), times)
     return [asyncio.run(play(task, rates, extent, seed)) for extent in EXTENTS for task in tasks]
 
 
@@ -146,13 +153,14 @@ def main() -> int:
     """0 when mending pays and does no harm."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--times", type=float, default=1.0, help="every error so many times as frequent (0 to 2.5)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="one line of JSON in place of the table")
     parser.add_argument("--rows", help="write every outcome to this file, one JSON line each")
     asked = parser.parse_args()
     begun = time.monotonic()
     with ProcessPoolExecutor(asked.workers) as pool:
-        outcomes = [row for rows in pool.map(play_seed, range(asked.seeds)) for row in rows]
+        outcomes = [row for rows in pool.map(partial(play_seed, times=asked.times), range(asked.seeds)) for row in rows]
     told = summary(outcomes)
     if asked.rows:
         Path(asked.rows).write_text("".join(json.dumps(row._asdict()) + "\n" for row in outcomes))

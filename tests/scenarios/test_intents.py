@@ -63,6 +63,11 @@ async def test_verbs_run_in_every_profile(profile: str, tmp_path: Path) -> None:
     assert repairs == [("I1",)] * 4
 
 
+async def test_verb_spelt_otherwise_runs_where_verbs_are_shown(tmp_path: Path) -> None:
+    events, _ = await played(tmp_path, [("functions.ShellRun", {"command": "echo hello"})], profile="intent")
+    assert results(events)[0].ok and "hello" in results(events)[0].content
+
+
 async def test_profile_of_verbs_is_small_and_keeps_their_names(tmp_path: Path) -> None:
     _, requests = await played(tmp_path, VERBS, profile="intent")
     shown = [tool["function"]["name"] for tool in requests[0]["tools"]]

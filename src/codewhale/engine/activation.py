@@ -64,8 +64,10 @@ def is_known(state: SessionState, name: str) -> bool:
 
 
 def is_unseen(state: SessionState, prepared: Prepared) -> bool:
-    """Whether a call names a tool that the session has not shown; one by a name that the array holds is seen."""
-    return not any(is_known(state, name) for name in (prepared.name, prepared.call.name))
+    """Whether a call names a tool that the session has not shown; one by a name that the array holds is seen, and so is
+    one by a verb, however it was spelt, where the array holds verbs."""
+    verb = ("shell_run",) if "I1" in prepared.repairs else ()
+    return not any(is_known(state, name) for name in (prepared.name, prepared.call.name, *verb))
 
 
 def activation(session: Session, rows: Iterable[ToolSpec]) -> list[Event]:
