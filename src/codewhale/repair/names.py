@@ -83,9 +83,15 @@ def _shared(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
     own = _own(name, rows) or _respelt(name, rows)
     if own is None or not own.spec.family:
         return None
-    given = fit(arguments, _OPEN).arguments
-    foreign = any(problem.kind == "unknown" for problem in check(given, {**own.spec.parameters, "required": []}))
-    return _foreign(name, arguments, rows, shared=True) if foreign else None
+    if not _strange(fit(arguments, _OPEN).arguments, own.spec):
+        return None
+    found = _foreign(name, arguments, rows, shared=True)
+    return None if found is None or _strange(found.given or {}, found.spec) else found
+
+
+def _strange(given: dict[str, Any], spec: ToolSpec) -> bool:
+    """Whether members are none of the tool's arguments."""
+    return any(problem.kind == "unknown" for problem in check(given, {**spec.parameters, "required": []}))
 
 
 def _one_of_several(arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
