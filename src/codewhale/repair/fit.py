@@ -322,7 +322,7 @@ class _Fitter:
         if not isinstance(value, list) and value is not None:
             if isinstance(value, str) and "type" in items and items["type"] != "string":
                 value = self._decoded(value, dict)
-            if not (isinstance(value, str) and not _is_one(value, items)):
+            if _is_one(value, items):
                 self._note("A2")
                 value = [value]
         if not isinstance(value, list) or not items:
@@ -345,11 +345,16 @@ class _Fitter:
         return reading.value
 
 
-def _is_one(value: str, items: Schema) -> bool:
-    """Whether a text that stands for a list is one element of it and cannot be more than one."""
-    if value.lstrip()[:1] in ("", "[", "{") or items.get("type") in ("object", "array"):
+def _is_one(value: Any, items: Schema) -> bool:
+    """Whether what stands for a list is one element of it, and cannot be more than one."""
+    kind = items.get("type")
+    if isinstance(value, dict):
+        return kind in ("object", None)
+    if not isinstance(value, str):
+        return kind in ("integer", "number", "boolean", None)
+    if value.lstrip()[:1] in ("", "[", "{") or kind in ("object", "array"):
         return False
-    return items.get("type") != "string" or "," not in value or "{" in value
+    return kind != "string" or "," not in value or "{" in value
 
 
 def _same(folded: str, name: str) -> bool:

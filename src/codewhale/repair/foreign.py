@@ -239,8 +239,12 @@ def _glob(given: Given, key: str) -> bool | None:
     return True
 
 
+# What items of other harnesses hold beside a text and a status.
+_ORNAMENTS = frozenset("id priority activeform notes details description dependencies tags created updated".split())
+
+
 def _items(given: Given, key: str, keep: list[str], rename: dict[str, str] | None = None) -> bool | None:
-    """The items of a list with only the members ours have, under our names."""
+    """The items of a list with only the members ours have, under our names; what is no ornament of theirs is a loss."""
     found = given.pop(key)
     if isinstance(found, str):
         try:
@@ -251,7 +255,7 @@ def _items(given: Given, key: str, keep: list[str], rename: dict[str, str] | Non
         return None
     named = [{(rename or {}).get(name, name): value for name, value in item.items()} for item in found]
     given["todos"] = [{name: item[name] for name in keep if name in item} for item in named]
-    return False
+    return any(fold(name) not in _ORNAMENTS for item in named for name in item if name not in keep)
 
 
 def _boxes(given: Given, key: str) -> bool | None:

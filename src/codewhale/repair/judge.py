@@ -106,7 +106,7 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
         return {}, "P14", False
     required = spec.parameters.get("required", ())
     plain = isinstance(value, int | float) or (isinstance(value, str) and not re.search(r"[\n{}\"]", value))
-    if len(required) == 1 and plain:
+    if len(required) == 1 and plain and reads_only(spec):
         return {required[0]: value}, "P15", True
     return None
 

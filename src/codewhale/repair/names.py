@@ -86,7 +86,7 @@ def _shared(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
     if not _strange(fit(arguments, _OPEN).arguments, own.spec):
         return None
     found = _foreign(name, arguments, rows, shared=True)
-    return None if found is None or _strange(found.given or {}, found.spec) else found
+    return None if found is None or found.lossy or _strange(found.given or {}, found.spec) else found
 
 
 def _strange(given: dict[str, Any], spec: ToolSpec) -> bool:
