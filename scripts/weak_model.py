@@ -57,7 +57,7 @@ def _lay(task: dict[str, Any], workspace: Path) -> None:
         place.write_text(made)
 
 
-def _judge(task: dict[str, Any], workspace: Path, before: dict[str, str], answer: str) -> tuple[bool, int]:
+def assess(task: dict[str, Any], workspace: Path, before: dict[str, str], answer: str) -> tuple[bool, int]:
     """Whether the task is finished, and how many files hold what nobody meant."""
     now = _files(workspace)
     expect = task.get("expect", {})
@@ -101,7 +101,7 @@ async def play(task: dict[str, Any], rates: dict[str, Any], extent: str, seed: i
             await app.client.submit(SendMessage(session, task["ask"]))
             end = (await waiting)[-1].event
         result = end.result  # type: ignore[union-attr]
-        finished, strange = _judge(task, workspace, before, str(result.get("answer") or ""))
+        finished, strange = assess(task, workspace, before, str(result.get("answer") or ""))
         tokens = sum(len(body) for body in provider.requests) // 4
     return Outcome(extent, task["id"], seed, finished, len(provider.requests), tokens, model.damaged, strange)
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from support.house import ROOT
 from support.mutator import ARGUMENTS, PAYLOAD
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from weak_model import EXTENTS, Outcome, interval, load, play, summary
+from weak_model import EXTENTS, Outcome, assess, interval, load, play, summary
 
 RATES, TASKS = load("rates"), load("tasks")
 CATALOG = Catalog.load()
@@ -85,6 +86,16 @@ def test_model_learns_from_the_text_alone() -> None:
 
     assert '"Read"' in answered("Error (not_available) in Read: there is no such tool.")
     assert '"read_file"' in answered("Error (not_available) in Read: did you mean read_file?")
+
+
+def test_files_that_nobody_meant_are_counted(tmp_path: Path) -> None:
+    task = next(task for task in TASKS if task["id"] == "sql")
+    right = task["expect"]["query.sql"]
+    for text, expected in ((right, (True, 0)), (right.replace("'", ""), (False, 1)), (right[:30], (False, 1))):
+        (tmp_path / "query.sql").write_text(text)
+        assert assess(task, tmp_path, {}, "Done.") == expected
+    (tmp_path / "query.sql").write_text(right)
+    assert assess(task, tmp_path, {"gone.py": "x"}, "Done.") == (True, 1)
 
 
 def test_figures_are_means_over_seeds() -> None:
