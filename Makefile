@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench burst damage real crash smoke shows clean
+.PHONY: help demo test check house docs golden format bench burst damage real crash weak-model peers-cases smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -12,7 +12,7 @@ CRASHES ?= 1000
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "CodeWhale needs Python 3.11 or newer with venv (or: make PYTHON=/path/to/python)"; exit 2; }
@@ -64,6 +64,12 @@ crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 
 damage: $(STAMP) ## spoil thousands of tool calls and see that each comes back or is refused
 	@$(PY) scripts/damage.py
+
+weak-model: $(STAMP) ## what mending calls is worth to a model that errs, over 20 tasks and 50 seeds
+	@$(PY) scripts/weak_model.py
+
+peers-cases: $(STAMP) ## 58 damaged answers through the front door, at a lenient and a strict endpoint
+	@$(PY) scripts/peers_cases.py
 
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py

@@ -9,7 +9,7 @@ import msgspec
 
 from codewhale.app.parts import target
 from codewhale.app.table import TOOLS
-from codewhale.catalog.lifecycle import state_of
+from codewhale.catalog.lifecycle import NOT_YET, unlisted
 from codewhale.catalog.registry import SPECS_FILE
 from codewhale.protocol.tools import ToolSpec
 from codewhale.tools.base import specs
@@ -20,9 +20,11 @@ def generate() -> bytes:
     rows: list[ToolSpec] = []
     for key, row in TOOLS.items():
         rows += specs(target(row), key)
-    unlisted = [row.name for row in rows if state_of(row.name) is None]
-    if unlisted:
-        raise SystemExit(f"not in catalog/lifecycle.py: {', '.join(unlisted)}")
+    names = [row.name for row in rows]
+    if wrong := unlisted(names):
+        raise SystemExit(f"not in catalog/lifecycle.py: {', '.join(wrong)}")
+    if built := NOT_YET & set(names):
+        raise SystemExit(f"built, but still promised in catalog/lifecycle.py: {', '.join(sorted(built))}")
     rows.sort(key=lambda row: row.name)
     return msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n"
 

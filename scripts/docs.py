@@ -107,7 +107,59 @@ def argument_table(schema: dict[str, Any]) -> str:
     return "\n".join(rows) + "\n"
 
 
-PARTS: dict[str, Callable[[], str]] = {"rooms": room_table, "tools": tool_table, "modes": mode_table}
+def profile_table() -> str:
+    """The profiles: how many tools, what they take as each wire says them, and what each may take."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from codewhale.catalog.lifecycle import HEAD_BYTES, NOT_YET, PROFILES
+    from codewhale.catalog.registry import Catalog
+    from codewhale.dialects.base import ProviderSettings
+    from codewhale.providers.build import build_dialect
+
+    catalog, wires = Catalog.load(), ("openai-chat", "anthropic", "openai-responses")
+    rows = [f"| profile | tools | {' | '.join(wires)} | at most | names |", "|---|---:|---:|---:|---:|---:|---|"]
+    for profile in PROFILES:
+        head = catalog.head_of(profile)
+        sizes = [len(build_dialect(w, ProviderSettings(dialect=w)).tools_json(head).encode()) for w in wires]
+        shown = " ".join(f"`{row.name}`" for row in head)
+        figures = " | ".join(f"{size:,}" for size in sizes)
+        rows.append(f"| `{profile}` | {len(head)} | {figures} | {HEAD_BYTES[profile]:,} | {shown} |")
+    promised = ", ".join(f"`{name}`" for name in sorted(NOT_YET))
+    return "\n".join(rows) + f"\n\nFigures are bytes. Promised and not built yet, so in no array: {promised}.\n"
+
+
+def deferred_table() -> str:
+    """The tools that are found by search, with what their gates need."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from codewhale.catalog.lifecycle import DEFERRED, GATES, MODEL_GATES
+
+    rows = ["| deferred tool | may | only with |", "|---|---|---|"]
+    for row in tool_rows():
+        if row["name"] in DEFERRED:
+            gate = GATES.get(row.get("gate", ""), " ".join(MODEL_GATES.get(row["name"], ())))
+            rows.append(f"| `{row['name']}` | {', '.join(row['effects']) or '–'} | {gate or '–'} |")
+    return "\n".join(rows) + "\n"
+
+
+def alias_table() -> str:
+    """The manifest of retired names."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from codewhale.catalog.lifecycle import ALIASES
+
+    rows = ["| name | use instead | state | since | removal | replays |", "|---|---|---|---|---|---|"]
+    for name, row in ALIASES.items():
+        replays = "yes" if row.replays else "no"
+        rows.append(f"| `{name}` | `{row.canonical}` | {row.state} | {row.since} | {row.removal} | {replays} |")
+    return "\n".join(rows) + "\n"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "rooms": room_table,
+    "tools": tool_table,
+    "modes": mode_table,
+    "profiles": profile_table,
+    "deferred": deferred_table,
+    "aliases": alias_table,
+}
 
 
 def papers() -> dict[Path, str]:

@@ -105,3 +105,35 @@ def test_a_key_that_may_not_be_sent_is_told(tmp_path: Path) -> None:
     found = look(tmp_path, DEEPSEEK_API_KEY="sk-ambient")
     assert (row(found, "api_key").status, found.api_key.source) == ("ok", "not needed")
     assert len(found.api_key.refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "program"),
+    [
+        ({"Cargo.toml": ""}, "cargo"),
+        ({"go.mod": "module x"}, "go"),
+        ({"package.json": '{"scripts": {"test": "x"}}', "pnpm-lock.yaml": ""}, "pnpm"),
+        ({"Makefile": "test:\n\ttrue\n"}, "make"),
+        ({}, ""),
+    ],
+)
+def test_what_runs_the_tests_of_the_folder(tmp_path: Path, files: dict[str, str], program: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    check = row(look(tmp_path, PATH="/nowhere"), "tests")
+    assert (check.status, program in check.detail) == ("warn" if program else "ok", True)
+    assert program in check.fix
+
+
+def test_missing_programs_say_how_to_install_them(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("apt-get", "git"):
+        (tools / name).write_text("#!/bin/sh\n")
+        (tools / name).chmod(0o755)
+    found = look(tmp_path, PATH=str(tools))
+    assert row(found, "git") == Check("git", "ok", str(tools / "git"))
+    assert row(found, "rg").fix.removeprefix("sudo ") == "apt-get install ripgrep"
+    assert row(found, "pdftotext").fix.endswith("poppler-utils")
+    assert row(found, "gh").status == "ok"
+    assert "apt-get install gh" in row(found, "gh").detail

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from codewhale.app.importing import Imported, import_session
+from codewhale.app.importing import import_session
 from codewhale.app.sessions import envelopes, summaries
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, Event, MessageAdded, RepairRecorded, SessionOpened, TurnFinished
 from codewhale.protocol.modes import Mode
+from codewhale.protocol.replays import Imported
 from codewhale.protocol.tools import Origin
 from codewhale.providers.scripted import ScriptedProvider
 from support.scenes import scene

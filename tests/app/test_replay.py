@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.replay import Replayed, replay
+from codewhale.app.replay import replay
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import SystemClock
@@ -14,6 +14,7 @@ from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, CallStarted, Event, MessageAdded, SessionOpened
 from codewhale.protocol.messages import Message, ToolCall
 from codewhale.protocol.modes import Mode
+from codewhale.protocol.replays import Replayed
 from codewhale.protocol.tools import Effect
 from codewhale.providers.scripted import ScriptedProvider
 from codewhale.stores.sessions import SessionStore
@@ -61,7 +62,7 @@ DAMAGED = (
     ("write_file", '{"path": "b.txt", "content": "b"}'),
     ("todo_write", '{"todos": [{"content": "x", "status": "Done"}]}'),
     ("write_file", '{"path": "c.txt", "content": "cut'),
-    ("get_project_overview", "{}"),
+    ("summon_the_whale", "{}"),
 )
 
 
@@ -74,7 +75,7 @@ def test_a_session_of_ours_is_understood_as_it_was(tmp_path: Path) -> None:
         ("write_file", "run"),
         ("checklist_write", "run"),
         ("write_file", "refuse"),
-        ("get_project_overview", "refuse"),
+        ("summon_the_whale", "refuse"),
     ]
     assert [row.drift for row in told] == [""] * 5
     assert told[0].repairs == ("N1", "P1")

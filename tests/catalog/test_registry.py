@@ -34,9 +34,11 @@ def test_an_alias_of_a_tool_that_is_not_there_resolves_to_nothing() -> None:
     assert rows("read_file").resolve("todo_write") is None
 
 
-def test_the_head_holds_every_listed_row_in_order_of_names() -> None:
-    catalog = rows("write_file", "made_up", "note", "apply_patch")
-    assert [row.name for row in catalog.head] == ["apply_patch", "note", "write_file"]
+def test_the_head_holds_the_active_rows_in_order_of_names_and_then_what_is_always_loaded() -> None:
+    catalog = rows("write_file", "made_up", "note", "git_blame", "apply_patch")
+    assert [row.name for row in catalog.head] == ["apply_patch", "write_file"]
+    always = [row.name for row in catalog.head_of("default", ["note", "git_blame", "write_file"])]
+    assert always == ["apply_patch", "write_file", "git_blame", "note"]
 
 
 @pytest.mark.parametrize(

@@ -149,28 +149,6 @@ def test_a_secret_learned_later_is_replaced_from_then_on() -> None:
 KEY = "sk-proj-A1b2C3d4E5f6G7h8"
 
 
-@pytest.mark.parametrize("kept", [8, 9, 15, len(KEY) - 1])
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("x ", ""),
-        ("x ", "\n[... 99 bytes left out ...]\n"),
-        ("x ", " … [9 characters left out]"),
-        ("x ", "…"),
-        ("x ", "\n[line 1 is cut: it has 9,999 characters]"),
-    ],
-)
-def test_what_a_cut_left_of_a_value_is_found(kept: int, before: str, after: str) -> None:
-    redactor = Redactor({"A_KEY": KEY})
-    part = KEY[:kept]
-    if not any(char.isdigit() for char in part):
-        part = KEY[:10]
-    assert redactor.text(before + part + after) == f"{before}[redacted A_KEY]{after}"
-    rest = KEY[-kept:]
-    assert redactor.text(f"... 9 bytes left out ...]\n{rest} y") == "... 9 bytes left out ...]\n[redacted A_KEY] y"
-    assert redactor.text(f"[9 characters left out] … {rest} y") == "[9 characters left out] … [redacted A_KEY] y"
-
-
 def test_a_cut_value_is_found_in_what_programs_and_people_are_shown() -> None:
     redactor = Redactor({"A_KEY": KEY, "B_KEY": TRICKY + "0123456789"})
     cut = (KEY[:15], TRICKY + "01")
@@ -183,23 +161,3 @@ def test_a_cut_value_is_found_in_what_programs_and_people_are_shown() -> None:
     assert clean.display == (TerminalBlock("cat x", "a\n[redacted A_KEY]\n[...]\n[redacted A_KEY] b", 0),)
     assert "A1b2" not in said
     assert "G7h8" not in said
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "password\n",
-        '{"password": 1}',
-        f"{KEY[:15]} and more of the line",
-        f"in a line {KEY[-15:]}",
-        KEY[:9].lower() + "\n",
-        "sk-proj\n",
-    ],
-)
-def test_words_and_middles_of_lines_stay(text: str) -> None:
-    assert Redactor({"A_KEY": KEY, "DB_PASSWORD": "password123"}).text(text) == text
-
-
-def test_parts_are_found_in_linear_time() -> None:
-    text = f"{KEY[:15]}\n" * 5_000
-    assert Redactor({"A_KEY": KEY}).text(text) == "[redacted A_KEY]\n" * 5_000

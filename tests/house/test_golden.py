@@ -9,15 +9,22 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.modes import Authority, Mode
 from codewhale.testing import harness
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
-HEADS = {"tools.openai-chat.json": ("head", "--dialect", "openai-chat"), "system.txt": ("head", "--system")}
+HEADS = {
+    "tools.openai-chat.json": ("head", "--dialect", "openai-chat"),
+    "tools.openai-chat.arcee.json": ("head", "--dialect", "openai-chat", "--profile", "arcee"),
+    "tools.openai-chat.compact.json": ("head", "--dialect", "openai-chat", "--profile", "compact"),
+    "tools.openai-chat.intent.json": ("head", "--dialect", "openai-chat", "--profile", "intent"),
+    "system.txt": ("head", "--system"),
+}
 
 
 def head(arguments: tuple[str, ...], hash_seed: str = "0") -> bytes:
@@ -38,16 +45,44 @@ def test_head_bytes_are_the_ones_checked_in(name: str, hash_seed: str) -> None:
     assert head(HEADS[name], hash_seed) == (GOLDEN / name).read_bytes()
 
 
+@pytest.mark.parametrize("profile", ["", "arcee", "compact", "intent"])
 @pytest.mark.parametrize("mode", list(Mode))
-async def test_every_mode_sends_the_head_checked_in(mode: Mode, tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    async with harness(tmp_path / "home", workspace, [{"text": "Done."}]) as agent:
-        await agent.turn("Say done.", await agent.open(mode=mode))
-    tools = (GOLDEN / "tools.openai-chat.json").read_bytes()
-    assert agent.provider.requests[0].count(b'"tools":' + tools) == 1
-    sent = msgspec.json.decode(agent.provider.requests[0])
+async def test_every_mode_sends_the_head_checked_in(mode: Mode, profile: str, tmp_path: Path) -> None:
+    tools = (GOLDEN / f"tools.openai-chat{profile and '.'}{profile}.json").read_bytes()
+    (body,) = await bodies(tmp_path, f'[tools]\nprofile = "{profile}"\n', mode=mode)
+    assert body.count(b'"tools":' + tools) == 1
+    sent = msgspec.json.decode(body)
     assert sent["messages"][0]["content"] == (GOLDEN / "system.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ('[tools]\ndisabled = ["exec_shell", "exec_shell_wait", "exec_shell_interact", "run_tests"]\n', True),
+        ("", False),
+        ('[tools]\ndisabled = ["git_status"]\nrepair = "off"\n', False),
+    ],
+    ids=["no shell", "no programs", "neither"],
+)
+@pytest.mark.parametrize("authority", list(Authority))
+async def test_what_is_allowed_or_installed_changes_no_byte(
+    config: str, path: bool, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not path:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    (body,) = await bodies(tmp_path, config, mode=Mode.AGENT, authority=authority)
+    assert body.count(b'"tools":' + (GOLDEN / "tools.openai-chat.json").read_bytes()) == 1
+
+
+async def bodies(tmp_path: Path, config: str, **fields: Any) -> list[bytes]:
+    """The requests of a turn in an empty workspace; fields are those of OpenSession."""
+    home, workspace = tmp_path / "home", tmp_path / "workspace"
+    workspace.mkdir()
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(config)
+    async with harness(home, workspace, [{"text": "Done."}]) as agent:
+        await agent.turn("Say done.", await agent.open(**fields))
+        return list(agent.provider.requests)
 
 
 if __name__ == "__main__":

@@ -207,6 +207,11 @@ OPEN: list[tuple[str, Given, list[tuple[str, Given]]]] = [
     ),
     (
         "run_tests",
+        {"command": "sh check.sh"},
+        [("run_tests", {}), ("exec_shell", {"command": "sh check.sh"})],
+    ),
+    (
+        "run_tests",
         {"args": "-k x", "level": "full"},
         [("run_tests", {"args": "-k x"}), ("run_verifiers", {"level": "full"})],
     ),

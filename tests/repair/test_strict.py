@@ -21,7 +21,7 @@ OTHER_NAMES = [
 ]
 DAMAGED = [
     ("read_file", '{"path": "a",}'),
-    ("read_file", '{"file_path": "a"}'),
+    ("read_file", '{"where": "a"}'),
     ("read_file", '{"path": "a", "start_line": "1"}'),
     ("read_file", '{"arguments": {"path": "a"}}'),
     ("write_file", '{"path": "a", "content": "x'),

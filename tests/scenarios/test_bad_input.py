@@ -1,5 +1,6 @@
-"""Every tool of the catalog against bad input, as a model would send it: the call is refused in words that help, the
-next call it names works when made literally, nothing hangs and nothing in the workspace changes."""
+"""Every tool of the catalog against bad input, as a model would send it. What can be read without doubt runs, and what
+can be guessed where the tool only reads; all else is refused in words that help, the next call it names works when made
+literally, nothing hangs and nothing in the workspace changes."""
 
 import json
 import os
@@ -13,8 +14,9 @@ import pytest
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.events import CallFinished
 from codewhale.testing import harness
-from support.badcalls import spoiled
+from support.badcalls import Bad, spoiled
 from support.goodcalls import GOOD, READY
+from support.known import know_every_tool
 from support.repos import make_repo
 from support.scenes import ending, results
 
@@ -154,6 +156,8 @@ class Badly:
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
         """The turn for a request."""
+        if "messages" not in body:  # an edit asks for the text between two anchors
+            return {"text": "two"}
         self._step += 1
         told = [message["content"] for message in body["messages"] if message["role"] == "tool"]
         if self._step == 1:
@@ -179,6 +183,8 @@ async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[
     """The result of each call, once what holds of every bad call was seen to hold."""
     model = Badly(space, tool, calls)
     window = 128_000 if tool == "retrieve_tool_result" else 0  # a small one reads less at once, and keeps the rest
+    if not (home / "config.toml").exists():
+        know_every_tool(home)
     async with harness(home, space, [model] * 4, facts={"fim": "completions"}, window=window) as stage:
         events = await stage.turn("Go.")
     assert ending(events).status == "done"
@@ -189,7 +195,7 @@ async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
         nobody = named[0] == "request_user_input" and result.error == "not_available"
-        assert result.ok or nobody, f"the next call {named} fails: {result.content[:300]}"
+        assert result.ok or nobody, f"{model.next} the next call {named} fails: {result.content[:300]}"
     return bad
 
 
@@ -199,7 +205,7 @@ def judge(result: CallFinished, what: object, field: str = "") -> None:
     assert not result.ok and result.error, said
     error = result.metadata["error"]
     assert set(error) == {"code", "field", "expected", "received", "fix"} and error["code"] == result.error, said
-    assert error["field"] == field or not field, said
+    assert error["field"] == field or not field or error["field"].startswith(f"{field}[0]."), said
     assert error["field"] and error["expected"] and error["received"] and error["fix"], said
     shown = " ".join(result.content.split())
     for part in ("field", "expected"):
@@ -223,6 +229,41 @@ def row_properties(tool: str) -> Any:
     return row.parameters.get("properties", {})
 
 
+def reads(tool: str) -> bool:
+    """Whether reading is all that a tool does."""
+    row = Catalog.load().spec(tool)
+    return row is not None and [effect.value for effect in row.effects] == ["reads"]
+
+
+def said_in(tool: str, field: str) -> Any:
+    """The schema of an argument, by its path."""
+    schema: Any = {"properties": row_properties(tool)}
+    for name in re.findall(r"\w+", field):
+        schema = schema["items"] if name.isdigit() else schema["properties"][name]
+    return schema
+
+
+def guessed(tool: str, case: Bad) -> bool:
+    """Whether a spoiled call is run all the same: one text is a list of one; of a tool that reads, a key that it does
+    not know is left out where another argument came, and a number is taken for a text."""
+    if case.label == "a string for a array":
+        return said_in(tool, case.field)["items"].get("type") == "string"
+    if case.label == "unknown":
+        return reads(tool) and "." not in case.field and (bool(GOOD[tool]) or not row_properties(tool))
+    schema = said_in(tool, case.field)
+    if case.label == "below the minimum":
+        return reads(tool) and "line" in case.field and schema["minimum"] == 1
+    number = case.label in ("a integer for a string", "item a integer for a string")
+    return number and reads(tool) and "enum" not in schema and re.search(schema.get("pattern", ""), "7") is not None
+
+
+def judge_guess(result: CallFinished, what: object) -> None:
+    """Whether a call that was run on a guess says so, and fails, if it does, like any other."""
+    assert result.metadata["repairs"], what
+    if result.error:
+        judge(result, what)
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_each_argument_spoiled(tool: str, home: Path, land: Path) -> None:
     row = Catalog.load().spec(tool)
@@ -230,16 +271,35 @@ async def test_each_argument_spoiled(tool: str, home: Path, land: Path) -> None:
     cases = list(spoiled(row.parameters, GOOD[tool]))
     found = await refused(home, land, tool, [case.arguments for case in cases])
     for case, result in zip(cases, found, strict=True):
-        judge(result, (tool, case.label, case.field), case.field)
-        code = "missing_field" if case.label in ("missing", "null") else "invalid_input"
-        assert result.error == code
+        what = (tool, case.label, case.field)
+        if guessed(tool, case):
+            judge_guess(result, what)
+            continue
+        judge(result, what, case.field)
+        missing = case.label in ("missing", "null") or result.metadata["error"]["received"] == "nothing"
+        assert result.error == ("missing_field" if missing else "invalid_input")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_arguments_that_are_no_object_and_what_no_schema_tells(tool: str, home: Path, land: Path) -> None:
-    found = await refused(home, land, tool, [*RAW, *EXTRA.get(tool, ())])
-    for arguments, result in zip([*RAW, *EXTRA.get(tool, ())], found, strict=True):
-        judge(result, (tool, arguments))
+    found = await refused(home, land, tool, [*EXTRA.get(tool, ()), *RAW])
+    for arguments, result in zip([*EXTRA.get(tool, ()), *RAW], found, strict=True):
+        (judge_guess if understood(tool, arguments) else judge)(result, (tool, arguments))
+
+
+def understood(tool: str, raw: object) -> bool:
+    """Whether a text that is no object says enough: nothing where nothing is required, the one thing that is required
+    of a tool that reads, an object but for its last brace."""
+    row = Catalog.load().spec(tool)
+    assert row is not None
+    required, properties = row.parameters.get("required", []), row_properties(tool)
+    if raw in ("[]", "null"):
+        return not required
+    if raw == '"x"':
+        return reads(tool) and len(required) == 1
+    if raw == '{"path": "a"':
+        return ("path" in properties and set(required) <= {"path"}) or tool == "run_tests"
+    return raw in ("{'a': 1}", '{"a":1}}') and reads(tool) and not properties
 
 
 @pytest.mark.parametrize("tool", PATHS)
@@ -280,8 +340,14 @@ async def test_without_a_repository(tool: str, home: Path, workspace: Path) -> N
     assert str(workspace) in result.content and NEXT.search(result.content)
 
 
+async def test_a_name_that_is_spelt_otherwise(home: Path, land: Path) -> None:
+    names = ("readfile", "read-file", "read_file ", "ReadFile", "functions.read_file:0", "read_fille")
+    for result in await refused(home, land, "", [{"name": name, "arguments": {"path": "a.txt"}} for name in names]):
+        assert result.ok and result.name == "read_file" and result.metadata["repairs"]
+
+
 async def test_a_name_that_is_no_tool(home: Path, land: Path) -> None:
-    names = ("", "readfile", "read-file", "x" * 5000, "rm -rf /", "\x1b]0;x\x07", "read_file ", "функция")
+    names = ("", "x" * 5000, "rm -rf /", "\x1b]0;x\x07", "функция", "get_project_overview")
     found = await refused(home, land, "", [{"name": name, "arguments": {"path": "a.txt"}} for name in names])
     for name, result in zip(names, found, strict=True):
         judge(result, name, "name")

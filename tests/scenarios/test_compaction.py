@@ -11,6 +11,7 @@ from codewhale.protocol.events import ApprovalAsked, Compacted, JobStarted, Ques
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, CommandOutput, Interrupt, RunCommand, SendMessage, SetMode
 from codewhale.testing import Harness, harness
+from support.known import know_every_tool
 from support.scenes import Watch, sent, watching
 
 FILES = {
@@ -154,6 +155,7 @@ async def test_forty_kinds_of_constraint_are_said_word_for_word_after_a_compacti
         path.write_text(text + "\n", encoding="utf-8")
     (home / "AGENTS.md").write_text("Home rule: answer in one paragraph.\n")
     (home / "config.toml").write_text("[context]\nkeep_tokens = 1\n")
+    know_every_tool(home)
     late = "Changed rule: spaces after all, four of them."
     async with harness(home, git_workspace / "inner", script()) as stage:
         session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)

@@ -28,6 +28,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, Interrupt, Limits, OpenSession, SendMessage
 from codewhale.testing import Harness, collect, harness
+from support.known import know_every_tool
 from support.scenes import Watch, ending, only, results, watching
 from support.wire import Reply, Wire, answer, delta, sse, stream
 
@@ -44,8 +45,9 @@ FILLED = CODE.replace("    pass", "    return a + b")
 
 
 @pytest.fixture
-def code(workspace: Path) -> Path:
-    """The file with the gap."""
+def code(home: Path, workspace: Path) -> Path:
+    """The file with the gap, in a workspace whose sessions know every tool."""
+    know_every_tool(home)
     (workspace / "a.py").write_text(CODE)
     return workspace / "a.py"
 
@@ -171,7 +173,7 @@ async def test_over_the_wire_the_chat_and_the_gap_go_to_one_host_with_one_key(
         home.mkdir(exist_ok=True)
         (home / "config.toml").write_text(
             f'provider = "mine"\nmodel = "m"\n[providers.mine]\nbase_url = "{wire.url}"\napi_key_env = "MINE_KEY"\n'
-            '[providers.mine.facts]\nfim = "deepseek"\n'
+            '[providers.mine.facts]\nfim = "deepseek"\n[tools]\nalways_load = ["fim_edit"]\n'
         )
         options = AppOptions(home=str(home), workspace=str(workspace))
         async with open_app(options, environ={"MINE_KEY": "sk-0123456789"}) as app:

@@ -5,6 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codewhale.protocol.errors import SessionError
 from codewhale.stores.foreign import Call, Foreign, Picture, Said, Thought, parse
@@ -132,9 +134,31 @@ def test_pictures_and_what_has_no_form_here() -> None:
         (b'{"messages":[{"role":"user","content":"x"},{"role":"wizard"}]}', "message 2 has role 'wizard'"),
         (b'{"messages":[{"role":"user","content":7}]}', "message 1 has content"),
         (b'{"messages":[{"role":"user","content":[7]}]}', "message 1 has a block"),
+        (b'{"messages":[{"role":"assistant","tool_calls":7}]}', "message 1 has tool_calls that are no list"),
         (b'{"messages":[{"role":"assistant","tool_calls":[{"id":"a"}]}]}', "message 1 has a tool call without a name"),
     ],
 )
 def test_what_is_no_session_file_is_told(data: bytes, told: str) -> None:
     with pytest.raises(SessionError, match=told):
         parse(data)
+
+
+WORDS = st.sampled_from(
+    ["role", "user", "assistant", "tool", "content", "type", "text", "tool_use", "tool_result", "tool_use_id", "id",
+     "name", "input", "tool_calls", "function", "arguments", "thinking", "source", "data", "is_error", "messages"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | WORDS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(st.lists(VALUES, max_size=4))
+def test_anything_is_read_or_refused_in_words(messages: list[Any]) -> None:
+    try:
+        foreign = parse(json.dumps({"messages": messages}).encode())
+    except SessionError as error:
+        assert str(error)
+    else:
+        assert all(said.pieces for said in foreign.messages)

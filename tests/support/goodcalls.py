@@ -34,6 +34,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "retrieve_tool_result": {"ref": "call_1"},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
+    "tool_search_tool_bm25": {"query": "who wrote a line"},
+    "tool_search_tool_regex": {"query": "^git_"},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
     "validate_data": {"content": "1"},
     "write_file": {"path": "new.txt", "content": "x"},

@@ -6,6 +6,7 @@ from typing import Any
 
 from codewhale.protocol.events import CallFinished
 from codewhale.testing import harness
+from support.known import know_every_tool
 from support.scenes import results
 
 
@@ -18,6 +19,8 @@ async def played(
     home: Path, workspace: Path, *calls: dict[str, Any], environ: Mapping[str, str] | None = None, **fields: Any
 ) -> list[CallFinished]:
     """The results of these calls in one answer of a new session; fields are those of OpenSession."""
+    if not (home / "config.toml").exists():
+        know_every_tool(home)
     async with harness(home, workspace, [{"calls": list(calls)}, {"text": "Done."}], environ) as stage:
         return results(await stage.turn("Go.", await stage.open(**fields)))
 

@@ -175,11 +175,134 @@ def p15_empty_first(raw: str, arguments: dict[str, Any], chance: random.Random) 
     return ("{}" + chance.choice(["", "\n", " "]) + raw, "exact") if arguments else None
 
 
+def p2_opener_missing(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """The first brace is missing."""
+    return (raw[1:], "exact") if arguments else None
+
+
+def p2_wrong_closer(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """An inner closer of the other kind, missing, or one too many."""
+    places = [at for at in _outside(raw[:-1]) if raw[at] in "}]"]
+    if not places:
+        return None
+    at = chance.choice(places)
+    instead = {"}": "]", "]": "}"}[raw[at]]
+    return raw[:at] + chance.choice([instead, "", raw[at] * 2]) + raw[at + 1 :], "choice"
+
+
+def p3_shouted(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """Python's or a database's words for truth."""
+    say = chance.choice([str.capitalize, str.upper])
+    places = _outside(raw)
+    words = [m for m in re.finditer(r"\b(?:true|false)\b", raw) if m.start() in places]
+    for match in reversed(words):
+        raw = raw[: match.start()] + say(match.group()) + raw[match.end() :]
+    return (raw, "exact") if words else None
+
+
+def p4_smart_quotes(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """A typesetter's quotes around everything."""
+    if not arguments or re.search(r"[“”]|\\u201[cd]", raw):
+        return None
+    for first, last in reversed(_strings(raw)):
+        raw = f"{raw[:first]}“{raw[first + 1 : last - 1]}”{raw[last:]}"
+    return raw, "exact"
+
+
+def p4_equals(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """Another mark than a colon."""
+    mark = chance.choice(["=", " => ", "："])
+    places = [at for at in _outside(raw) if raw[at] == ":"]
+    for at in reversed(places):
+        raw = raw[:at] + mark + raw[at + 1 :]
+    return (raw, "exact") if places else None
+
+
+def p5_prose_and_fence(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """A fence among sentences that hold quotes and braces."""
+    before = chance.choice(['Let me "do" this:', "The form is {key: value}.", "1. Call it"])
+    after = chance.choice(['This is what "it" says.', "It has no {braces}.", "Done?"])
+    return f"{before}\n\n```json\n{raw}\n```\n\n{after}", "exact"
+
+
+def p5_around(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """Within something else of one line."""
+    before, after = chance.choice(
+        [
+            ("`", "`"),
+            ("(", ")"),
+            ("args = ", ";"),
+            ("<arguments>", "</arguments>"),
+            ("\ufeff", ""),
+            ("", "</s>"),
+            ("", "\0"),
+        ]
+    )
+    return before + raw + after, "exact"
+
+
+def p7_half_encoded(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """Escaped as a string holds it, without that string's quotes; or in quotes and not escaped."""
+    inner = json.dumps(raw, ensure_ascii=False)
+    return (chance.choice([inner[1:-1], f'"{raw}"']), "exact") if arguments else None
+
+
+def p7_in_single_quotes(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """The JSON as a string of Python's."""
+    return (repr(raw), "exact") if arguments else None
+
+
+def p8_one_quote(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """One quote within a string without its backslash."""
+    places = [match.start() for match in re.finditer(r'(?<!\\)\\"', raw)]
+    if not places:
+        return None
+    at = chance.choice(places)
+    return raw[:at] + raw[at + 1 :], "choice"
+
+
+def p8_quote_missing(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """A string without its first or its last quote."""
+    spans = _strings(raw)
+    if not spans:
+        return None
+    first, last = chance.choice(spans)
+    at = chance.choice([first, last - 1])
+    return raw[:at] + raw[at + 1 :], "choice"
+
+
+def p9_one_escape(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """A backslash before what JSON knows no escape for, once."""
+    places = [match.start() for match in re.finditer(r'(?<!\\)\\\\(?=[^"\\/bfnrtu])', raw)]
+    if not places:
+        return None
+    at = chance.choice(places)
+    return raw[:at] + raw[at + 1 :], "choice"
+
+
+def p10_in_a_list(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """The same object again, in a list or behind a comma."""
+    return chance.choice([f"[{raw}, {raw}]", f"{raw},\n{raw}"]), "exact"
+
+
+def p10_key_twice(raw: str, arguments: dict[str, Any], chance: random.Random) -> tuple[str, Label] | None:
+    """A key twice, with the same value or with another."""
+    if not arguments:
+        return None
+    key, value = next(iter(arguments.items()))
+    if chance.random() < 0.5:
+        return f"{raw[:-1]}, {json.dumps(key)}: {json.dumps(value)}}}", "exact"
+    return f'{{{json.dumps(key)}: "something else", {raw[1:]}', "choice"
+
+
 PAYLOAD: dict[str, Spoil] = {
-    "P1": p1_trailing_comma, "P2-": p2_closer_missing, "P2+": p2_closer_too_many, "P3": p3_python,
+    "P1": p1_trailing_comma, "P2c": p2_closer_missing, "P2x": p2_closer_too_many, "P3": p3_python,
     "P4": p4_bare_keys, "P4s": p4_smart_keys, "P5": p5_fence, "P5p": p5_prose, "P6": p6_raw_controls,
     "P7": p7_encoded_twice, "P8": p8_inner_quotes, "P9": p9_bad_escapes, "P10": p10_twice, "P11": p11_comments,
     "P12": p12_comma_missing, "P13": p13_cut, "P14": p14_nothing, "P15": p15_empty_first,
+    "P2o": p2_opener_missing, "P2i": p2_wrong_closer, "P3w": p3_shouted, "P4q": p4_smart_quotes, "P4=": p4_equals,
+    "P5f": p5_prose_and_fence, "P5a": p5_around, "P7h": p7_half_encoded, "P7s": p7_in_single_quotes,
+    "P8o": p8_one_quote, "P8m": p8_quote_missing, "P9o": p9_one_escape, "P10l": p10_in_a_list, "P10k": p10_key_twice,
 }  # fmt: skip
 
 # ---------------------------------------------------------------------- the arguments
@@ -271,7 +394,7 @@ def a9_nested(arguments: dict[str, Any], schema: Schema, chance: random.Random) 
 def a10_address(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
     """A path as a file address."""
     path = arguments.get("path")
-    if not isinstance(path, str) or not path.startswith("/") or "%" in path:
+    if not isinstance(path, str) or "%" in path or not _wants(schema, "path", "string"):
         return None
     return {**arguments, "path": "file://" + path.replace(" ", "%20")}, "exact"
 
@@ -290,10 +413,68 @@ def a12_in_a_list(arguments: dict[str, Any], schema: Schema, chance: random.Rand
     return None if key is None else ({**arguments, key: [arguments[key]]}, "exact")
 
 
+def a9_whole_call(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
+    """The whole call where its arguments should stand."""
+    told = json.dumps(arguments)
+    whole = chance.choice(
+        [
+            {"id": "call_1", "type": "function", "function": {"arguments": told}},
+            {"arguments": told},
+            {"parameters": arguments, "reasoning": "as asked"},
+            {"params": {"args": arguments}},
+        ]
+    )
+    return (whole, "exact") if arguments else None
+
+
+def a4_other_spelling(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
+    """Keys in another case, or with other separators."""
+    say = chance.choice(
+        [str.upper, lambda k: k.replace("_", "-"), lambda k: re.sub(r"_(\w)", lambda m: m[1].upper(), k), str.title]
+    )
+    spelt = {say(key): value for key, value in arguments.items()}
+    return (spelt, "exact") if list(spelt) != list(arguments) else None
+
+
+def a1_all_words(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
+    """Everything as a string."""
+    told = {key: value if isinstance(value, str) else json.dumps(value) for key, value in arguments.items()}
+    return (told, "exact") if told != arguments else None
+
+
+def a1_with_units(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
+    """A number with its unit."""
+    key = _pick(arguments, chance, lambda k: isinstance(arguments[k], int) and not isinstance(arguments[k], bool))
+    unit = chance.choice([" ms", " lines", "k", "%"])
+    return None if key is None else ({**arguments, key: f"{arguments[key]}{unit}"}, "refuse")
+
+
+def in_an_item(arguments: dict[str, Any], schema: Schema, chance: random.Random) -> Bent:
+    """One of these within an object of a list."""
+    key = _pick(
+        arguments,
+        chance,
+        lambda k: isinstance(arguments[k], list) and bool(arguments[k]) and isinstance(arguments[k][0], dict),
+    )
+    if key is None:
+        return None
+    at = chance.randrange(len(arguments[key]))
+    inner = schema.get("properties", {}).get(key, {}).get("items", {})
+    for bend in chance.sample(
+        [a1_words_for_values, a7_choice_in_capitals, a8_nulls, a12_in_a_list, a3_text_for_list], 5
+    ):
+        bent = bend(arguments[key][at], inner, chance)
+        if bent is not None:
+            items = [*arguments[key][:at], bent[0], *arguments[key][at + 1 :]]
+            return {**arguments, key: items}, bent[1]
+    return None
+
+
 ARGUMENTS: dict[str, Bend] = {
     "A1": a1_words_for_values, "A2": a2_one_for_list, "A3": a3_text_for_list, "A4": a4_other_name,
     "A5": a5_unknown_key, "A6": a6_required_missing, "A7": a7_choice_in_capitals, "A8": a8_nulls, "A9": a9_nested,
     "A10": a10_address, "A11": a11_from_zero, "A12": a12_in_a_list,
+    "A9w": a9_whole_call, "A4s": a4_other_spelling, "A1a": a1_all_words, "A1u": a1_with_units, "An": in_an_item,
 }  # fmt: skip
 _WORST: dict[Label, int] = {"exact": 0, "choice": 1, "refuse": 2}
 

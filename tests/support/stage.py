@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from codewhale.catalog.registry import Catalog
+from codewhale.engine.activation import HeadChoice
 from codewhale.engine.asking import Asking
 from codewhale.engine.compaction import Compactions
 from codewhale.engine.dispatch import Dispatcher, Hooks
@@ -107,6 +108,10 @@ class Box:
         self._tools = bound(family)
         self._catalog = Catalog(specs(type(family), "obedient"))
 
+    def spec(self, name: str) -> ToolSpec | None:
+        """The row of a name, or None."""
+        return self._catalog.spec(name)
+
     def mender(self) -> Repair:
         """What makes out damaged calls."""
         return Repair(self._catalog)
@@ -140,6 +145,7 @@ class Stage:
             build_provider=lambda name, model: self.provider,
             default_route=lambda provider: (provider or "scripted", "scripted"),
             find_root=lambda path: None,
+            tools=HeadChoice(always=("fim_edit",)),
         )
         self.asking = Asking(lambda session: self.engine.session(session))
         self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), hooks)

@@ -4,16 +4,21 @@ A run is one `codewhale exec` over a fresh sample repository. The model sends it
 the next request, it sends the right call once; then it answers in plain words.
 """
 
+import asyncio
 import itertools
 import json
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from codewhale.app.compose import AppOptions, open_app
+from codewhale.protocol.events import TurnFinished
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import OpenSession, SendMessage
+from codewhale.testing import collect
 from support.house import ROOT
 from support.program import environment
 from support.weakserver import Message, Say, Seat, WeakServer
@@ -68,6 +73,17 @@ class Played(NamedTuple):
     told: str
 
 
+class Ran(NamedTuple):
+    """What a run gave: its exit code, its report, and what it said beside it."""
+
+    code: int
+    report: Mapping[str, Any]
+    said: str
+
+
+Run = Callable[[Path, Path, str], Ran]
+
+
 def cases(name: str = "cases.json") -> list[Case]:
     """The cases of a file."""
     return [Case(**row) for row in json.loads((FOLDER / name).read_text(encoding="utf-8"))]
@@ -102,32 +118,21 @@ def _numbered(sends: Say, number: int) -> Say:
     return {**sends, "calls": [{**call, "id": f"call_{number}_{place}"} for place, call in enumerate(sends["calls"])]}
 
 
-def play(case: Case, server: WeakServer, folder: Path, strict: bool = False) -> Played:
-    """Run a case through the program, in a new folder below `folder`, and judge it."""
-    home = folder / re.sub(r"\W", "_", case.id) / ("strict" if strict else "lenient")
-    workspace = home / "workspace"
+def sample(folder: Path) -> Path:
+    """The sample repository in a new folder."""
     for name, content in SAMPLE.items():
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_bytes(content.encode())
-    sends = json.loads(json.dumps(case.sends).replace("{WORKSPACE}", str(workspace)))
-    script = Script(case._replace(sends=sends), workspace)
-    seat, url = server.seat(script, strict)
-    done = run_program(home, workspace, url)
-    return _judged(case, script, seat, done, tree(workspace))
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode())
+    return folder
 
 
-def run_program(home: Path, workspace: Path, url: str, *more: str) -> "subprocess.CompletedProcess[str]":
-    """`codewhale exec` without a person, against a chat endpoint."""
-    state = home / "state"
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (state / "config.toml").write_text(
-        f'provider = "weak"\nmodel = "weak"\n[providers.weak]\ndialect = "openai-chat"\nbase_url = "{url}"\n'
-        'api_key_env = "WEAK_KEY"\ncontext_window = 65536\n'
-    )
+def run_program(home: Path, workspace: Path, url: str, facts: str = "") -> Ran:
+    """`codewhale exec` without a person, against a chat endpoint of which these facts are known."""
+    _configure(home, url, facts)
     program = [sys.executable, "-m", "codewhale", "exec", "-w", str(workspace), "--yolo", "--output-format", "json"]
     try:
-        return subprocess.run(
-            [*program, *more, "Do the task."],
+        done = subprocess.run(
+            [*program, "Do the task."],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -136,8 +141,48 @@ def run_program(home: Path, workspace: Path, url: str, *more: str) -> "subproces
             timeout=SECONDS,
             check=False,
         )
-    except subprocess.TimeoutExpired as late:
-        return subprocess.CompletedProcess(late.args, 124, "", "did not end in time")
+        return Ran(done.returncode, json.loads(done.stdout or "{}"), done.stderr)
+    except subprocess.TimeoutExpired:
+        return Ran(124, {}, "did not end in time")
+
+
+def run_inside(home: Path, workspace: Path, url: str, facts: str = "") -> Ran:
+    """The same without a process of its own: the application over the same configuration and endpoint."""
+    _configure(home, url, facts)
+    return asyncio.run(_turn(home / "state", workspace))
+
+
+async def _turn(home: Path, workspace: Path) -> Ran:
+    options = AppOptions(home=str(home), workspace=str(workspace))
+    async with open_app(options, environ={"WEAK_KEY": "none"}) as app:
+        session = await app.client.submit(OpenSession(str(workspace), Mode.YOLO, Authority.AUTO))
+        events = app.client.events(session, from_seq=-1)
+        waiting = asyncio.ensure_future(collect(events, SECONDS))
+        await asyncio.sleep(0)
+        await app.client.submit(SendMessage(session, "Do the task."))
+        last = (await waiting)[-1].event
+        assert isinstance(last, TurnFinished)
+        return Ran(last.result["exit_code"], last.result, last.reason)
+
+
+def _configure(home: Path, url: str, facts: str) -> None:
+    state = home / "state"
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (state / "config.toml").write_text(
+        f'provider = "weak"\nmodel = "weak"\n[providers.weak]\ndialect = "openai-chat"\nbase_url = "{url}"\n'
+        f'api_key_env = "WEAK_KEY"\ncontext_window = 65536\nfacts = {{ {facts} }}\n'
+    )
+
+
+def play(case: Case, server: WeakServer, folder: Path, strict: bool = False, run: Run = run_program) -> Played:
+    """Run a case through the program or what `run` is, in a new folder below `folder`, and judge it."""
+    home = folder / re.sub(r"\W", "_", case.id) / ("strict" if strict else "lenient")
+    workspace = sample(home / "workspace")
+    sends = json.loads(json.dumps(case.sends).replace("{WORKSPACE}", str(workspace)))
+    script = Script(case._replace(sends=sends), workspace)
+    seat, url = server.seat(script, strict)
+    done = run(home, workspace, url)
+    return _judged(case, script, seat, done, tree(workspace))
 
 
 def tree(folder: Path) -> Tree:
@@ -186,17 +231,15 @@ def _text(message: Message) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
-def _judged(case: Case, script: Script, seat: Seat, done: "subprocess.CompletedProcess[str]", end: Tree) -> Played:
+def _judged(case: Case, script: Script, seat: Seat, done: Ran, end: Tree) -> Played:
     asked = seat.requests
     told = _news(asked[case.times - 1], asked[case.times]) if len(asked) > case.times else ""
     outcome = _outcome(case, script, seat, done, end, told)
-    killed = bool(seat.rejected) and DONE not in done.stdout
-    return Played(outcome, done.returncode, len(asked), seat.rejected, killed, told or done.stderr[-400:])
+    killed = bool(seat.rejected) and done.report.get("answer") != DONE
+    return Played(outcome, done.code, len(asked), seat.rejected, killed, told or done.said[-400:])
 
 
-def _outcome(
-    case: Case, script: Script, seat: Seat, done: "subprocess.CompletedProcess[str]", end: Tree, told: str
-) -> str:
+def _outcome(case: Case, script: Script, seat: Seat, done: Ran, end: Tree, told: str) -> str:
     asked = seat.requests
     if case.times > 1:
         return _loop_outcome(case, asked, end)
@@ -204,15 +247,15 @@ def _outcome(
     if case.label != "executed_right" and first != _expected(case.meanwhile.get("files", {})):
         return "ran_what_must_not_run"
     if case.label == "left_alone":
-        return "left_alone" if done.returncode == 0 and len(asked) == 1 else "crashed_or_stalled"
+        return "left_alone" if done.code == 0 and len(asked) == 1 else "crashed_or_stalled"
     second = asked[1] if len(asked) > 1 else []
-    if second and not script.mended and case.truth and done.returncode == 0:
+    if second and not script.mended and case.truth and done.code == 0:
         return "executed_right"
     if first != _expected(case.meanwhile.get("files", {})):
         return "executed_wrong"
     if not second:
-        return "silently_ignored" if done.returncode == 0 else "crashed_or_stalled"
-    if done.returncode or DONE not in done.stdout:
+        return "silently_ignored" if done.code == 0 else "crashed_or_stalled"
+    if done.code or done.report.get("answer") != DONE:
         return "crashed_or_stalled"
     helps = any(word in told for word in case.useful) and not any(word in told for word in case.untrue)
     worked = len(asked) > 2 and _holds(case.truth, end, _results(asked[2]))
@@ -248,12 +291,3 @@ def figures(played: Mapping[str, Played], named: Iterator[Case]) -> dict[str, An
 
 def _names(case: Case) -> list[str]:
     return [call["name"] for call in case.right]
-
-
-def waited(condition: Any, seconds: float = 10.0) -> None:
-    """Return once the condition holds. Raises TimeoutError."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        time.sleep(0.01)

@@ -26,15 +26,22 @@ class Seat:
         self.requests: list[list[Message]] = []
         self.rejected = ""
 
-    def answer(self, messages: list[Message]) -> tuple[int, bytes]:
-        """Status and body for a request."""
+    def answer(self, messages: list[Message]) -> tuple[int, bytes, bool]:
+        """Status and body for a request, and whether the connection breaks off behind it."""
         fault = fault_of(messages) if self._strict else ""
         if fault:
             self.rejected = fault
-            return 400, json.dumps({"error": {"message": fault, "type": "BadRequestError", "code": 400}}).encode()
+            return (
+                400,
+                json.dumps({"error": {"message": fault, "type": "BadRequestError", "code": 400}}).encode(),
+                False,
+            )
         self.requests.append(messages)
-        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks(self._model(messages, len(self.requests)))]
-        return 200, ("".join(lines) + "data: [DONE]\n\n").encode()
+        say = self._model(messages, len(self.requests))
+        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks(say)]
+        if say.get("breaks"):
+            return 200, "".join(lines[:-2]).encode(), True
+        return 200, ("".join(lines) + "data: [DONE]\n\n").encode(), False
 
 
 class WeakServer:
@@ -64,7 +71,7 @@ class WeakServer:
 
 def chunks(say: Say) -> list[dict[str, Any]]:
     """What is said as stream chunks: `reasoning`, `text`, `calls` (arguments cut in three) or `deltas` as they are,
-    and `finish`."""
+    and `finish`. What `breaks` ends before its finish."""
     deltas: list[dict[str, Any]] = []
     if say.get("reasoning"):
         deltas.append({"reasoning_content": say["reasoning"]})
@@ -133,12 +140,13 @@ def _handler(seats: Mapping[str, Seat]) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, sent = seats[self.path.split("/")[1]].answer(body["messages"])
+            status, sent, breaks = seats[self.path.split("/")[1]].answer(body["messages"])
             self.send_response(status)
             self.send_header("Content-Type", "text/event-stream" if status == 200 else "application/json")
-            self.send_header("Content-Length", str(len(sent)))
+            self.send_header("Content-Length", str(len(sent) + breaks))
             self.end_headers()
             self.wfile.write(sent)
+            self.close_connection = self.close_connection or breaks
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: the server is silent."""

@@ -18,6 +18,7 @@ from codewhale.commands.base import CommandRegistry
 from codewhale.config import Config
 from codewhale.context.window import ContextSettings
 from codewhale.dialects.base import Provider
+from codewhale.engine.activation import HeadChoice
 from codewhale.engine.asking import Asking
 from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.engine import Engine, workspace_facts
@@ -29,6 +30,7 @@ from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice
 from codewhale.stores.artifacts import ArtifactStore
+from codewhale.stores.audit import AuditLog
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
 from codewhale.system.repository import find_repository, find_root, read_head
@@ -96,6 +98,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     artifacts = ArtifactStore(os.path.join(home, "artifacts"))
     lists = Lists()
     catalog = Catalog.load()
+    tools = config.section("tools", ToolSettings)
     around = Surroundings(
         home=home,
         sessions=sessions,
@@ -109,12 +112,16 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         find_root=find_root,
         context=config.section("context", ContextSettings),
         effort=config.get("reasoning_effort") or "",
+        tools=HeadChoice(tools.profile, _known_tools(config, catalog, "always_load", tools.always_load)),
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
     parts.give("redactor", redactor)
-    disabled = _disabled(config, catalog)
-    dispatcher = Dispatcher(parts, partial(decide, disabled=disabled), asking, Outputs(artifacts, redactor))
+    disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))
+    judge = partial(decide, disabled=disabled)
+    dispatcher = Dispatcher(parts, judge, asking, Outputs(artifacts, redactor), audit=AuditLog(home, clock))
+    parts.give("decide", judge)
+    parts.give("repair_extent", tools.repair)
     engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts, routes.may_ask)
     commands = CommandRegistry(COMMANDS, parts.commands)
     parts.give("listener", lambda session, event: _tell(engine, session, event))
@@ -125,13 +132,12 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     return App(Client(engine, asking, commands, sessions), config, engine, parts)
 
 
-def _disabled(config: Config, catalog: Catalog) -> frozenset[str]:
-    names = config.section("tools", ToolSettings).disabled
+def _known_tools(config: Config, catalog: Catalog, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if catalog.spec(name) is None:
             near = ", ".join(catalog.closest(name)) or "see `codewhale tools list`"
-            raise ConfigError(f"{config.path}: tools.disabled: there is no tool {name!r}; did you mean {near}?")
-    return frozenset(names)
+            raise ConfigError(f"{config.path}: tools.{key}: there is no tool {name!r}; did you mean {near}?")
+    return names
 
 
 def _facts(workspace: str) -> str:

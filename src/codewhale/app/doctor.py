@@ -19,6 +19,8 @@ from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER
+from codewhale.services.testruns.runners import runner_program
+from codewhale.system.programs import PROGRAMS, how_to_install
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
@@ -69,7 +71,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         _home(home),
         *route.checks,
         _python(),
-        *_programs(environ),
+        *_programs(environ, workspace),
         _sandbox(),
         _space(home),
         _sessions(home),
@@ -167,21 +169,30 @@ def _python() -> Check:
     return Check("python", "ok", f"{version} at {sys.executable}")
 
 
-# Program: what goes without it.
-_WITHOUT = (
-    ("git", "no git tools, and files are listed without .gitignore of the repository"),
-    ("rg", "searches run in Python, slower"),
-    ("pdftotext", "PDF files are read by the built-in reader, with a plainer layout"),
-)
+# Programs that tools use, whatever the workspace; one that only commands of a session may use is no fault.
+_WANTED, _OPTIONAL = ("git", "rg", "pdftotext"), ("gh",)
 
 
-def _programs(environ: Mapping[str, str]) -> Iterator[Check]:
-    for name, without in _WITHOUT:
-        path = shutil.which(name, path=environ.get("PATH", os.defpath))
-        if path:
-            yield Check(name, "ok", path)
-        else:
-            yield Check(name, "warn", f"not found: {without}", f"install {name}")
+def _programs(environ: Mapping[str, str], workspace: str) -> Iterator[Check]:
+    places = environ.get("PATH", os.defpath)
+    for row in PROGRAMS:
+        if row.name in (*_WANTED, *_OPTIONAL):
+            path = shutil.which(row.name, path=places)
+            missing = Check(row.name, "warn", f"not found: {row.without}", how_to_install(row.name, places))
+            if row.name in _OPTIONAL:
+                missing = Check(row.name, "ok", f"not found: {row.without}; {missing.fix}")
+            yield Check(row.name, "ok", path) if path else missing
+    yield _tests(places, workspace)
+
+
+def _tests(places: str, workspace: str) -> Check:
+    program = runner_program(workspace)
+    if not program:
+        return Check("tests", "ok", "no test runner is recognised in this folder")
+    path = shutil.which(program, path=places)
+    if path:
+        return Check("tests", "ok", f"run by {path}")
+    return Check("tests", "warn", f"run by {program}, which is not found", how_to_install(program, places))
 
 
 def _sandbox() -> Check:

@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
-
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
 from codewhale.catalog.registry import Catalog
@@ -32,6 +30,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Image, Message, Part, Reasoning, Text, ToolCall
 from codewhale.protocol.modes import Mode
+from codewhale.protocol.replays import Imported
 from codewhale.protocol.tools import Origin
 from codewhale.repair.face import Repair
 from codewhale.stores.artifacts import ArtifactStore
@@ -42,18 +41,6 @@ MAX_BYTES = 256 << 20
 NO_RESULT = "No result of this call stands in the imported session. Check its effects before repeating it."
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FROM_OUTSIDE = (("mcp_", Origin.MCP), ("github_", Origin.ISSUE), ("web", Origin.WEB), ("fetch_url", Origin.WEB))
-
-
-class Imported(Struct, frozen=True):
-    """What came of an import. `renamed` counts calls by `old -> new` name; `unknown` those of tools that are not here;
-    `left_out` pieces that have no form here."""
-
-    session: str
-    messages: int
-    calls: int
-    renamed: dict[str, int]
-    unknown: dict[str, int]
-    left_out: int
 
 
 async def import_session(path: str, home: str, workspace: str, environ: Mapping[str, str]) -> Imported:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row
+from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import BoundCall, ToolSpec
 from codewhale.tools.base import BoundTool, bound
@@ -49,6 +50,11 @@ class Parts:
         except msgspec.ValidationError as error:
             raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
         return BoundCall(tool.decl.subjects(args), lambda call: tool.run(args, call))
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The catalog row of a canonical name, or None."""
+        catalog: Catalog = self.part("catalog")  # type: ignore[assignment]
+        return catalog.spec(name)
 
     def mender(self) -> "Repair":
         """What makes out damaged calls, built when the first is met."""

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from codewhale.app.parts import Parts
 from codewhale.app.routes import open_routes
@@ -30,6 +29,7 @@ from codewhale.protocol.errors import SessionError, ToolError
 from codewhale.protocol.events import CallFinished, CallStarted, Envelope, MessageAdded, RepairRecorded, SessionOpened
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.replays import Now, Replayed, Then
 from codewhale.protocol.tools import CallContext, Effect
 from codewhale.repair.face import Repair
 from codewhale.services.scratch import TooLargeError, copy_workspace
@@ -38,44 +38,6 @@ from codewhale.stores.lists import Lists
 from codewhale.system.repository import find_root
 
 READ_SECONDS = 60.0
-
-
-class Then(Struct, frozen=True):
-    """What the log says came of a call; `started` that it had passed every gate."""
-
-    ok: bool
-    ms: int
-    content: str
-    started: bool
-
-
-class Now(Struct, frozen=True):
-    """What came of a call that was run again; `same` that the model would read the very same."""
-
-    ok: bool
-    same: bool
-    content: str
-
-
-class Replayed(Struct, frozen=True):
-    """One call as it is understood today. `state` is the lifecycle state of `name` as sent, `canonical` the tool,
-    `outcome` run or refuse; `drift` says how that differs from what it did then, "" when it does not. `now` is None
-    and `not_run` says why where it was not run again."""
-
-    seq: int
-    call_id: str
-    name: str
-    canonical: str
-    state: str | None
-    outcome: str
-    arguments: dict[str, Any] | None
-    repairs: tuple[str, ...]
-    lossy: bool
-    error: dict[str, Any] | None
-    then: Then | None
-    drift: str
-    now: Now | None = None
-    not_run: str = ""
 
 
 async def replay(home: str, session: str, environ: Mapping[str, str], run_reads: bool) -> AsyncIterator[Replayed]:
@@ -159,11 +121,18 @@ def _drift(prepared: Prepared, started: CallStarted | None, finished: CallFinish
             return f"it ran as {started.name} then and would be refused today"
         if started.name != prepared.name:
             return f"it ran as {started.name} then and would run as {prepared.name} today"
-        if msgspec.json.decode(started.arguments) != prepared.arguments:
+        if _decoded(started.arguments) != prepared.arguments:
             return f"it ran with {started.arguments} then"
     elif finished is not None and finished.ok and prepared.error is not None and prepared.spec is not None:
         return "it succeeded then and would be refused today"
     return ""
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 # ---------------------------------------------------------------------- reading again
@@ -245,6 +214,8 @@ class _Reads:
             ok, text = False, render_error(spec.name, error)
         except TimeoutError:
             return None, f"it did not end within {READ_SECONDS:g} seconds"
+        except KeyError as error:
+            return None, f"it needs a running session ({error})"
         text = text.replace(self._here, self._there)
         limits = (FETCH_LIMIT,) if spec.family == "results" else (inline_limit(0), inline_limit(1 << 20))
         shown = [self._outputs.fit(self._session, prepared.call.id, text, limit)[0] for limit in limits]

@@ -14,9 +14,14 @@ Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
 
 
 class ToolSettings(Struct, frozen=True):
-    """The `[tools]` table. `disabled` tools stay in the array and are refused when called, in every mode."""
+    """The `[tools]` table. `disabled` tools stay in the array and are refused when called, in every mode. `profile` is
+    the set of tools that every session begins with ("" leaves it to the provider's fact `tool_profile`), `always_load`
+    names tools that join it. `repair` is how far a call that is not right as it came is made out."""
 
     disabled: tuple[str, ...] = ()
+    profile: Literal["", "default", "arcee", "compact", "intent"] = ""
+    always_load: tuple[str, ...] = ()
+    repair: Literal["full", "names", "off"] = "full"
 
 
 class Settings(Struct, frozen=True):

@@ -16,9 +16,10 @@ class Row(Struct, frozen=True):
 
 PARTS: dict[str, Row] = {
     "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
-    "repair": Row("codewhale.repair.face:Repair", ("catalog",)),
+    "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
+    "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -35,6 +36,7 @@ TOOLS: dict[str, Row] = {
     "data": Row("codewhale.tools.data:DataTools", ("workspaces",)),
     "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
     "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
+    "toolsearch": Row("codewhale.tools.toolsearch:ToolSearchTools", ("finder",)),
 }
 
 COMMAND_FAMILIES: dict[str, Row] = {
@@ -42,6 +44,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "context": Row("codewhale.commands.context:ContextCommands", ("control",)),
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
+    "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -52,6 +55,7 @@ COMMANDS: dict[str, str] = {
     "/context": "context",
     "/cost": "usage",
     "/tokens": "usage",
+    "/tools": "tools",
     "/effort": "effort",
     "/help": "help",
     "/mode": "session",

@@ -7,20 +7,29 @@ import msgspec
 from codewhale.catalog.schema import check
 from codewhale.protocol.tools import ToolSpec
 
+MAX_CHARACTERS = 1_048_576
 _decode = msgspec.json.Decoder().decode
 
 
 def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
     """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
-    5); None for all else: nulls, an empty string, files named by an address and keys that came twice included."""
+    5); None for all else: nulls, an empty string, files named by an address, keys that came twice and what is longer
+    than any call included."""
+    if len(raw) > MAX_CHARACTERS:
+        return None
     try:
         value = _decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if not isinstance(value, dict) or None in value.values() or '"file://' in raw or doubled(raw, value):
+    if not isinstance(value, dict) or _holds_null(value) or '"file://' in raw or doubled(raw, value):
         return None
     value = whole(value)
     return None if check(value, spec.parameters) else value
+
+
+def _holds_null(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return any(item is None or (isinstance(item, dict | list) and _holds_null(item)) for item in items)
 
 
 def doubled(raw: str, value: dict[str, Any] | list[Any]) -> bool:

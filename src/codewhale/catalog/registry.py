@@ -3,17 +3,18 @@
 No tool family is imported here; the file beside this module holds everything a request needs.
 """
 
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.lifecycle import ALIASES, state_of
+from codewhale.catalog.lifecycle import ALIASES, DEFAULT_PROFILE, PROFILES, Alias
 from codewhale.protocol.tools import ToolSpec
 
 _LONGEST = 100
 SPECS_FILE = Path(__file__).with_name("specs.json")
+VERBS_FILE = Path(__file__).with_name("verbs.json")
 
 
 class Resolution(Struct, frozen=True):
@@ -24,10 +25,14 @@ class Resolution(Struct, frozen=True):
 
 
 class Catalog:
-    """Registered tools by canonical name."""
+    """Registered tools by canonical name. `verbs` are the rows that the profile of intents shows in their place."""
 
-    def __init__(self, rows: list[ToolSpec]) -> None:
+    def __init__(
+        self, rows: Iterable[ToolSpec], aliases: Mapping[str, Alias] = ALIASES, verbs: Iterable[ToolSpec] = ()
+    ) -> None:
         self.rows = {row.name: row for row in sorted(rows, key=lambda row: row.name)}
+        self.aliases = aliases
+        self._verbs = {row.name: row for row in verbs}
 
     @classmethod
     def load(cls, path: Path = SPECS_FILE) -> "Catalog":
@@ -42,21 +47,41 @@ class Catalog:
         """Every registered canonical name, sorted."""
         return tuple(self.rows)
 
-    @cached_property
+    @property
     def head(self) -> tuple[ToolSpec, ...]:
-        """The rows of the array every request carries, sorted by name; the same in every mode and for every provider,
-        so those that some lack are not among them."""
-        named = ("active", "deferred")
-        return tuple(row for name, row in self.rows.items() if state_of(name) in named and not row.gate)
+        """The rows of the array that a request of the default profile carries."""
+        return self.head_of(DEFAULT_PROFILE)
+
+    def head_of(self, profile: str, always: Iterable[str] = ()) -> tuple[ToolSpec, ...]:
+        """The rows that every request of a profile carries, the same in every mode and for every provider, so those
+        that some lack are not among them: its own sorted by name, then those of `always`. A small window is told of
+        optional arguments nothing but name, type and bounds."""
+        rows = self._intents() if profile == "intent" else self.rows
+        named = [rows[name] for name in sorted(PROFILES[profile]) if name in rows and not rows[name].gate]
+        own = [_brief(row) for row in named] if profile == "compact" else named
+        more = sorted(set(always) - PROFILES[profile])
+        return (*own, *(self.rows[name] for name in more if name in self.rows))
+
+    def _intents(self) -> Mapping[str, ToolSpec]:
+        if not self._verbs and VERBS_FILE.exists():
+            self._verbs = {row.name: row for row in msgspec.json.decode(VERBS_FILE.read_bytes(), type=list[ToolSpec])}
+        return {**self.rows, **self._verbs}
 
     def resolve(self, name: str) -> Resolution | None:
         """What an exact name means; None when it means nothing."""
         if name in self.rows:
             return Resolution(self.rows[name])
-        alias = ALIASES.get(name)
+        alias = self.aliases.get(name)
         if alias is not None and alias.state != "removed" and alias.canonical in self.rows:
             return Resolution(self.rows[alias.canonical], alias=name)
         return None
+
+    def removed(self, name: str) -> str:
+        """What became of a name that was taken away, in words; "" for any other."""
+        alias = self.aliases.get(name)
+        if alias is None or alias.state != "removed":
+            return ""
+        return f"It was removed in {alias.removal}; use {alias.canonical}."
 
     def closest(self, name: str, count: int = 3) -> tuple[str, ...]:
         """Up to `count` canonical names most like `name`, best first."""
@@ -70,3 +95,13 @@ class Catalog:
             if same_words or ratio >= 0.5:
                 scored.append((-ratio - 0.3 * same_words, candidate))
         return tuple(candidate for _, candidate in sorted(scored)[:count])
+
+
+def _brief(row: ToolSpec) -> ToolSpec:
+    """A row whose optional arguments have no notes: their names, types and bounds alone."""
+    required = row.parameters.get("required", ())
+    properties = {
+        name: schema if name in required else {key: value for key, value in schema.items() if key != "description"}
+        for name, schema in row.parameters.get("properties", {}).items()
+    }
+    return msgspec.structs.replace(row, parameters={**row.parameters, "properties": properties})

@@ -11,7 +11,7 @@ USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
 # Sub-command: module of this room and what it does.
 COMMANDS = (
     ("exec", "run", "run one prompt without a screen and print the answer"),
-    ("sessions", "sessions", "list, show and remove sessions"),
+    ("sessions", "sessions", "list, show, replay, import and remove sessions"),
     ("stats", "stats", "what model calls took: tokens, cache hits, money"),
     ("provider", "provider", "list the model providers, test what one of them does"),
     ("model", "models", "list the known models, tell what holds for one"),

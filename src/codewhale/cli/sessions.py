@@ -5,11 +5,10 @@ ID is a session's id, the start of it when no other begins so, or latest.
 
 import argparse
 import os
-from typing import Any
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, put_bytes, say
-from codewhale.lib.text import one_line, sanitise
+from codewhale.lib.text import one_line
 
 
 def build(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +94,7 @@ def _resolve(home: str, name: str) -> str:
 
 def _show(home: str, args: argparse.Namespace) -> int:
     from codewhale.app.sessions import envelopes, messages
+    from codewhale.frontends.aloud import read_aloud
     from codewhale.frontends.lines import envelope_line, object_line
 
     number = _number(args.request)
@@ -107,22 +107,10 @@ def _show(home: str, args: argparse.Namespace) -> int:
             put(envelope_line(envelope) + "\n")
         return 0
     for envelope in events:
-        put(_mended(envelope.event) if not args.messages else "")
-        for message in messages([envelope.event]):
-            put(object_line(message) + "\n" if args.messages else _read_aloud(message))
+        for message in messages([envelope.event]) if args.messages else ():
+            put(object_line(message) + "\n")
+        put("" if args.messages else read_aloud(envelope.event))
     return 0
-
-
-def _mended(event: Any) -> str:
-    """A repair as people read it; "" for anything else."""
-    from codewhale.protocol.events import RepairRecorded
-
-    if not isinstance(event, RepairRecorded):
-        return ""
-    chosen = ", read in one of several ways" if event.lossy else ""
-    return (
-        sanitise(f"[mended {' '.join(event.codes)}{chosen}] it came as {event.name} {event.arguments}").rstrip() + "\n"
-    )
 
 
 def _number(text: str | None) -> int:
@@ -141,28 +129,6 @@ def _request(home: str, session: str, number: int) -> int:
         raise ChoiceError(f"session {session} has no model request {number}")
     put_bytes(body)
     return 0
-
-
-def _read_aloud(message: Any) -> str:
-    """A message for people, safe to print."""
-    from codewhale.protocol.messages import Reasoning, ResultPart, Text, ToolCall
-
-    lines = []
-    for part in message.parts:
-        match part:
-            case Text(source="harness"):
-                lines.append(f"[told] {part.text}")
-            case Text():
-                lines.append(f"[{message.role}] {part.text}")
-            case Reasoning():
-                lines.append(f"[thought] {part.text}")
-            case ToolCall():
-                lines.append(f"[call] {part.sent_name} {part.sent_arguments}")
-            case ResultPart():
-                lines.append(f"[result{'' if part.ok else ', failed'}] {part.content}")
-            case _:
-                lines.append("[part without text]")
-    return "".join(sanitise(line).rstrip("\n") + "\n" for line in lines)
 
 
 def _remove(home: str, names: list[str]) -> int:

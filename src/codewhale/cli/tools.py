@@ -9,8 +9,6 @@ from codewhale.lib.text import sanitise
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Mode
 
-DEFAULT_PROFILE = "default"
-
 
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -19,13 +17,13 @@ def build(parser: argparse.ArgumentParser) -> None:
     every.add_argument("--json", action="store_true", help="one JSON array, with schemas")
     every.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.AGENT.value, help="default agent")
     head = actions.add_parser("head", help="the bytes of the tools value of every request, no newline")
-    head.add_argument("--dialect", metavar="D", default="openai-chat", help="the wire format (default openai-chat)")
+    head.add_argument("--dialect", metavar="D", default="", help="the wire format (default the provider's)")
     head.add_argument("--system", action="store_true", help="the system text instead")
     add_workspace(head)
     for action in (every, head):
-        action.add_argument("--profile", metavar="P", default=DEFAULT_PROFILE, help="the set of tools (default only)")
-        action.add_argument("--provider", metavar="P", default="", help="the same tools for every provider today")
-        action.add_argument("--model", metavar="M", default="", help="the same tools for every model today")
+        action.add_argument("--profile", metavar="P", default="", help="default, arcee, compact or intent")
+        action.add_argument("--provider", metavar="P", default="", help="as this provider is sent them")
+        action.add_argument("--model", metavar="M", default="", help="as this model of it is sent them")
     check = actions.add_parser("check", help="what would become of calls read from stdin, one JSON object a line")
     check.add_argument("--schemas", metavar="FILE", help="judge against the functions in FILE, a JSON array")
 
@@ -34,35 +32,38 @@ def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     if args.action == "check":
         return _check(args)
-    if args.profile != DEFAULT_PROFILE:
-        raise ChoiceError(f"there is no profile {args.profile!r} in this version; the only one is {DEFAULT_PROFILE}")
     return _list(args) if args.action == "list" else _head(args)
 
 
 def _list(args: argparse.Namespace) -> int:
-    from codewhale.app.catalog import tools_list
+    from codewhale.app.catalog import View, tools_list
     from codewhale.frontends.lines import object_line
 
-    rows = tools_list(Mode(args.mode))
+    try:
+        rows = tools_list(Mode(args.mode), View(args.profile, args.provider, args.model))
+    except ConfigError as error:
+        raise ChoiceError(str(error)) from error
     if args.json:
         put(object_line(rows) + "\n")
         return 0
     for row in rows:
         same = "" if row["canonical"] == row["name"] else f"  = {row['canonical']}"
-        line = f"{row['name']:<26}{row['state']:<12}{row['approval']:<7}{' '.join(row['effects'])}{same}"
+        shown = f"{row['bytes']:>6} " if row["in_head"] else " " * 7
+        line = f"{row['name']:<26}{row['state']:<12}{shown}{row['approval']:<7}{' '.join(row['effects'])}{same}"
         put(sanitise(line.rstrip()) + "\n")
     return 0
 
 
 def _head(args: argparse.Namespace) -> int:
-    from codewhale.app.catalog import system_head, tools_head
+    from codewhale.app.catalog import View, system_head, tools_head
     from codewhale.config import home_dir
 
     folder = workspace(args)
     try:
-        text = system_head(home_dir(os.environ), folder) if args.system else tools_head(args.dialect)
+        view = View(args.profile, args.provider, args.model)
+        text = system_head(home_dir(os.environ), folder) if args.system else tools_head(args.dialect, view)
     except ConfigError as error:
-        raise ChoiceError(f"--dialect {args.dialect}: {error}") from error
+        raise ChoiceError(f"--dialect {args.dialect}: {error}" if args.dialect else str(error)) from error
     put_bytes(text.encode())
     return 0
 

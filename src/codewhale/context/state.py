@@ -5,6 +5,8 @@ Holds what the engine needs to go on; message bytes live in the projection.
 
 from typing import Any
 
+from msgspec import Struct
+
 from codewhale.protocol.events import (
     ONE_SHOT,
     CallFinished,
@@ -23,6 +25,7 @@ from codewhale.protocol.events import (
     RequestSent,
     SessionOpened,
     SessionResumed,
+    ToolActivated,
     TurnFinished,
     TurnStarted,
     UsageReported,
@@ -33,6 +36,13 @@ from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin
 
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
+
+
+class KnownTool(Struct, frozen=True):
+    """A deferred tool the session knows: its bytes in the array, and at which finished call it was last of use."""
+
+    bytes: int
+    used: int
 
 
 class SessionState:
@@ -65,6 +75,8 @@ class SessionState:
         self.started_calls: set[str] = set()
         self.told: dict[str, str] = {}
         self.lists: dict[str, tuple[dict[str, Any], ...]] = {}
+        self.activated: dict[str, KnownTool] = {}  # in the order of activation
+        self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.tainted = False
         self.changed_files = 0
@@ -154,6 +166,10 @@ class SessionState:
         self.open_calls.pop(event.call_id, None)
         self.call_ids.add(event.call_id)  # the message that made the call may be lost to damage
         self.started_calls.discard(event.call_id)
+        self.finished_calls += 1
+        for name in (event.name, *event.metadata.get("tool_references", ())):
+            if name in self.activated:
+                self.activated[name] = KnownTool(self.activated[name].bytes, self.finished_calls)
         self.tainted = self.tainted or event.origin not in _TRUSTED
         artifact = event.metadata.get("artifact_sha256")
         if artifact:
@@ -161,6 +177,11 @@ class SessionState:
 
     def _file_changed(self, event: FileChanged) -> None:
         self.changed_files += 1
+
+    def _activated(self, event: ToolActivated) -> None:
+        for name in event.dropped:
+            self.activated.pop(name, None)
+        self.activated[event.name] = KnownTool(event.bytes, self.finished_calls)
 
     def _list(self, event: ListChanged) -> None:
         self.lists[event.kind] = event.items
@@ -185,4 +206,5 @@ _STEPS: dict[type, Any] = {
     CallFinished: SessionState._call_finished,
     FileChanged: SessionState._file_changed,
     ListChanged: SessionState._list,
+    ToolActivated: SessionState._activated,
 }

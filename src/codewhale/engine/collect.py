@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
 
+from codewhale.engine.holdback import HoldBack
 from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
 from codewhale.protocol.messages import Opaque, Part, Reasoning, Text, ToolCall
 from codewhale.protocol.stream import (
@@ -32,12 +33,13 @@ class RawCall(Struct, frozen=True):
 
 class Answer(Struct, frozen=True):
     """One model message as it came: its parts in the order in which they began. `finish` is "" when the stream
-    failed, and then `failure` says how."""
+    failed, and then `failure` says how. `held` is the end of its text that nobody was shown yet: it may be calls."""
 
     items: tuple[Reasoning | Opaque | Text | RawCall, ...]
     usage: Usage | None
     finish: str
     failure: Failed | None
+    held: str = ""
 
     @property
     def text(self) -> str:
@@ -80,10 +82,12 @@ class _Call(Struct):
 
 
 class Collector:
-    """Adds stream events up; what has come so far can be read at any time, also after a cancellation."""
+    """Adds stream events up; what has come so far can be read once, also after a cancellation. With `hold`, text is
+    told only up to where calls written as text may begin."""
 
-    def __init__(self, tell: Callable[[Event], None]) -> None:
+    def __init__(self, tell: Callable[[Event], None], hold: bool = False) -> None:
         self._tell = tell
+        self._hold = HoldBack() if hold else None
         self._items: list[_Words | _Call | Opaque] = []
         self._current: dict[type, _Words] = {}
         self._calls: dict[int, _Call] = {}
@@ -102,7 +106,9 @@ class Collector:
         match event:
             case TextDelta(text=text):
                 self._add_words(Text, text)
-                self._tell(TextStreamed(text))
+                shown = text if self._hold is None else self._hold.feed(text)
+                if shown:
+                    self._tell(TextStreamed(shown))
             case ReasoningDelta(text=text):
                 self._add_words(Reasoning, text)
                 self._tell(ReasoningStreamed(text))
@@ -145,4 +151,5 @@ class Collector:
         items = (next(ordered) if isinstance(item, _Call) else item for item in self._items)
         whole = (item if isinstance(item, Opaque) else item.whole() for item in items)
         kept = tuple(item for item in whole if isinstance(item, (Opaque, RawCall)) or item.text)
-        return Answer(kept, self._usage, self._finish, self._failure)
+        held = "" if self._hold is None else self._hold.end()
+        return Answer(kept, self._usage, self._finish, self._failure, held)

@@ -4,22 +4,26 @@ here come guard, hooks, decide, run, cut and record. Nothing raises out of here 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES, GATES
+from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
 from codewhale.engine.asking import Asking
-from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, block, note
+from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Mender, Prepared
+from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
+from codewhale.stores.audit import AuditLog
 
 CALL_SECONDS = 3600.0
 _T = TypeVar("_T")
@@ -34,6 +38,10 @@ class Toolbox(Protocol):
 
     def mender(self) -> Mender:
         """What makes out damaged calls, built when the first is met."""
+        ...
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The catalog row of a canonical name, or None."""
         ...
 
 
@@ -76,12 +84,14 @@ class Dispatcher:
         asking: Asking,
         outputs: Outputs,
         hooks: Hooks | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         self._toolbox = toolbox
         self._decide = decide
         self._asking = asking
         self._outputs = outputs
         self._hooks = hooks or NoHooks()
+        self._audit = audit
 
     def mender(self) -> Mender:
         """What makes out damaged calls."""
@@ -91,25 +101,41 @@ class Dispatcher:
         """The outcome of one call; its events are not yet emitted, but its start is."""
         began = time.monotonic()
         tool, said = prepared.name, _canonical(prepared)
+        if prepared.alias:
+            self._note_alias(session, prepared)
         guarded = prepared.spec is None or not prepared.spec.polls
         count = guard.before(tool, said) if guarded else 0
         if count >= BLOCK_AT:
             count = guard.blocked(tool, said)
-            return self._record(session, prepared, ToolResult(block(tool, count), ok=False), began, repeats=count)
-        denied = False
+            return self._record(session, prepared, repeated(tool, count), began, repeats=count)
+        refused = False
         try:
             result = await self._result(session, prepared)
         except _Denied as refusal:
-            denied, result = True, _failure(tool, refusal.error)
+            error = denied(refusal.error, prepared, session.authority, partial(self._reads_may, session))
+            refused, result = True, _failure(tool, error)
         except ToolError as error:
-            if error.fix is None and prepared.spec is not None:
-                error.fix = NextCall(prepared.spec.rescue_tool, prepared.spec.rescue)
-            result = _failure(tool, error)
+            result = _failure(tool, completed(error, prepared))
+            if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
+                result = with_schema(result, prepared)
         if guarded:
             count = guard.after(tool, said, result.content)
             if count >= NOTE_AT:
                 result = msgspec.structs.replace(result, content=f"{result.content}\n\n{note(tool, count)}")
-        return self._record(session, prepared, result, began, denied=denied, repeats=count)
+        return self._record(session, prepared, result, began, denied=refused, repeats=count)
+
+    def _note_alias(self, session: Session, prepared: Prepared) -> None:
+        """One line for people: a name that is on its way out was used."""
+        alias = ALIASES.get(prepared.alias)
+        if self._audit is not None and alias is not None:
+            self._audit.add(
+                "alias_used",
+                session=session.id,
+                call=prepared.call.id,
+                alias=prepared.alias,
+                canonical=alias.canonical,
+                state=alias.state,
+            )
 
     async def _result(self, session: Session, prepared: Prepared) -> ToolResult:
         if prepared.error is not None or prepared.spec is None:
@@ -118,6 +144,10 @@ class Dispatcher:
         if spec.gate:
             _check_gate(session, spec, prepared.arguments)
         bound = self._toolbox.bind(spec, prepared.arguments)
+        if is_unseen(session.state, prepared):
+            verdict = self._decision(session, spec, bound.subjects).verdict
+            if verdict != "allow" or _touches(spec):
+                return shown_first(prepared)
         refusal = await self._hooks.before(session, prepared)
         if refusal is not None:
             raise _Denied(refusal)
@@ -158,6 +188,12 @@ class Dispatcher:
             raise _Denied(ToolError("permission_denied", f"{decision.reason} (rule {decision.rule})"))
         return decision
 
+    def _reads_may(self, session: Session, tool: str) -> bool:
+        """Whether a tool that only reads may be called."""
+        reads = (Effect.READS,)
+        asked = DecisionRequest(tool, reads, (), session.state.mode, session.authority, session.id)
+        return self._decide(asked).verdict == "allow"
+
     def _record(
         self,
         session: Session,
@@ -190,9 +226,19 @@ class Dispatcher:
         for kind, update in metadata.get("task_updates", {}).items():
             items = update.get("items", update.get("plan", ()))
             follow.append(ListChanged(kind, tuple(items), update.get("explanation") or ""))
+        follow += activation(session, self._shown(prepared, metadata))
         name, call_id = prepared.name, prepared.call.id
-        ends = result.end_turn
-        return Outcome((finished, *follow), name, call_id, result.ok, ms, denied, ends, repeats)
+        done = result.ok and metadata.get("executed", True) is not False
+        return Outcome((finished, *follow), name, call_id, done, ms, denied, result.end_turn, repeats)
+
+    def _shown(self, prepared: Prepared, metadata: dict[str, Any]) -> list[ToolSpec]:
+        """The tools whose schemas a result holds: what was searched for, or what was called unseen."""
+        if prepared.spec is None:
+            return []
+        if metadata.get("deferred_tool_loaded"):
+            return [prepared.spec]
+        names = metadata.get("tool_references", ()) if prepared.spec.family == "toolsearch" else ()
+        return [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
 
 
 class _Denied(Exception):
@@ -289,6 +335,6 @@ def _announced(prepared: Prepared, result: ToolResult) -> str:
     lines = [result.content]
     if prepared.lossy and prepared.error is None:
         said = one_line(msgspec.json.encode(prepared.arguments).decode(), 300)
-        lines.append(f"The call was damaged and was read as {prepared.name} {said}.")
+        lines.append(f"The call was read as {prepared.name} {said}.")
     notice = _deprecation(prepared).get("_deprecation")
     return "\n\n".join([*lines, notice["message"]] if notice else lines)

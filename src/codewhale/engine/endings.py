@@ -48,13 +48,14 @@ def shortfall(answer: Answer, mode: Mode, begun: bool) -> str:
     text = answer.text.strip()
     if answer.finish == "pause_turn":
         return PAUSED
-    if answer.finish.lower() in _CALL_FINISHES:
-        return LOST
+    lost = answer.finish.lower() in _CALL_FINISHES
     if not text:
-        return TOO_LONG if answer.finish == "length" else EMPTY
+        return LOST if lost else TOO_LONG if answer.finish == "length" else EMPTY
     if imitates_call(text):
         return TEXT_CALL
-    return ANNOUNCED if answer.finish != "length" and announces(text, mode, begun) else ""
+    if answer.finish != "length" and announces(text, mode, begun):
+        return ANNOUNCED
+    return LOST if lost else ""
 
 
 def imitates_call(text: str) -> bool:

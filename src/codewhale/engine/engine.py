@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from codewhale.catalog.registry import Catalog
 from codewhale.context.effort import CHOICES, facts_at, turn_effort, wakes
 from codewhale.context.prompt import context_text, mode_text
+from codewhale.engine.activation import tools_view
 from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.modelcall import bound_session
@@ -29,7 +30,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Message, Part, Text
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import ContextView, Limits, OpenSession, SendMessage, StatusView, UsageView
+from codewhale.protocol.ops import ContextView, Limits, OpenSession, SendMessage, StatusView, ToolsView, UsageView
 
 _STOP_SECONDS = 5.0
 
@@ -178,6 +179,10 @@ class Engine:
     def context(self, session: str) -> ContextView:
         """How full a session's context is."""
         return self._opener.context(self.session(session))
+
+    def tools(self, session: str) -> ToolsView:
+        """The tools array of a session's requests."""
+        return tools_view(self.session(session))
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
         """Say the conversation shorter in place of a turn: it can be interrupted, and what is sent meanwhile waits.

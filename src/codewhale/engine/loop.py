@@ -18,7 +18,7 @@ from codewhale.engine.report import Report, Status
 from codewhale.engine.room import Room
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
-from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded
+from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded, TextStreamed
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.tools import Effect
@@ -85,6 +85,7 @@ class Turn:
 
     def _keep_partial(self, answer: Answer, finish: str) -> None:
         """What was streamed before a break stays in the conversation; its unfinished calls do not."""
+        self._show(answer)
         if answer.text.strip():
             self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish))
             self.report.answer = answer.text
@@ -97,25 +98,31 @@ class Turn:
 
     def _with_written_calls(self, answer: Answer) -> Answer:
         """The answer with calls that the model wrote as text as calls, where this provider's models do that."""
-        if answer.calls or not answer.items:
-            return answer
         provider = self._session.provider
-        if provider is None or not provider.settings.facts.get("text_calls", True):
-            return answer
+        asked = provider is not None and provider.settings.facts.get("text_calls", True)
         said = answer.text or answer.reasoning
-        found = self._dispatcher.mender().find_calls(said) if may_hold_calls(said) else None
+        look = asked and not answer.calls and may_hold_calls(said)
+        found = self._dispatcher.mender().find_calls(said) if look else None
         if found is None:
+            self._show(answer)
             return answer
         kept = [item for item in answer.items if not isinstance(item, Text)]
         before = [Text(found.before, source="model")] if answer.text and found.before else []
         calls = [RawCall("", call.name, call.arguments, call.code) for call in found.calls]
         return msgspec.structs.replace(answer, items=(*kept, *before, *calls))
 
+    def _show(self, answer: Answer) -> None:
+        """Tell what was held back of a text that turned out to be words."""
+        if answer.held:
+            self._session.emit(TextStreamed(answer.held))
+
     def _accept(self, answer: Answer) -> list[Prepared]:
         """Record the answer with its calls as later requests will say them."""
         self._said = answer.text
         cut = answer.finish == "length"
         used = self._session.state.call_ids
+        header = self._session.state.header
+        array = header.tools_json if header is not None else ""
         prepared: list[Prepared] = []
         fresh: set[str] = set()
         for raw in answer.calls:
@@ -125,7 +132,7 @@ class Turn:
                 while call_id in used or call_id in fresh:
                     call_id += "x"
             fresh.add(call_id)
-            prepared.append(prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender))
+            prepared.append(prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender, array))
         parts = answer.parts([item.call for item in prepared])
         if parts:
             self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))

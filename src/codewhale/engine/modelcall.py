@@ -84,7 +84,8 @@ class ModelCalls:
             self._budget.release(reserved)
             raise
         self._begin(reserved, expected, body, prompt, purpose)
-        self._collector = Collector(self._tell_of_retries if purpose else session.emit)
+        hold = bool(provider.settings.facts.get("text_calls", True))
+        self._collector = Collector(self._tell_of_retries if purpose else session.emit, hold and not purpose)
         session.waiting_for = f"the model ({purpose})" if purpose else "the model"
         try:
             answer = await self._collector.read(provider.stream(body))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from codewhale.catalog.lifecycle import DEFAULT_PROFILE
 from codewhale.catalog.registry import Catalog
 from codewhale.context.effort import facts_at, wakes
 from codewhale.context.prefixcache import Heads
@@ -13,6 +14,7 @@ from codewhale.context.prompt import Instruction, load_instructions, system_text
 from codewhale.context.state import SessionState
 from codewhale.context.window import ContextSettings
 from codewhale.dialects.base import Provider
+from codewhale.engine.activation import HeadChoice, chosen_profile, head_tools
 from codewhale.engine.context import context_view
 from codewhale.engine.modelcall import price_known, session_budget, unknown_price
 from codewhale.engine.redaction import Redactor
@@ -41,7 +43,7 @@ from codewhale.stores.sessions import SessionStore
 
 class Surroundings(Struct, frozen=True):
     """What sessions are opened from: the stores, and how the machine and its configuration are asked. `effort` is what
-    a new session begins with."""
+    a new session begins with, `tools` what is configured of its array."""
 
     home: str
     sessions: SessionStore
@@ -56,6 +58,7 @@ class Surroundings(Struct, frozen=True):
     effort: str = ""
     context: ContextSettings = ContextSettings()
     sources: tuple[ContextSource, ...] = ()
+    tools: HeadChoice = HeadChoice()
 
 
 class Opener:
@@ -175,9 +178,10 @@ class Opener:
             session.emit(pinned)
 
     def _header(self, session: Session, provider: Provider) -> HeaderPinned:
-        state = session.state
+        state, choice = session.state, self._around.tools
         system = system_text(self.instructions(state.workspace))
-        tools_json = provider.dialect.tools_json(self._catalog.head)
+        tools_json = head_tools(self._catalog, choice, state, provider)
+        profile = chosen_profile(choice, provider)
         return HeaderPinned(
             dialect=provider.dialect.name,
             provider=state.provider,
@@ -186,6 +190,7 @@ class Opener:
             tools_json=tools_json,
             sha256=header_sha256(system, tools_json),
             facts=facts_at(state.effort, provider.settings.facts),
+            profile="" if profile == DEFAULT_PROFILE else profile,
         )
 
     def instructions(self, workspace: str) -> tuple[Instruction, ...]:

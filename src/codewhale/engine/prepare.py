@@ -57,9 +57,11 @@ class Prepared(Struct, frozen=True):
         return self.spec.name if self.spec is not None else self.call.name
 
 
-def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool, mender: Callable[[], Mender]) -> Prepared:
-    """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit. One that is
-    right as it came needs no mender."""
+def prepare(
+    raw: RawCall, call_id: str, catalog: Catalog, cut: bool, mender: Callable[[], Mender], array: str = ""
+) -> Prepared:
+    """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit, `array` is the
+    tools value that the model was shown. A call that is right as it came needs no mender."""
     found = None if cut else catalog.resolve(raw.name)
     arguments = None if found is None else right_already(raw.arguments, found.spec)
     written = (raw.code,) if raw.code else ()
@@ -67,8 +69,10 @@ def prepare(raw: RawCall, call_id: str, catalog: Catalog, cut: bool, mender: Cal
         return Prepared(_wire(raw, call_id, found.spec, arguments), found.spec, arguments, found.alias, repairs=written)
     verdict = mender().judge(raw.name, raw.arguments, cut)
     runs = verdict.error is None
+    # A verb that the array shows as a tool goes back under its own name, as it was said.
+    shown = bool(raw.name) and f'"name":"{raw.name}"' in array
     return Prepared(
-        call=_wire(raw, call_id, verdict.spec, verdict.arguments if runs else None),
+        call=_wire(raw, call_id, None if shown else verdict.spec, verdict.arguments if runs else None),
         spec=verdict.spec,
         arguments=(verdict.arguments or {}) if runs else {},
         alias=verdict.alias,

@@ -12,16 +12,12 @@ import msgspec
 
 from codewhale.lib.jsontext import encode
 from codewhale.lib.text import scrub_surrogates
+from codewhale.policy.remains import Remains
 from codewhale.protocol.events import CallFinished, Event, KnownEvent, SessionOpened, UnknownEvent
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
 _NESTING = 5
-# Where a cut leaves the beginning of a value, and where its end: at the end and at the start of a line or a string.
-_AFTER_CUT = ("\n", "\r", "\\n", '"', '\\"', "…", " …", "\\r")
-_BEFORE_CUT = ("\n", "\\n", '"', "… ", "…")
-# A shorter part is a word like any other unless it holds a digit.
-_TELLING = 16
 
 
 class Redactor:
@@ -50,7 +46,7 @@ class Redactor:
         self._json = _table({_inside_json(value): name for value, name in names.items()})
         self._text_pattern = _pattern(self._text)
         self._json_pattern = _pattern(self._json)
-        self._text_parts, self._json_parts = _Parts(self._text), _Parts(self._json)
+        self._text_parts, self._json_parts = Remains(self._text), Remains(self._json)
 
     def text(self, text: str) -> str:
         """Text without secrets."""
@@ -82,51 +78,6 @@ class Redactor:
                 clean = encoded.replace(value, shown)
                 event, encoded = self._decoder.decode(clean), clean
         return event
-
-
-class _Parts:
-    """Finds what a cut left of the values of a table: a beginning where a line or a string ends, an end where one
-    begins, of at least 8 characters."""
-
-    def __init__(self, table: Mapping[str, str]) -> None:
-        self._table = {value: shown for value, shown in table.items() if len(value) > _MIN_LENGTH}
-        self._heads = _pattern(dict.fromkeys((value[:_MIN_LENGTH] for value in self._table), ""))
-        self._tails = _pattern(dict.fromkeys((value[-_MIN_LENGTH:] for value in self._table), ""))
-
-    def sub(self, text: str) -> str:
-        """Text without them."""
-        if self._heads is None or self._tails is None:
-            return text
-        heads = ((match.start(), 1) for match in self._heads.finditer(text))
-        tails = ((match.end(), -1) for match in self._tails.finditer(text))
-        out, done = [], 0
-        for at, way in sorted((*heads, *tails)):
-            length, shown = max((self._part(text, at, value, way), shown) for value, shown in self._table.items())
-            start = at if way > 0 else at - length
-            if length and start >= done:
-                out += [text[done:start], shown]
-                done = start + length
-        return "".join((*out, text[done:])) if out else text
-
-    @staticmethod
-    def _part(text: str, at: int, value: str, way: int) -> int:
-        """How long the part of `value` is that a cut left: its beginning from `at` on (way 1) or its end up to there
-        (way -1); 0 for none."""
-        there = text[at : at + len(value)] if way > 0 else text[max(0, at - len(value)) : at]
-        pairs = enumerate(zip(there[::way], value[::way], strict=False))
-        length = next((place for place, (one, other) in pairs if one != other), min(len(there), len(value)))
-        if not _tells(value[:length] if way > 0 else value[len(value) - length :]):
-            return 0
-        if way > 0:
-            rest = text[at + length : at + length + 2]
-            return length if not rest or rest.startswith(_AFTER_CUT) else 0
-        before = text[max(0, at - length - 2) : at - length]
-        return length if not before or before.endswith(_BEFORE_CUT) else 0
-
-
-def _tells(part: str) -> bool:
-    """Whether a part of a secret tells something of it, and is not a mere word."""
-    return len(part) >= _TELLING or (len(part) >= _MIN_LENGTH and any(char.isdigit() for char in part))
 
 
 def _is_secret(name: str, value: str) -> bool:

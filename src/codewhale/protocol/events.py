@@ -70,7 +70,8 @@ class ModelChanged(_Event, frozen=True):
 
 class HeaderPinned(_Event, frozen=True):
     """The exact head every later request carries: system text and the tools value as sent. `facts` are the
-    provider facts its messages are written by, so that the log alone gives the same bytes again."""
+    provider facts its messages are written by, so that the log alone gives the same bytes again; `profile` is the set
+    of tools that the array began with ("" is the default one)."""
 
     dialect: str
     provider: str
@@ -79,6 +80,7 @@ class HeaderPinned(_Event, frozen=True):
     tools_json: str
     sha256: str
     facts: dict[str, bool | int | str] = {}
+    profile: str = ""
 
 
 class Edge(_Event, frozen=True):
@@ -259,9 +261,12 @@ class FileChanged(_Event, frozen=True):
 
 
 class ToolActivated(_Event, frozen=True):
-    """A deferred tool joined the array, after the head, in this order."""
+    """A deferred tool became known, and joined the array after the head, in this order; `bytes` is what it takes
+    there, `dropped` those that left to make room."""
 
     name: str
+    bytes: int = 0
+    dropped: tuple[str, ...] = ()
 
 
 class ApprovalAsked(_Event, frozen=True):

@@ -186,6 +186,19 @@ class ContextView(Struct, frozen=True):
     compactions: int
 
 
+class ToolsView(Struct, frozen=True):
+    """The tools array that requests carry: what /tools shows. `tools` are names with their bytes, in the order in which
+    they stand there; those of `activated` stand behind the head, in the order of time. `request` is the number of the
+    last request, 0 before the first; `bytes` the size of the whole value."""
+
+    profile: str
+    dialect: str
+    request: int
+    bytes: int
+    tools: tuple[tuple[str, int], ...]
+    activated: tuple[str, ...]
+
+
 class UsageView(Struct, frozen=True):
     """What a session's model calls took: what /tokens, /cost, /cache and /budget show. `active` is the provider's
     count of the latest prompt with its answer, `reserved` what an answer may take of the window. `total` and `turn`

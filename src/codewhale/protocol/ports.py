@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import ContextView, Limits, StatusView, UsageView
+from codewhale.protocol.ops import ContextView, Limits, StatusView, ToolsView, UsageView
 from codewhale.protocol.tools import ToolSpec
 
 
@@ -51,6 +51,22 @@ class AgentSpawner(Protocol):
         ...
 
 
+class FoundTool(Struct, frozen=True):
+    """A tool that search found; `known` says that the model was shown it before."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    known: bool = False
+
+
+class Findings(Struct, frozen=True):
+    """What search found, best first, and what fits but cannot be used now: names with the reason."""
+
+    tools: tuple[FoundTool, ...]
+    unavailable: tuple[tuple[str, str], ...] = ()
+
+
 class CatalogView(Protocol):
     """Looks into the catalog: for tool search, repair and listings."""
 
@@ -60,6 +76,11 @@ class CatalogView(Protocol):
 
     def names(self) -> tuple[str, ...]:
         """Every registered canonical name, sorted."""
+        ...
+
+    def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
+        """Up to `count` tools for a need in words, or for a regular expression (`pattern`), best first. Raises
+        ToolError for an expression that cannot be used."""
         ...
 
 
@@ -85,6 +106,10 @@ class SessionControl(Protocol):
 
     def context(self, session: str) -> ContextView:
         """How full its context is."""
+        ...
+
+    def tools(self, session: str) -> ToolsView:
+        """The tools array of its requests."""
         ...
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:

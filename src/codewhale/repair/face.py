@@ -2,7 +2,7 @@
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.judge import Verdict, judge
-from codewhale.repair.names import NameRefused, resolve
+from codewhale.repair.names import known
 from codewhale.repair.strict import judge_strictly
 from codewhale.repair.textcalls import Found, find_calls
 
@@ -25,8 +25,4 @@ class Repair:
         return find_calls(text, self._known) if self._extent == "full" else None
 
     def _known(self, name: str) -> bool:
-        try:
-            found = resolve(name, None, self._catalog.rows)
-        except NameRefused:
-            return True
-        return found is not None and not found.lossy
+        return known(name, self._catalog.rows)

@@ -74,9 +74,9 @@ class Fitted(Struct, frozen=True):
     lossy: bool = False
 
 
-def fit(arguments: dict[str, Any], schema: Schema, tool: str = "") -> Fitted:
-    """The arguments as near to the schema as can be without doubt, or with it where marked lossy."""
-    return _Fitter().whole(arguments, schema, tool)
+def fit(arguments: dict[str, Any], schema: Schema, tool: str = "", *, guess: bool = True) -> Fitted:
+    """The arguments as near to the schema as can be without doubt, or, where `guess`, with it and marked lossy."""
+    return _Fitter(guess).whole(arguments, schema, tool)
 
 
 def fold(name: str) -> str:
@@ -85,7 +85,8 @@ def fold(name: str) -> str:
 
 
 class _Fitter:
-    def __init__(self) -> None:
+    def __init__(self, guess: bool = True) -> None:
+        self._guess = guess
         self._codes: dict[str, None] = {}
         self._lossy = False
 
@@ -108,11 +109,8 @@ class _Fitter:
             inner = [key for key in given if self._wraps(key, given[key], properties, tool)]
             rest = [key for key in given if key not in inner]
             function = given.get("function")
-            if (
-                isinstance(function, dict)
-                and "function" not in properties
-                and all(fold(key) in _BESIDE for key in given)
-            ):
+            free = properties.get("function", {"type": "string"}).get("type") == "string"
+            if isinstance(function, dict) and free and all(fold(key) in _BESIDE for key in given):
                 given = function
                 self._note("A9")
                 continue
@@ -132,7 +130,10 @@ class _Fitter:
         """Whether a member holds the arguments: by its name, where the tool has no such argument of that type."""
         if fold(key) not in WRAPPERS and fold(key) != fold(tool):
             return False
-        return key not in properties or (isinstance(value, dict) and properties[key].get("type") == "string")
+        if key not in properties:
+            return True
+        another = properties[key].get("type") not in ("object", None)
+        return another and isinstance(value, dict) and any(name in properties for name in value)
 
     @staticmethod
     def _is_beside(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
@@ -161,7 +162,7 @@ class _Fitter:
                 fitted[key] = value
             elif value is None or fold(key) in _REMARKS:
                 self._note("A5")
-            elif self._is_extra(key, found, properties):
+            elif self._guess and self._is_extra(key, found, properties):
                 self._note("A5", lossy=True)
             else:
                 fitted[key] = value
@@ -201,7 +202,7 @@ class _Fitter:
         return {renamed.get(key, key): value for key, value in kept.items()}
 
     def _could_be(self, value: object, wanted: Schema) -> bool:
-        trial = _Fitter()
+        trial = _Fitter(self._guess)
         return not check(
             {"value": trial._value(value, wanted, 1, "")}, {"type": "object", "properties": {"value": wanted}}
         )
@@ -241,7 +242,7 @@ class _Fitter:
         if any(_fits(value, option) for option in options):
             return value
         for option in options:
-            trial = _Fitter()
+            trial = _Fitter(self._guess)
             fitted = trial._value(value, option, depth + 1, name)
             if _fits(fitted, option):
                 for code in trial._codes:
@@ -268,7 +269,7 @@ class _Fitter:
         if isinstance(value, str) and _INTEGER.fullmatch(value):
             self._note("A1")
             value = int(float(value)) if "." in value else int(value)
-        if value == 0 and wanted.get("minimum") == 1 and "line" in name and not isinstance(value, bool):
+        if self._guess and value == 0 and wanted.get("minimum") == 1 and "line" in name and not isinstance(value, bool):
             self._note("A11", lossy=True)
             return 1
         return value
@@ -283,6 +284,8 @@ class _Fitter:
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
             self._note("A1")
             return value.strip().lower() == "true"
+        if not self._guess:
+            return value
         if isinstance(value, str) and value.strip().lower() in ("yes", "no", "1", "0", "on", "off"):
             self._note("A1", lossy=True)
             return value.strip().lower() in ("yes", "1", "on")
@@ -292,7 +295,7 @@ class _Fitter:
         return value
 
     def _text(self, value: Any, wanted: Schema, name: str) -> Any:
-        if isinstance(value, int) and not isinstance(value, bool):
+        if self._guess and isinstance(value, int) and not isinstance(value, bool):
             self._note("A1", lossy=True)
             return str(value)
         if isinstance(value, str) and value[:7].lower() == "file://" and _is_path(name):
@@ -319,8 +322,7 @@ class _Fitter:
         if not isinstance(value, list) and value is not None:
             if isinstance(value, str) and "type" in items and items["type"] != "string":
                 value = self._decoded(value, dict)
-            several = isinstance(value, str) and "," in value and "{" not in value and items.get("type") == "string"
-            if not (isinstance(value, str) and value == "") and not several:
+            if _is_one(value, items):
                 self._note("A2")
                 value = [value]
         if not isinstance(value, list) or not items:
@@ -341,6 +343,18 @@ class _Fitter:
         for code in reading.repairs:
             self._note(code, lossy=reading.lossy)
         return reading.value
+
+
+def _is_one(value: Any, items: Schema) -> bool:
+    """Whether what stands for a list is one element of it, and cannot be more than one."""
+    kind = items.get("type")
+    if isinstance(value, dict):
+        return kind in ("object", None)
+    if not isinstance(value, str):
+        return kind in ("integer", "number", "boolean", None)
+    if value.lstrip()[:1] in ("", "[", "{") or kind in ("object", "array"):
+        return False
+    return kind != "string" or "," not in value or "{" in value
 
 
 def _same(folded: str, name: str) -> bool:

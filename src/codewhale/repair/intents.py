@@ -21,6 +21,8 @@ Given = dict[str, Any]
 Call = tuple[str, Given]
 Rows = Mapping[str, ToolSpec]
 _LONGEST_SHOWN = 600
+_LONGEST_SERVER = 2000
+_MOST_KEYS = 64
 
 
 class Lowered(Struct, frozen=True):
@@ -51,7 +53,7 @@ def lower(name: str, arguments: Any, rows: Rows) -> Lowered | None:
     own = verb in rows
     if own and (verb in _LATER or not rows[verb].family):
         return None
-    if not isinstance(arguments, dict):
+    if not isinstance(arguments, dict) or len(arguments) > _MOST_KEYS:
         return None if own or home not in rows else Lowered(home)
     unwrapped = fit(arguments, {"type": "object", "properties": {}, "additionalProperties": True})
     try:
@@ -207,9 +209,8 @@ def _run_tests(given: Given, rows: Rows) -> Lowered | None:
     rest = dict(given)
     command = _take(rest, "command cmd")
     if isinstance(command, str):
-        words = re.sub(
-            r"^\s*(?:python3?\s+-m\s+)?(?:pytest|unittest|cargo test|go test|npm test|npm run test)\b", "", command
-        )
+        runner = _RUNNER.match(command.strip())
+        words = command.strip()[runner.end() :] if runner else ""
         raise _Open(
             "it finds the runner itself, and a command line was given.",
             ("run_tests", {"args": words.strip()} if words.strip() else {}),
@@ -224,6 +225,9 @@ def _run_tests(given: Given, rows: Rows) -> Lowered | None:
         )
     word = _take(rest, "filter path pattern test test_name file test_path target")
     return Lowered("run_tests", {**rest, "args": word}) if isinstance(word, str) and not rest else None
+
+
+_RUNNER = re.compile(r"(?:python3?\s+-m\s+)?(?:pytest|unittest|cargo test|go test|npm test|npm run test)\b")
 
 
 def _shell_run(given: Given, rows: Rows) -> Lowered:
@@ -243,7 +247,7 @@ def _shell_run(given: Given, rows: Rows) -> Lowered:
     if command is not None:
         rest["command"] = command
     settled = any(fold(key) in ("background", "runinbackground", "isbackground", "detach") for key in rest)
-    if isinstance(command, str) and not settled and _SERVES.search(command):
+    if isinstance(command, str) and not settled and _SERVES.search(command[:_LONGEST_SERVER]):
         rest["background"] = True
     return Lowered("exec_shell", rest)
 
@@ -279,13 +283,15 @@ def _seconds(rest: Given) -> None:
 _SERVES = re.compile(
     r"""(?x)(?:^|&&|;|\|\|)\s*(?:\w+=\S+\s+)*(?:sudo\s+|exec\s+|nohup\s+|npx\s+|bunx\s+|uv\s+run\s+|poetry\s+run\s+)*(?:
     (?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve|watch|preview)\b | python3?\s+-m\s+http\.server\b |
-    (?:python3?\s+)?\S*manage\.py\s+runserver\b | flask\s+(?:\S+\s+)*run\b | uvicorn\b | gunicorn\b | hypercorn\b |
+    (?:python3?\s+)?\S*manage\.py\s+runserver\b | flask\s+(?:\S+\s+){0,6}run\b | uvicorn\b | gunicorn\b | hypercorn\b |
     vite(?:\s+(?:dev|serve|preview)|\s*$) | next\s+(?:dev|start)\b | ng\s+serve\b | nodemon\b | http-server\b |
     serve\s |
     (?:bin/)?rails\s+s(?:erver)?\b | php\s+-S\b | hugo\s+server\b | jekyll\s+serve\b |
     mkdocs\s+serve\b | caddy\s+run\b |
-    docker(?:-|\s+)compose\s+(?:\S+\s+)*up\b(?!.*\s(?:-d|--detach)\b) | tail\s+(?:\S+\s+)*-\w*[fF]\b | watch\s |
-    cargo\s+watch\b | (?:tsc|jest|vitest)\b.*\s--watch\b | streamlit\s+run\b | jupyter\s+(?:lab|notebook|server)\b )"""
+    docker(?:-|\s+)compose\s+(?:\S+\s+){0,8}up\b(?!.{0,300}\s(?:-d|--detach)\b) |
+    tail\s+(?:\S+\s+){0,6}-\w*[fF]\b | watch\s |
+    cargo\s+watch\b | (?:tsc|jest|vitest)\b.{0,300}\s--watch\b |
+    streamlit\s+run\b | jupyter\s+(?:lab|notebook|server)\b )"""
 )
 
 

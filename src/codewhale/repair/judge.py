@@ -17,7 +17,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import Unclear
-from codewhale.repair.names import Named, NameRefused, resolve, translate
+from codewhale.repair.names import Named, NameRefused, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
 
 _READS = (Effect.READS,)
@@ -38,11 +38,13 @@ class Verdict(Struct, frozen=True):
 
 def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit."""
+    if gone := tools.removed(name):
+        return Verdict(name, error=_unknown(name, tools, gone))
     reading, unreadable = _read(raw)
     try:
         named = resolve(name, reading.value if reading else None, tools.rows)
     except NameRefused as refusal:
-        return Verdict(name, error=_unknown(name, tools, str(refusal)))
+        return Verdict(name, error=_unknown(name, tools, str(refusal), refusal.fix))
     except Unclear as unclear:
         return Verdict(name, error=unclear.error)
     if named is None:
@@ -81,17 +83,16 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
     codes += [code] if code else []
     if named.given is not None:
         arguments = named.given
-    elif named.row is not None:
-        arguments = translate(named.row, arguments)
     fitted = fit(whole(arguments), spec.parameters, spec.name)
     codes += fitted.repairs
-    lossy = named.lossy or reading.lossy or chosen or fitted.lossy
+    # A remark that was dropped may have stood elsewhere before a bracket went missing.
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or {"P2", "A5"} <= set(codes)
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
     if problems:
         error = invalid(problems, fitted.arguments, spec)
     elif lossy and not reads_only(spec):
-        error = _proposed(spec, fitted.arguments, codes)
+        error = _misfit(arguments, fitted.arguments, spec) or _proposed(spec, fitted.arguments, codes)
     return Verdict(spec.name, spec, fitted.arguments, named.alias, tuple(dict.fromkeys(codes)), lossy, error)
 
 
@@ -105,7 +106,7 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
         return {}, "P14", False
     required = spec.parameters.get("required", ())
     plain = isinstance(value, int | float) or (isinstance(value, str) and not re.search(r"[\n{}\"]", value))
-    if len(required) == 1 and plain:
+    if len(required) == 1 and plain and reads_only(spec):
         return {required[0]: value}, "P15", True
     return None
 
@@ -132,6 +133,19 @@ def invalid(problems: list[Problem], arguments: dict[str, Any], spec: ToolSpec) 
         received=first.received,
         fix=_next(arguments, spec),
     )
+
+
+def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec) -> ToolError | None:
+    """What is wrong with arguments that can be read but for a guess at some of them, with the proposed call; None
+    where they fit without one. A number is not proposed as a text."""
+    certain = fit(whole(arguments), spec.parameters, spec.name, guess=False).arguments
+    problems = check(certain, spec.parameters)
+    if not problems:
+        return None
+    error = invalid(problems, certain, spec)
+    if all(problem.kind == "unknown" or "boolean" in problem.expected for problem in problems):
+        error.fix = NextCall(spec.name, proposed)
+    return error
 
 
 def _next(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
@@ -216,7 +230,7 @@ def _no_object(spec: ToolSpec, value: object) -> ToolError:
     )
 
 
-def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
+def _unknown(name: str, tools: Catalog, why: str, fix: NextCall | None = None) -> ToolError:
     close = tools.closest(name)
     shown = name if name.strip() else "(an empty name)"
     hint = f" Did you mean {', '.join(close)}?" if close and not why else ""
@@ -229,7 +243,7 @@ def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
         field="name",
         expected="the name of a tool",
         received=shown[:80],
-        fix=_anything(tools, best),
+        fix=fix or _anything(tools, best),
     )
 
 

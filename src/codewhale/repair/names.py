@@ -1,56 +1,47 @@
-"""What a model's name for a tool means: our own names, aliases, other spellings, other harnesses' tools.
-
-`foreign.json` holds the tools of other harnesses as rows: the names they go by, the tool of ours, how arguments are
-called here, and what must hold for the row to apply.
-"""
+"""What a model's name for a tool means: our own names, aliases, verbs, other spellings, other harnesses' tools."""
 
 import re
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES
+from codewhale.catalog.schema import check
+from codewhale.protocol.errors import NextCall
 from codewhale.protocol.tools import ToolSpec
-from codewhale.repair.fit import fold
-from codewhale.repair.intents import lower
+from codewhale.repair.fit import fit, fold
+from codewhale.repair.foreign import ForeignRow, applies, instead, rows_of, translate
+from codewhale.repair.intents import Unclear, lower
 
-FOREIGN_FILE = Path(__file__).with_name("foreign.json")
-_PREFIX = re.compile(r"^(?:functions?|tools?|default_api|multi_tool_use|namespace|assistant|builtin|mcp__\w+?_)[.:/_]+")
-_SUFFIX = re.compile(r"(?:[:#@]\d+|\(\s*\)|[.:_-]?(?:tool|function))+$", re.I)
+_PREFIX = re.compile(
+    r"^(?:(?:functions?|tools?|default_api|multi_tool_use|namespace|assistant|builtin|mcp__\w+?_)[.:/_]+|[A-Za-z0-9]+__)+"
+)
+_SEVERAL = frozenset(("parallel", "multitooluseparallel", "usemcptool", "calltool", "usetool", "invoketool", "batch"))
+_OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
+_SUFFIX = re.compile(r"(?:\s*</[\w-]*>?|[:#@]\d+|\(\s*\)|[.:_-]?(?:tool|function))+$", re.I)
 _LONGEST = 100
-
-
-class ForeignRow(Struct, frozen=True):
-    """A tool of other harnesses. `when` are argument values the row is for; `rename` is their argument to ours, `put`
-    arguments that are added, `drop` ones that mean nothing here; `refuse` says why there is no such call here."""
-
-    names: tuple[str, ...]
-    tool: str = ""
-    when: dict[str, Any] = {}
-    rename: dict[str, str] = {}
-    put: dict[str, Any] = {}
-    drop: tuple[str, ...] = ()
-    refuse: str = ""
 
 
 class Named(Struct, frozen=True):
     """A name that was understood: the tool, the deprecated or hidden alias it was called by, the repair codes, and
-    the foreign row whose arguments need translating, or the arguments that an intent came to. A guess is lossy."""
+    where it was another harness's name or a verb, what its arguments came to. A guess is lossy."""
 
     spec: ToolSpec
     alias: str = ""
     repairs: tuple[str, ...] = ()
     lossy: bool = False
-    row: ForeignRow | None = None
     given: dict[str, Any] | None = None
 
 
 class NameRefused(Exception):
-    """A name that stands for something we know and do not have; the text says what to do instead."""
+    """A name that stands for something we know and do not have; the text says what to do instead, and `fix` is a call
+    that does."""
+
+    def __init__(self, why: str, fix: NextCall | None = None) -> None:
+        super().__init__(why)
+        self.fix = fix
 
 
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
@@ -59,21 +50,84 @@ def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
     said = name.strip()[:_LONGEST]
     bare = _SUFFIX.sub("", _PREFIX.sub("", said)) or said
     for form in dict.fromkeys((name, said, bare)):
-        found = (
-            _intent(form, arguments, rows)
-            or _own(form, rows)
-            or _respelt(form, rows)
-            or _foreign(form, arguments, rows)
-        )
+        found = _shared(form, arguments, rows) or _intent(form, arguments, rows) or _named(form, arguments, rows)
         if found is not None:
             return found if form in (name, said) else msgspec.structs.replace(found, repairs=("N4", *found.repairs))
+    if fold(bare) in _SEVERAL:
+        return _one_of_several(arguments, rows)
     return _near(bare, rows)
 
 
-def translate(row: ForeignRow, arguments: dict[str, Any]) -> dict[str, Any]:
-    """A foreign tool's arguments under our names."""
-    kept = {key: value for key, value in arguments.items() if key not in row.drop and key not in row.when}
-    return {**row.put, **{row.rename.get(key, key): value for key, value in kept.items()}}
+def known(name: str, rows: Mapping[str, ToolSpec]) -> bool:
+    """Whether a name means a tool here, whatever its arguments."""
+    said = name.strip()[:_LONGEST]
+    bare = _SUFFIX.sub("", _PREFIX.sub("", said)) or said
+    if any(row.tool in rows or row.verb for form in (said, bare) for row in rows_of(form)):
+        return True
+    try:
+        found = resolve(name, None, rows)
+    except (NameRefused, Unclear):
+        return True
+    return found is not None and not found.lossy
+
+
+def _named(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
+    """One of our tools, also by another spelling, or another harness's."""
+    return _own(name, rows) or _respelt(name, rows) or _foreign(name, arguments, rows)
+
+
+def _shared(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
+    """Another harness's tool that goes by the name of one of ours, told by its arguments."""
+    if not isinstance(arguments, dict) or not rows_of(name):
+        return None
+    own = _own(name, rows) or _respelt(name, rows)
+    if own is None or not own.spec.family:
+        return None
+    if not _strange(fit(arguments, _OPEN).arguments, own.spec):
+        return None
+    found = _foreign(name, arguments, rows, shared=True)
+    return None if found is None or found.lossy or _strange(found.given or {}, found.spec) else found
+
+
+def _strange(given: dict[str, Any], spec: ToolSpec) -> bool:
+    """Whether members are none of the tool's arguments."""
+    return any(problem.kind == "unknown" for problem in check(given, {**spec.parameters, "required": []}))
+
+
+def _one_of_several(arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
+    """The call inside a call that holds calls. Raises NameRefused for several."""
+    inner = arguments if isinstance(arguments, dict) else {}
+    inside = next(
+        (inner[key] for key in ("tool_uses", "calls", "tool_calls") if isinstance(inner.get(key), list)), None
+    )
+    calls = [inner] if inside is None else [call for call in inside if isinstance(call, dict)]
+    read: list[tuple[Any, Any]] = [
+        (
+            next((call[key] for key in ("recipient_name", "tool_name", "name", "tool") if call.get(key)), None),
+            next((call[key] for key in ("parameters", "arguments", "input", "args") if call.get(key)), {}),
+        )
+        for call in calls
+    ]
+    if not read or not all(isinstance(name, str) and fold(name) not in _SEVERAL for name, _ in read):
+        raise NameRefused("Make each call by its own name.")
+    if len(read) > 1:
+        raise NameRefused("Make each of these calls by itself; several may stand in one answer.", _first(read[0], rows))
+    name, given = read[0]
+    found = resolve(str(name), given, rows)
+    if found is None:
+        return None
+    kept = given if found.given is None and isinstance(given, dict) else found.given
+    return msgspec.structs.replace(found, repairs=("N4", *found.repairs), given=kept)
+
+
+def _first(call: tuple[Any, Any], rows: Mapping[str, ToolSpec]) -> NextCall | None:
+    """One of several calls as it is to be made."""
+    name, given = call
+    found = resolve(str(name), given, rows)
+    if found is None or not isinstance(given, dict):
+        return None
+    fitted = fit(found.given or given, found.spec.parameters, found.spec.name).arguments
+    return None if check(fitted, found.spec.parameters) else NextCall(found.spec.name, fitted)
 
 
 def _intent(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
@@ -100,15 +154,45 @@ def _respelt(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:
     return found and msgspec.structs.replace(found, repairs=("N1", *found.repairs))
 
 
-def _foreign(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
-    for row in _table().get(fold(name), ()):
-        given = arguments if isinstance(arguments, dict) else {}
-        if all(given.get(key) == value for key, value in row.when.items()):
-            if row.refuse:
-                raise NameRefused(row.refuse)
-            if row.tool in rows:
-                return Named(rows[row.tool], repairs=("N3",), row=row)
+def _foreign(name: str, arguments: Any, rows: Mapping[str, ToolSpec], *, shared: bool = False) -> Named | None:
+    """Another harness's tool as ours. Of a name that is `shared` with ours only rows that ask for something count."""
+    if not isinstance(arguments, dict):
+        spec = next((rows[row.tool] for row in rows_of(name) if row.tool in rows and rows[row.tool].family), None)
+        return None if spec is None else Named(spec, repairs=("N3",))
+    given = fit(arguments, _OPEN).arguments
+    for row in rows_of(name):
+        if (shared and not (row.when or row.needs or row.one)) or not applies(row, given):
+            continue
+        if row.refuse:
+            raise NameRefused(row.refuse, _instead(row, given, rows))
+        found = _translated(row, given, rows)
+        if found is not None:
+            return found
     return None
+
+
+def _translated(row: ForeignRow, given: dict[str, Any], rows: Mapping[str, ToolSpec]) -> Named | None:
+    """A row's call with these arguments, where its tool is here and they can be said in it."""
+    told = translate(row, given)
+    if told is None:
+        return None
+    if row.verb:
+        call = lower(row.verb, told.arguments, rows)
+        if call is None or call.arguments is None:
+            return None
+        return Named(rows[call.tool], "", ("N3", *call.codes), told.chosen or call.chosen, call.arguments)
+    spec = rows.get(row.tool)
+    if spec is None or not spec.family:
+        return None
+    return Named(spec, repairs=("N3",), lossy=told.chosen, given=told.arguments)
+
+
+def _instead(row: ForeignRow, given: dict[str, Any], rows: Mapping[str, ToolSpec]) -> NextCall | None:
+    """The call a refusal names, where it would be accepted."""
+    call = instead(row, given)
+    if call is None or call[0] not in rows or check(call[1], rows[call[0]].parameters):
+        return None
+    return NextCall(*call)
 
 
 def _near(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:
@@ -137,12 +221,3 @@ def _distance(one: str, two: str) -> int:
             row.append(cost)
         before, last = last, row
     return min(last[-1], 3)
-
-
-@cache
-def _table() -> dict[str, tuple[ForeignRow, ...]]:
-    found: dict[str, tuple[ForeignRow, ...]] = {}
-    for row in msgspec.json.decode(FOREIGN_FILE.read_bytes(), type=list[ForeignRow]):
-        for name in row.names:
-            found[fold(name)] = (*found.get(fold(name), ()), row)
-    return found

@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.arguments import doubled
+from codewhale.catalog.arguments import MAX_CHARACTERS, doubled
 from codewhale.repair.scan import CLOSE, COLON, KEY_AHEAD, Scanner, Unreadable
 
 __all__ = ["Reading", "Unreadable", "read"]
 T = TypeVar("T")
 
-MAX_CHARACTERS = 1_048_576
 _MAX_DEPTH = 64
 _MAX_WRAPS = 3
 _MAX_VALUES = 32

@@ -3,6 +3,7 @@
 A quote that ends nothing is part of its text, which is a choice; text that runs to the end was cut off.
 """
 
+import math
 import re
 from typing import Any
 
@@ -22,6 +23,7 @@ _ITEM_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{0,80}"|'[^'\\\n]{0,80}')\s*[,\]"']"
 _END_AHEAD = re.compile(r"""\s*(?:,\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}')\s*:|[}\]]\s*(?:[,}\]]|$|```|\n\s*\n))""")
 # What a text with quotes in it may be as well: members whose quotes are missing, or pieces put together.
 _TORN = re.compile(r"""["'],?\s*["']\w{1,80}["']\s*:|,\s*["']\w{1,80}["']\s*:|["']\s*\+\s*["']""")
+_TORN_ITEM = re.compile(r"""["']\s*,|,\s*["']""")
 _WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None}
 COLON = re.compile(r"=>|:=|[:=：]")
 
@@ -79,9 +81,11 @@ class Scanner:
         try:
             if said.lstrip("+-")[:2].lower() == "0x":
                 return int(said, 16)
-            value = float(said)
-            return int(said) if re.fullmatch(r"[-+]?\d{1,400}", said) else value
-        except (ValueError, OverflowError):
+            value = int(said) if re.fullmatch(r"[-+]?\d{1,400}", said) else float(said)
+            if value in (math.inf, -math.inf):
+                raise ValueError(said)
+            return value
+        except ValueError:
             raise Unreadable(f"{said[:40]} is no number", self._at) from None
 
     # ------------------------------------------------------------------ strings
@@ -107,6 +111,8 @@ class Scanner:
             at = plain.end()
             if at >= len(text):
                 self._at = at
+                if inner and text.rstrip()[-1:] == "}":
+                    raise Unreadable("a quote is missing, or has no backslash", start - 1)
                 raise self._cut("it ends within a string")
             if text[at] == "\\":
                 pieces.append(text[at : at + 2])
@@ -120,7 +126,7 @@ class Scanner:
         self._at = at + 1
         body = "".join(pieces)
         if inner:
-            if _TORN.search(body):
+            if key or _TORN.search(body) or (item and _TORN_ITEM.search(body)):
                 raise Unreadable("a quote is missing, or has no backslash", start - 1)
             self._note("P8", lossy=True)
         return self._said(body, opening)

@@ -11,7 +11,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.intents import VERBS, Unclear, lower
 from codewhale.repair.judge import Verdict, invalid, reads_only, rescue, signature
-from codewhale.repair.names import Named, NameRefused, resolve, translate
+from codewhale.repair.names import Named, NameRefused, resolve
 
 
 def judge_strictly(name: str, raw: str, tools: Catalog, *, cut: bool, names: bool) -> Verdict:
@@ -30,8 +30,6 @@ def judge_strictly(name: str, raw: str, tools: Catalog, *, cut: bool, names: boo
     if fault:
         return _verdict(named, None, _unreadable(named.spec, fault))
     given = value if named.given is None else named.given
-    if named.row is not None:
-        given = translate(named.row, given)
     given = whole({key: item for key, item in given.items() if item is not None})
     problems = check(given, named.spec.parameters)
     error = invalid(problems, given, named.spec) if problems else None

@@ -1,24 +1,41 @@
 """Calls that a model wrote as text: found where they were meant as calls, left alone where they are shown.
 
-A call is meant when it stands at the beginning of a line, in no code fence or quotation, complete, and nothing
-follows it. Formats whose marks also occur in ordinary text must be the whole message.
+A call is meant when it stands at the start of a line or behind a sentence, in no code fence or quotation, when what
+leads to it speaks of doing something rather than of how calls are written, and when nothing but more of that follows.
+Formats whose marks also occur in ordinary text must be the whole message.
 """
 
-import ast
-import html
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
-import msgspec
 from msgspec import Struct
+
+from codewhale.protocol.marks import MARKS, Fences, may_stand
+from codewhale.repair.formats import (
+    Block,
+    Reader,
+    Source,
+    between,
+    code_calls,
+    function_tags,
+    glm,
+    invoke,
+    name_tags,
+    named,
+    old_invoke,
+)
+from codewhale.repair.jsoncalls import Row, arrow, fenced, next_word, pythonic, react, whole_json
 
 _MAX_TEXT = 1_048_576
 _MAX_CALLS = 64
+_MAX_PLACES = 400
+_LONGEST_LINE = 4_000
+Known = Callable[[str], bool]
 
 
 class TextCall(Struct, frozen=True):
-    """A call found in text: its name and argument string as written, and the code of its format."""
+    """A call found in text: its name and argument string as written, and the code of its format. One that was cut off
+    has arguments that end in the middle."""
 
     name: str
     arguments: str
@@ -32,349 +49,259 @@ class Found(Struct, frozen=True):
     before: str
 
 
-Rows = list[tuple[str, str]]
-Parse = Callable[[str], Rows | None]
-
-
-class _Format(Struct, frozen=True):
-    """One way of writing calls. `opening` begins it; `parse` reads everything from there to the end of the text;
-    `alone` tells that nothing may stand before it."""
-
-    code: str
-    opening: re.Pattern[str]
-    parse: Parse
-    alone: bool = False
-
-
-def find_calls(text: str, known: Callable[[str], bool]) -> Found | None:
-    """The calls that end a text, None where it holds none that was meant. `known` tells whether a name is a tool's;
-    a format that ordinary text may hold counts with known names alone."""
+def find_calls(text: str, known: Known) -> Found | None:
+    """The calls that end a text, None where it holds none that was meant. `known` tells whether a name is a tool's."""
     if len(text) > _MAX_TEXT:
         return None
-    for form in _FORMATS:
-        for start in _openings(text, form):
-            rows = form.parse(text[start:])
-            if rows and len(rows) <= _MAX_CALLS and any(known(name) for name, _ in rows):
-                calls = tuple(TextCall(name, arguments, form.code) for name, arguments in rows)
-                return Found(calls, text[:start].rstrip())
+    begin, end = _spoken(text)
+    said = text[begin:end]
+    found = _whole(said.strip(), known) or _standing(said, known)
+    if found is None or not begin:
+        return found
+    return Found(found.calls, (text[:begin] + found.before).strip())
+
+
+def _spoken(text: str) -> tuple[int, int]:
+    """The part of a text that counts: what follows thoughts written into it, or the thoughts where nothing does."""
+    end = text.find("</think>")
+    if end < 0 or (not text.lstrip().startswith("<think>") and _OPENING.search(text, 0, end)):
+        return 0, len(text)
+    return (end + len("</think>"), len(text)) if text[end + len("</think>") :].strip() else (0, end)
+
+
+# ---------------------------------------------------------------------- whole messages
+
+_TOKENS = re.compile(r"<[|｜][^<>|｜\n]{1,40}[|｜]>|</s>|</?think>")
+_LAST_TOKENS = re.compile(r"(?:\s{0,4}(?:<[|｜][^<>|｜\n]{1,40}[|｜]>|</s>)){1,4}\Z")
+
+
+def _whole(text: str, known: Known) -> Found | None:
+    """Calls that are all of a message."""
+    near = max(0, len(text) - 200)
+    last = _LAST_TOKENS.search(text, near)
+    text = text[: last.start()] if last else text
+    for code, opening, parse in _WHOLES:
+        if opening.match(text):
+            rows = parse(text)
+            if rows and len(rows) <= _MAX_CALLS and all(known(name) for name, _ in rows):
+                return Found(tuple(TextCall(name, arguments, code) for name, arguments in rows), "")
     return None
 
 
-def opens(line: str) -> bool:
-    """Whether a line could begin calls written as text, or be the first characters of one that does."""
-    bare = line.lstrip()
-    return bool(bare) and any(mark.startswith(bare[: len(mark)]) for mark in _MARKS)
-
-
-def _openings(text: str, form: _Format) -> Iterator[int]:
-    """Places where a format may begin, the first of each run: at the start of a line, outside fences and quotations,
-    with no sentence before it that announces an example."""
-    if form.alone:
-        start = len(text) - len(text.lstrip())
-        if form.opening.match(text, start):
-            yield start
-        return
-    for match in form.opening.finditer(text):
-        before = text[: match.start()]
-        line = before[before.rfind("\n") + 1 :]
-        if line.strip() or before.count("```") % 2 or before.count("~~~") % 2:
-            continue
-        if not _EXAMPLE.search(before[-200:]):
-            yield match.start()
-        return
-
-
-_EXAMPLE = re.compile(
-    r"(?i)\b(example|e\.g|for instance|such as|looks? like|like this|like so|format|syntax|template|instead of|never|"
-    r"do not|don't|would (?:be|write|emit|send)|as follows|sample|demo|illustrat\w+|quoted?|literal\w*|placeholder|"
-    r"documentation|markup|shown|shows)\b[^\n]*\n?\s*$"
+_WHOLES: tuple[tuple[str, re.Pattern[str], Callable[[str], list[Row] | None]], ...] = (
+    ("T12", re.compile(r"Thought:|Action:"), react),
+    ("T9", re.compile(r"[\[{]\s*[\"'{\w]"), whole_json),
+    ("T13", re.compile(r"\{\s*tool\s*=>"), arrow),
+    ("T14", re.compile(r"```"), fenced),
+    ("T10", re.compile(r"\[?\s*[A-Za-z_][\w.]*\("), pythonic),
 )
 
-# ---------------------------------------------------------------------- pieces
+# ---------------------------------------------------------------------- calls in a text
 
-
-def _json_call(value: Any) -> tuple[str, str] | None:
-    """Name and arguments of a call as JSON says it."""
-    if not isinstance(value, dict):
-        return None
-    if isinstance(value.get("function"), dict):
-        value = value["function"]
-    name = next((value[key] for key in ("name", "tool_name", "tool", "function", "action") if key in value), None)
-    given = [key for key in ("arguments", "parameters", "args", "input", "tool_input", "action_input") if key in value]
-    if not isinstance(name, str) or (not given and len(value) > 1):
-        return None
-    arguments = value[given[0]] if given else {}
-    return name, arguments if isinstance(arguments, str) else _encode(arguments)
-
-
-def _encode(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _decode(text: str) -> Any:
-    """A JSON value, None for what is none."""
-    try:
-        return msgspec.json.decode(text.strip().encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-
-
-def _json_calls(text: str) -> Rows | None:
-    """A text that is one call, an array of calls, or one call a line."""
-    value = _decode(text)
-    values = value if isinstance(value, list) else [value] if value is not None else []
-    if value is None:
-        values = [_decode(line) for line in text.strip().splitlines()] or [None]
-    calls = [_json_call(item) for item in values]
-    return [call for call in calls if call] if calls and all(calls) else None
-
-
-def _tail(text: str, pattern: re.Pattern[str], row: Callable[[re.Match[str]], tuple[str, str] | None]) -> Rows | None:
-    """Calls that match one after another up to the end of the text; None when anything else stands there."""
-    rows: Rows = []
-    at = 0
-    while match := pattern.match(text, at):
-        found = row(match)
-        if found is None:
-            return None
-        rows.append(found)
-        at = match.end()
-    return rows if rows and not _ENDS.sub("", text[at:]).strip() else None
-
-
+_BAR = r"(?:[|｜]{1,2}|‖)"
+_OPENING = re.compile(
+    rf"<(?=[|｜‖a-zT])(?:{'|'.join(re.escape(mark[1:]) for mark in MARKS if mark[0] == '<')}"
+    rf"|[a-z][a-z0-9]*(?:_[a-z0-9]+)+>)|{'|'.join(re.escape(mark) for mark in MARKS if mark[0] != '<')}"
+)
+_WRAPS = re.compile(
+    rf"(?:\s*(?:<{_BAR}DSML{_BAR}\s*(?:function_calls|tool_calls|calls)>|<\|tool_calls_section_begin\|>|"
+    r"<[|｜]tool[▁_]calls[▁_]begin[|｜]>|<(?:[\w-]+:)?(?:function_calls?|tool_calls?)>(?=\s*<)))+\s*"
+)
 _ENDS = re.compile(
-    r"</?(?:function_calls|tool_calls?|minimax:tool_call|antml:function_calls|seed:tool_call)>|<[|｜][^<>|｜]*[|｜]>|"
-    r"</[|｜‖]{1,2}DSML[|｜‖]{1,2}\s*(?:function_calls|tool_calls)>|\[/TOOL_CALLS?\]|</s>"
+    rf"(?:\s*(?:</(?:[\w-]+:)?(?:function_calls?|tool_calls?|tool_use|tool|TOOLCALL)>|</{_BAR}DSML{_BAR}\s*\w+>|"
+    r"<[|｜][^<>|｜\n]{1,40}[|｜]>|\[/TOOL_CALLS?\]|</s>|</think>))+"
 )
-
-_PARAMETER = re.compile(
-    r"\s*<(?P<p>[^<>\s/=]*?)parameter(?:\s+name)?=[\"']?(?P<key>[\w.-]+)[\"']?(?P<rest>[^<>]*)>"
-    r"(?P<value>.*?)</(?P=p)parameter>",
-    re.S,
+_MADE_UP = re.compile(
+    r"\s*(?:<(?:tool_response|tool_result|function_results?|tool_output|function_response)s?>|Observation:|"
+    r"<\|?(?:tool_response|observation)\|?>|<[|｜]tool[▁_]outputs?[▁_]begin)"
 )
-_ARG_PAIR = re.compile(r"\s*<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.S)
-
-
-def _parameters(body: str, pattern: re.Pattern[str]) -> str | None:
-    """Arguments written as tags, as a JSON object; None when something else stands among them."""
-    given: dict[str, Any] = {}
-    at = 0
-    while match := pattern.match(body, at):
-        rest = match.groupdict().get("rest") or ""
-        given[match["key"].strip()] = _typed(match["value"], rest)
-        at = match.end()
-    if body[at:].strip():
-        value = _decode(body) if not given else None
-        return _encode(value) if isinstance(value, dict) else None
-    return _encode(given)
-
-
-def _typed(value: str, rest: str) -> Any:
-    """A tag's text: a string as it stands but for the line breaks beside the tags; what says it is no string, as
-    JSON."""
-    if 'string="false"' in rest:
-        decoded = _decode(value)
-        return value if decoded is None and value.strip() != "null" else decoded
-    if value.startswith("\n"):
-        value = value[1:].removesuffix("\n")
-    return value if 'string="true"' in rest else html.unescape(value) if "&" in value and "<" not in value else value
-
-
-def _tagged(match: re.Match[str]) -> tuple[str, str] | None:
-    arguments = _parameters(match["body"], _PARAMETER)
-    return None if arguments is None else (match["name"].strip(), arguments)
-
-
-def _raw(match: re.Match[str]) -> tuple[str, str] | None:
-    return match["name"].strip(), match["body"].strip()
-
-
-# ---------------------------------------------------------------------- formats
-
-_BAR = r"(?:[|｜‖]{1,2})"
-_DSML = re.compile(
-    rf"\s*(?:<{_BAR}DSML{_BAR}\s*(?:function_calls|tool_calls)>)?\s*<{_BAR}DSML{_BAR}\s*invoke\s+name=[\"'](?P<name>[^\"']+)[\"']\s*>"
-    rf"(?P<body>.*?)</{_BAR}DSML{_BAR}\s*invoke>(?:\s*</{_BAR}DSML{_BAR}\s*(?:function_calls|tool_calls)>)?",
-    re.S,
-)
-_DSML_PARAMETER = re.compile(
-    rf"\s*<{_BAR}DSML{_BAR}\s*parameter\s+name=[\"'](?P<key>[^\"']+)[\"'](?P<rest>[^<>]*)>(?P<value>.*?)"
-    rf"</{_BAR}DSML{_BAR}\s*parameter>",
-    re.S,
-)
-_INVOKE = re.compile(
-    r"\s*(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>)?\s*<(?P<q>(?:[\w-]+:)?)invoke\s+name=[\"'](?P<name>[^\"']+)[\"']\s*>"
-    r"(?P<body>.*?)</(?P=q)invoke>(?:\s*</(?:[\w-]+:)?(?:function_calls|tool_calls?)>)?",
-    re.S,
-)
-_QWEN = re.compile(
-    r"\s*(?:<(?:[\w-]+:)?tool_calls?>)?\s*<function=(?P<name>[^<>\s]+)>(?P<body>.*?)</function>(?:\s*</(?:[\w-]+:)?tool_calls?>)?",
-    re.S,
-)
-_GLM = re.compile(
-    r"\s*<tool_call>\s*(?P<name>[\w.:/-]+)\s*(?P<body>(?:<arg_key>.*?</arg_value>\s*)*)</tool_call>", re.S
-)
-_HERMES = re.compile(r"\s*<tool_calls?>\s*(?P<body>[\[{].*?[\]}])\s*</tool_calls?>", re.S)
-_DEEPSEEK = re.compile(
-    r"\s*(?:<[|｜]tool▁calls▁begin[|｜]>)?\s*<[|｜]tool▁call▁begin[|｜]>(?:function<[|｜]tool▁sep[|｜]>)?(?P<name>[\w.:-]+)"
-    r"(?:<[|｜]tool▁sep[|｜]>)?\s*(?:```(?:json)?\s*)?(?P<body>\{.*?\})\s*(?:```)?\s*<[|｜]tool▁call▁end[|｜]>",
-    re.S,
-)
-_KIMI = re.compile(
-    r"\s*(?:<\|tool_calls_section_begin\|>)?\s*<\|tool_call_begin\|>\s*(?P<name>[\w.:-]+)\s*<\|tool_call_argument_begin\|>"
-    r"(?P<body>.*?)<\|tool_call_end\|>",
-    re.S,
-)
-_HARMONY = re.compile(
-    r"\s*(?:<\|start\|>assistant)?\s*(?:<\|channel\|>(?:commentary|analysis))?\s*to=(?P<name>[\w.-]+)\s*"
-    r"(?:<\|channel\|>(?:commentary|analysis))?\s*(?:code|json|<\|constrain\|>json)?\s*<\|message\|>(?P<body>.*?)<\|call\|>",
-    re.S,
-)
-_MISTRAL = re.compile(
-    r"\s*\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\][\w-]+)?\s*(?:\[ARGS\])?\s*(?P<body>\{.*?\})(?=\s*(?:\[TOOL_CALLS\]|\[/TOOL_CALLS\]|</s>|$))",
-    re.S,
-)
-_FENCE = re.compile(r"```(?P<label>[\w-]*)[ \t]*\n(?P<body>.*?)\n?```\s*$", re.S)
-_REACT = re.compile(
-    r"\s*(?:Thought:.*?\n\s*)?Action:\s*`?(?P<name>[\w.-]+)`?\s*\n\s*Action Input:\s*(?:```(?:json)?\s*)?"
-    r"(?P<body>.*?)(?:```)?\s*$",
-    re.S,
-)
-_ARROW = re.compile(
-    r"\s*(?:\[TOOL_CALL\])?\s*\{\s*tool\s*=>\s*[\"'](?P<name>[^\"']+)[\"']\s*,\s*args\s*=>\s*\{(?P<body>.*)\}\s*\}\s*(?:\[/TOOL_CALL\])?",
-    re.S,
-)
-_ARROW_PAIR = re.compile(r"\s*--(?P<key>[\w-]+)\s+(?P<value>\"(?:\\.|[^\"\\])*\"|[^\s\"]+)\s*,?", re.S)
-
-
-def _dsml(text: str) -> Rows | None:
-    def row(match: re.Match[str]) -> tuple[str, str] | None:
-        arguments = _parameters(match["body"], _DSML_PARAMETER)
-        return None if arguments is None else (match["name"], arguments)
-
-    return _tail(text, _DSML, row)
-
-
-def _glm(text: str) -> Rows | None:
-    def row(match: re.Match[str]) -> tuple[str, str] | None:
-        arguments = _parameters(match["body"], _ARG_PAIR)
-        return None if arguments is None else (match["name"], arguments)
-
-    return _tail(text, _GLM, row)
-
-
-def _hermes(text: str) -> Rows | None:
-    rows: Rows = []
-    at = 0
-    while match := _HERMES.match(text, at):
-        found = _json_calls(match["body"]) or _damaged(match["body"])
-        if found is None:
-            return None
-        rows += found
-        at = match.end()
-    return rows if rows and not _ENDS.sub("", text[at:]).strip() else None
-
-
-_DAMAGED = re.compile(
-    r"""\s*\{\s*["']?name["']?\s*:\s*["'](?P<name>[\w.:-]+)["']\s*,\s*["']?(?:arguments|parameters)["']?\s*:\s*(?P<body>.*)\}\s*$""",
-    re.S,
-)
-
-
-def _damaged(body: str) -> Rows | None:
-    """A call whose JSON is broken: its name and, for repair to judge, its arguments as they came."""
-    match = _DAMAGED.match(body)
-    return [(match["name"], match["body"].strip())] if match else None
-
-
-def _bracketed(text: str) -> Rows | None:
-    """`[TOOL_CALLS]` and its kin before JSON."""
-    body = re.sub(
-        r"^\s*(?:\[TOOL_CALLS\]|<\|tool_call\|>|<\|python_tag\|>|<TOOLCALL>|<\|action_start\|>\s*<\|plugin\|>)",
-        "",
-        text,
-    )
-    body = re.sub(
-        r"(?:\[/TOOL_CALLS\]|<\|/tool_call\|>|<\|e(?:om|ot)_id\|>|</TOOLCALL>|<\|action_end\|>|</s>)\s*$", "", body
-    )
-    return _json_calls(body)
-
-
-def _fenced(text: str) -> Rows | None:
-    match = _FENCE.match(text.strip())
-    if match is None or match["label"] not in ("json", "tool_call", "tool_code", "tool", ""):
-        return None
-    return _pythonic(match["body"]) if match["label"] == "tool_code" else _json_calls(match["body"])
-
-
-def _pythonic(text: str) -> Rows | None:
-    """`[name(key=value), ...]` in Python's own words, literals alone."""
-    body = re.sub(r"^\s*<\|python_start\|>|<\|python_end\|>\s*$|<\|eot\|>\s*$", "", text).strip()
-    if len(body) > 65_536:
-        return None
-    try:
-        tree = ast.parse(body, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    rows: Rows = []
-    for node in tree.elts if isinstance(tree, ast.List) else [tree]:
-        if not isinstance(node, ast.Call) or node.args or any(word.arg is None for word in node.keywords):
-            return None
-        try:
-            given = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords}
-            rows.append((ast.unparse(node.func), _encode(given)))
-        except (ValueError, TypeError, RecursionError):
-            return None
-    return rows
-
-
-def _arrow(text: str) -> Rows | None:
-    match = _ARROW.match(text)
-    if match is None or _ENDS.sub("", text[match.end() :]).strip():
-        return None
-    given: dict[str, Any] = {}
-    at = 0
-    while pair := _ARROW_PAIR.match(match["body"], at):
-        value = _decode(pair["value"])
-        given[pair["key"]] = pair["value"] if value is None else value
-        at = pair.end()
-    return None if match["body"][at:].strip() else [(match["name"], _encode(given))]
-
-
-def _of(pattern: re.Pattern[str], row: Callable[[re.Match[str]], tuple[str, str] | None]) -> Parse:
-    return lambda text: _tail(text, pattern, row)
-
-
-_FORMATS = (
-    _Format("T1", re.compile(rf"<{_BAR}DSML{_BAR}"), _dsml),
-    _Format("T3", re.compile(r"<(?:[\w-]+:)?tool_calls?>\s*<function=|<function="), _of(_QWEN, _tagged)),
-    _Format("T6", re.compile(r"<tool_call>\s*[\w.:/-]+\s*(?:<arg_key>|</tool_call>)"), _glm),
-    _Format("T2", re.compile(r"<tool_calls?>\s*[\[{]"), _hermes),
-    _Format("T4", re.compile(r"<[|｜]tool▁calls?▁begin[|｜]>"), _of(_DEEPSEEK, _raw)),
-    _Format("T5", re.compile(r"<\|tool_calls_section_begin\|>|<\|tool_call_begin\|>"), _of(_KIMI, _raw)),
-    _Format("T7", re.compile(r"\[TOOL_CALLS\]\s*[\w.-]+\s*(?:\[|\{)"), _of(_MISTRAL, _raw)),
-    _Format(
-        "T7", re.compile(r"\[TOOL_CALLS\]|<\|tool_call\|>|<\|python_tag\|>|<TOOLCALL>|<\|action_start\|>"), _bracketed
-    ),
-    _Format(
-        "T8",
-        re.compile(r"(?:<(?:[\w-]+:)?(?:function_calls|tool_calls?)>\s*)?<(?:[\w-]+:)?invoke "),
-        _of(_INVOKE, _tagged),
-    ),
-    _Format(
-        "T11",
-        re.compile(r"<\|start\|>assistant|<\|channel\|>(?:commentary|analysis)|to=functions\."),
-        _of(_HARMONY, _raw),
-    ),
-    _Format("T13", re.compile(r"\[TOOL_CALL\]\s*\{\s*tool\s*=>|\{\s*tool\s*=>"), _arrow),
-    _Format("T12", re.compile(r"(?:Thought:|Action:)"), _of(_REACT, _raw), alone=True),
-    _Format("T9", re.compile(r"[\[{]\s*[\"{]"), _json_calls, alone=True),
-    _Format("T14", re.compile(r"```"), _fenced, alone=True),
-    _Format("T10", re.compile(r"<\|python_start\|>|\[\s*[A-Za-z_][\w.]*\("), _pythonic, alone=True),
-)
-# What a line that begins calls begins with; also used to hold such a line back while it is still streamed.
-_MARKS = (
-    "<｜DSML", "<|DSML", "<‖DSML", "<｜｜DSML", "<||DSML", "<tool_call", "<function=", "<function_calls", "<invoke ",
-    "<｜tool▁call", "<|tool_call", "<|tool▁call", "[TOOL_CALL", "<|python_", "<TOOLCALL", "<|action_start", "<|start|>",
-    "<|channel|>", "<minimax:tool_call", "<", "<seed:tool_call", "to=functions.",
+_FORMATS: tuple[tuple[str, Reader], ...] = (
+    ("T8", invoke),
+    ("T3", function_tags),
+    ("T6", glm),
+    ("T2", between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
+                   "</tool_call>", "</tool_calls>", "</tool_use>", "</tool>", "</function_call>", "</function_calls>")),
+    ("T2", between(r"<(?:longcat_|minimax:|seed:)tool_calls?>\s*(?=[\[{])",
+                   "</longcat_tool_call>", "</minimax:tool_call>", "</seed:tool_call>")),
+    ("T4", named(r"<[|｜]tool[▁_]call[▁_]begin[|｜]>\s*(?:function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*(?P<name>[\w.:/-]+)\s*"
+                 r"(?:<[|｜]tool[▁_]sep[|｜]>)?(?=\s*(?:```|\{))", "<｜tool▁call▁end｜>", "<|tool▁call▁end|>")),
+    ("T5", named(r"<\|tool_call_begin\|>\s*(?P<name>[\w.:/-]+)\s*<\|tool_call_argument_begin\|>", "<|tool_call_end|>")),
+    ("T11", named(r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?to=(?P<name>[\w.:-]+)\s*"
+                  r"(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?(?:code|json|<\|constrain\|>\s*json)?\s*<\|message\|>",
+                  "<|call|>", "<|end|>")),
+    ("T7", named(r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\]\s*)?(?=\{)")),
+    ("T7", between(r"\[TOOL_CALLS?\]\s*(?=[\[{]\s*[\[{\"'])", "[/TOOL_CALLS]", "[/TOOL_CALL]", "</s>")),
+    ("T9", between(r"<\|python_tag\|>\s*(?=[\[{])", "<|eom_id|>", "<|eot_id|>")),
+    ("T10", code_calls(r"<\|python_(?:start|tag)\|>", "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eot|>")),
+    ("T10", code_calls(r"<function_calls>", "</function_calls>")),
+    ("T9", between(r"<\|tool_call\|>|<TOOLCALL>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>|functools(?=\[)",
+                   "<|/tool_call|>", "</TOOLCALL>", "<|action_end|>", "<|END_ACTION|>")),
+    ("T8", old_invoke),
+    ("T17", name_tags),
 )  # fmt: skip
+_ARROWED = re.compile(r"\[TOOL_CALL\]\s*(?=\{\s*tool\s*=>)")
+
+
+def _block(source: Source, place: int) -> tuple[str, Block] | None:
+    """The calls that open at a place, and the code of their format."""
+    text = source.text
+    wraps = _WRAPS.match(text, place)
+    start = wraps.end() if wraps else place
+    if _ARROWED.match(text, start):
+        end = source.find("[/TOOL_CALL]", start)
+        rows = arrow(text[start + len("[TOOL_CALL]") : end].strip()) if end >= 0 else None
+        return ("T13", Block(rows, end + len("[/TOOL_CALL]"))) if rows else None
+    for code, reader in _FORMATS:
+        block = reader(source, start)
+        if block is not None:
+            return "T1" if "DSML" in text[place : place + 9] else code, block
+    return None
+
+
+def _standing(text: str, known: Known) -> Found | None:
+    """Calls that stand in a text, from the first that was meant to the end."""
+    source, places = Source(text), _Places(text)
+    calls: list[TextCall] = []
+    after = at = 0
+    before = ""
+    meant = True
+    for _ in range(_MAX_PLACES):
+        place = places.next(at, adjacent=at == after > 0)
+        if place < 0:
+            break
+        found = _block(source, place)
+        if found is None:
+            at = place + 1
+            continue
+        code, block = found
+        lead = text[after:place]
+        if lead.strip():
+            meant = leads(lead, doing=bool(calls))
+        if (calls and not meant) or len(calls) > _MAX_CALLS:
+            return None
+        if meant and block.rows:
+            before = before if calls else text[:place]
+            calls += [TextCall(name, arguments, code) for name, arguments in block.rows]
+        after = at = _end_of(text, block.end)
+    if not calls or len(calls) > _MAX_CALLS or not any(known(call.name) for call in calls):
+        return None
+    rest = text[after:]
+    return None if rest.strip() and not leads(rest, doing=True) else Found(tuple(calls), before.rstrip())
+
+
+def _end_of(text: str, at: int) -> int:
+    """Where what belongs to a block ends: its closing marks, and the results that a model made up behind it."""
+    ends = _ENDS.match(text, at)
+    after = ends.end() if ends else at
+    return len(text) if _MADE_UP.match(text, after) else after
+
+
+class _Places:
+    """Where calls may open: at the start of a line or behind a sentence, outside code fences."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._fences = Fences()
+        self._passed = 0
+
+    def next(self, at: int, *, adjacent: bool) -> int:
+        """The next place from `at`, which may only grow, -1 for none; with `adjacent` also one right there."""
+        text = self._text
+        near = next_word(text, at)
+        if adjacent and _OPENING.match(text, near):
+            return near
+        for match in _OPENING.finditer(text, at):
+            place = match.start()
+            begin = text.rfind("\n", max(0, place - _LONGEST_LINE), place) + 1
+            if not begin and place > _LONGEST_LINE:
+                continue
+            while self._passed < begin:
+                end = text.find("\n", self._passed)
+                self._fences.pass_line(text[self._passed : end])
+                self._passed = end + 1
+            if self._fences.inside or not may_stand(text[max(begin, place - 8) : place]):
+                continue
+            if _free(text, begin, place):
+                return place
+        return -1
+
+
+def _free(text: str, begin: int, place: int) -> bool:
+    """Whether nothing on the line before a place quotes or indents it."""
+    line = text[begin:place]
+    if not line.strip():
+        return len(line.expandtabs(4)) < 4 or not text[:begin].strip()
+    return line.count("`") % 2 == 0 and line.count('"') % 2 == 0 and line.lstrip()[:1] not in ("|", ">", "#", "+")
+
+
+# ---------------------------------------------------------------------- meant or shown
+
+_DOING = re.compile(
+    r"(?i)(?:^|[.!?:;,)\-–—]\s+|\b(?:so|now|then|first|next|okay|ok|sure|and|but|well|instead)\b[,:]?\s+)(?:"
+    r"(?:i|we)(?:['’](?:ll|m|d|ve)|\s+(?:will|am|need|must|should|can|could|want|have|would|shall|was|start|begin|try|"
+    r"take|go|do|now|also|first|just|see|think|found|don['’]t|do not|still|already))\b|let\s+(?:me|us)\b|let['’]s\b|"
+    r"(?:now|next|first|then|finally|second|lastly|starting|beginning|going)\b|time to\b|"
+    r"(?:reading|checking|looking|running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|"
+    r"inspecting|verifying|finding|testing|exploring|applying|making|adding|continuing|trying|getting|fetching|doing|"
+    r"waiting|proceeding|viewing|retrieving|executing|using|scanning|examining|replacing|removing|gathering)\b)"
+)
+_STEP = re.compile(
+    r"(?i)^\s*(?:[-*]|\d+[.)])\s+(?:\[.\]\s*)?(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
+    r"test|implement|add|open|explore|understand|locate|list|change|replace|report|review|rename|remove|delete)\b[^:]*$"
+)
+_EXAMPLE = re.compile(
+    r"(?i)\b(?:examples?|e\.g|i\.e|for instance|such as|looks? (?:like|as)|like (?:this|so|these|that|the following)|"
+    r"formats?|syntax|templates?|samples?|demo\w*|illustrat\w+|quot\w+|literal\w*|placeholders?|documentation|docs?|"
+    r"markup|shown|shows?|showing|snippets?|as follows|verbatim|transcripts?|pasted?|logged|readme|tutorials?|specs?|"
+    r"specification|"
+    r"would (?:be|write|emit|send|look|produce|have|call)|so[- ]called|equivalent|hypothetical\w*|imagine|suppose|"
+    r"explain\w*|describ\w+|defin\w+|means|represents?|parsed?|parsers?|render\w*|serializ\w+|emits?|emitted|encod\w+|"
+    r"wrapped|delimit\w+|tags?|tokens?|payload|schema|grammar|fixture|regex)\b|示例|例如|格式|样例"
+)
+_SPEAKING = re.compile(
+    r"(?i)\b(?:do not|don['’]t|never|instead of|avoid|models?|outputs?|writes?|written|prints?|sends?|sent|returns?|"
+    r"produces?|generates?|generated|responds?|replies|reply|calls?|called|tools?|functions?|assistant|harness|server|"
+    r"you|your|dialects?|variants?|prompts?|messages?|invocations?|wire|raw|xml|json|becomes?|before|after)\b"
+)
+_OPEN_MARKUP = (
+    "pre",
+    "code",
+    "blockquote",
+    "example",
+    "samp",
+    "textarea",
+    "details",
+    "script",
+    "xmp",
+    "document",
+    "td",
+)
+
+
+def leads(text: str, *, doing: bool = False) -> bool:
+    """Whether a text leads to calls that are meant, by its last words: it speaks of doing something, or at least
+    not of how calls are written. With `doing` it must speak of doing something."""
+    bare = _TOKENS.sub(" ", text[-4_000:]).rstrip()
+    if not bare.strip():
+        return not doing
+    line = bare[bare.rfind("\n") + 1 :]
+    if _framed(bare, line):
+        return False
+    sentence = re.split(r"(?<=[.!?。！？])\s+", line.strip())[-1]
+    if _EXAMPLE.search(sentence) or (line.endswith(":") and _EXAMPLE.search(line)):
+        return False
+    if _DOING.search(line):
+        return True
+    if doing or line.endswith((":", "：", "|", ">", "=", '"', "'", "`", "(", "{", "[")):
+        return False
+    return bool(_STEP.match(line)) or not (re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) or _SPEAKING.search(line))
+
+
+def _framed(text: str, line: str) -> bool:
+    """Whether what follows is part of a heading, a table, a quotation, a patch or an element of a page."""
+    if line.lstrip()[:1] in ("#", "|", ">", "+", "@") or re.fullmatch(r"\s*(?:[-=_*]{3,}|\d+\s.*\|.*)", line):
+        return True
+    if text.startswith(("diff --git", "@@ ", "--- ")) or "\n@@ " in text or "\ndiff --git" in text:
+        return True
+    lower = text.lower()
+    return any(lower.rfind(f"<{tag}") > lower.rfind(f"</{tag}") for tag in _OPEN_MARKUP)

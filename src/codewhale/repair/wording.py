@@ -22,10 +22,12 @@ _STRUCTURE = re.compile(
 )
 _CODE = re.compile(r"[(){}\[\]=<>;:&|\"'$#]|^\s*(?:def|class|import|from|func|fn|struct|const|let|var|return|raise)\s")
 _QUOTED = re.compile(r"""["'`“](?P<text>[^"'`“”]{2,})["'`”]""")
-_BOX = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?P<box>[ xX~>/-])\]\s*)?(?P<text>\S.*?)\s*")
+_BOX = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?P<box>[ xX~>/-])\]\s*)?(?P<text>.*)", re.S)
 _BOXES = {"x": "completed", "~": "in_progress", ">": "in_progress", "/": "in_progress", "-": "in_progress"}
 _YES_NO = re.compile(r"(?i)\s*(?:should|do|does|did|is|are|was|can|could|shall|may|would|will|has|have|ok(?:ay)?)\b")
 _LONGEST_WORD = 60
+_LONGEST_QUERY = 500
+_MOST_STEPS = 200
 
 
 class Search(Struct, frozen=True):
@@ -39,6 +41,8 @@ class Search(Struct, frozen=True):
 def search_words(query: str, kind: str = "") -> Search:
     """What to look for, and by which tool. A word of code is looked for as it stands; a question by its words."""
     bare = query.strip()
+    if len(bare) > _LONGEST_QUERY:
+        return Search("grep_files", {"pattern": bare})
     if kind in ("structure", "map", "tree", "overview"):
         return Search("project_map", {})
     if kind in ("file", "files", "filename", "name", "path"):
@@ -87,13 +91,13 @@ def checklist(value: Any, key: str) -> list[Any] | None:
         value = [value]
     if not isinstance(value, list):
         return None
-    return [_step(item, key) for item in value]
+    return [_step(item, key) for item in value] if len(value) <= _MOST_STEPS else value
 
 
 def _step(item: Any, key: str) -> Any:
     if isinstance(item, str):
-        line = _BOX.fullmatch(item)
-        if line is None:
+        line = _BOX.fullmatch(item.strip())
+        if line is None or not line["text"]:
             return item
         return {key: line["text"], "status": _BOXES.get((line["box"] or " ").lower(), "pending")}
     if not isinstance(item, dict):
@@ -117,7 +121,7 @@ def question(asked: Any, number: int) -> dict[str, Any] | None:
     if not isinstance(text, str) or not text.strip():
         return None
     given = _first(rest, "options choices answers suggestions")
-    choices = [_choice(one) for one in given] if isinstance(given, list) else []
+    choices = [_choice(one) for one in given[:_MOST_STEPS]] if isinstance(given, list) else []
     if not choices and _YES_NO.match(text):
         choices = [_choice("Yes"), _choice("No")]
     if not choices:
@@ -127,7 +131,7 @@ def question(asked: Any, number: int) -> dict[str, Any] | None:
         ]
     if len(choices) == 1:
         choices.append({"label": "Something else", "description": "Say what instead."})
-    words = [word for word in re.findall(r"\w+", text) if word.lower() not in _STOP]
+    words = [word for word in re.findall(r"\w+", text[:_LONGEST_QUERY]) if word.lower() not in _STOP]
     header = _first(rest, "header title topic") or " ".join(words[:2]).capitalize() or "Question"
     name = _first(rest, "id key") or f"question_{number}"
     return {"header": str(header)[:40], "id": str(name), "question": text.strip(), "options": choices}

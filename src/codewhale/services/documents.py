@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.system.launch import Completed, Launch, run
+from codewhale.system.programs import not_installed
 
 SECONDS = 30.0
 TEXT_LIMIT = 128 * 1024
@@ -82,7 +83,7 @@ async def by_program(path: str, data: bytes, first: int, last: int) -> PdfText:
     except FileNotFoundError:
         raise ToolError(
             "not_available",
-            f"{path} is a PDF, and neither pypdfium2 nor pdftotext is installed. Ask the person to install one",
+            f"{path} is a PDF, and there is no program to read it: {not_installed('pdftotext')}",
             field="path",
             expected="a text file",
             received="a PDF",

@@ -151,8 +151,10 @@ class _Reader:
             pieces.append(Result(_word(value, *_RESULT_KEYS[:3]), self._flat(content), not value.get("is_error")))
         else:
             pieces += self._content(content, number)
-        for call in value.get("tool_calls") or ():
-            pieces.append(self._call(call, number))
+        made = value.get("tool_calls") or ([value["function_call"]] if value.get("function_call") else [])
+        if not isinstance(made, list):
+            raise SessionError(f"message {number} has tool_calls that are no list")
+        pieces += [self._call(call, number) for call in made]
         return _Read(role, tuple(piece for piece in pieces if piece != ""))
 
     def _content(self, content: Any, number: int) -> list[Piece | Result]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.system.launch import Completed, Launch, run
-from codewhale.system.programs import find_program
+from codewhale.system.programs import find_program, not_installed
 from codewhale.system.repository import Repository, config_files, find_repository, read_head, read_small
 
 OUTPUT_LIMIT = 4 << 20
@@ -105,7 +105,7 @@ async def git(
     command = _checked(args)
     program = find_program("git")
     if program is None:
-        raise _unavailable("git is not installed on this machine (nothing named git on PATH).")
+        raise _unavailable(not_installed("git"))
     repository = find_repository(cwd)
     if repository is None:
         raise _unavailable(f"{cwd} is not inside a git repository.")

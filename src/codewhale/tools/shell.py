@@ -5,6 +5,7 @@ Everything runs through the shell jobs service; this file holds what the model g
 
 import asyncio
 import os
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +18,7 @@ from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolRe
 from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
 from codewhale.services.testruns.summary import cargo_failure
 from codewhale.system.launch import settle
+from codewhale.system.programs import PROGRAMS, not_installed
 from codewhale.tools.base import Args, Doc, tool
 
 FOREGROUND_MS = 120_000
@@ -24,6 +26,7 @@ WAIT_MS = 30_000
 INTERACT_MS = 1_000
 SUMMARY_LINES = 3
 SUMMARY = 240
+_NOT_FOUND = re.compile(r"([\w.+-]+): (?:command )?not found\s*$|command not found: ([\w.+-]+)\s*$", re.M)
 
 
 class ExecShell(Args, frozen=True):
@@ -344,8 +347,15 @@ def _foreground_text(reading: Reading, args: ExecShell) -> str:
         head = "Command was cancelled and its processes were ended."
     else:
         standing = _standing(job)
-        head = f"Command {standing[:1].lower()}{standing[1:]}."
+        head = f"Command {standing[:1].lower()}{standing[1:]}.{_missing(reading)}"
     return f"{head}\n\n{output or '(no output)'}"
+
+
+def _missing(reading: Reading) -> str:
+    """How to install the program that the shell did not find, "" where it is not one we know."""
+    found = _NOT_FOUND.search(f"{reading.stderr}\n{reading.stdout}") if reading.job.exit_code == 127 else None
+    name = found[1] or found[2] if found else ""
+    return f" {not_installed(name)}" if any(row.name == name for row in PROGRAMS) else ""
 
 
 def _delta(reading: Reading) -> ToolResult:

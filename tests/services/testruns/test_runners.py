@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.services.testruns.runners import LOOKED_FOR, find_python, find_runner, node_manager, run_tests
+from codewhale.services.testruns.runners import (
+    LOOKED_FOR,
+    find_python,
+    find_runner,
+    node_manager,
+    run_tests,
+    runner_program,
+)
 from support.running import eventually, pids, program, running
 
 
@@ -114,7 +121,7 @@ async def test_no_runner_says_what_was_looked_for(workspace: Path) -> None:
 @pytest.mark.skipif(shutil.which("go") is not None, reason="needs a machine without go")
 async def test_a_runner_that_is_not_installed_is_named(workspace: Path) -> None:
     (workspace / "go.mod").write_text("module a\n")
-    with pytest.raises(ToolError, match="go, which is not installed"):
+    with pytest.raises(ToolError, match="go is not installed"):
         await find_runner(str(workspace))
 
 
@@ -140,3 +147,26 @@ async def test_g1_cancelling_a_run_ends_it(workspace: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not any(running(pid) for pid in pids(workspace / "left", workspace / "main"))
+
+
+@pytest.mark.parametrize(
+    ("files", "program"),
+    [
+        ({"Cargo.toml": ""}, "cargo"),
+        ({"go.mod": "module a\n", "tests/test_a.py": ""}, "python"),
+        ({"package.json": '{"scripts": {"test": "x"}}'}, "npm"),
+        ({"package.json": '{"scripts": {"test": "echo no test specified"}}'}, ""),
+        ({"go.mod": "module a\n"}, "go"),
+        ({"setup.py": ""}, "python"),
+        ({"makefile": "test: all\n"}, "make"),
+        ({}, ""),
+    ],
+)
+async def test_the_program_is_known_without_starting_any(workspace: Path, files: dict[str, str], program: str) -> None:
+    for name, text in files.items():
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(text)
+    told = runner_program(str(workspace))
+    assert program in told and bool(program) == bool(told)
+    if program and shutil.which(program):
+        assert Path((await find_runner(str(workspace))).argv[0]).name == Path(told).name

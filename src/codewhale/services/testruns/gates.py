@@ -13,6 +13,7 @@ from codewhale.services.testruns.runners import find_python, node_manager
 from codewhale.system.git import git
 from codewhale.system.launch import Completed, Launch, run
 from codewhale.system.output import shown
+from codewhale.system.programs import not_installed
 from codewhale.system.repository import find_repository
 from codewhale.system.walk import Walker
 
@@ -163,7 +164,7 @@ def _command(gate: Gate) -> str:
 
 def _program(name: str, ecosystem: str, program: str, words: Sequence[str], root: str) -> Gate:
     found = which(program)
-    skipped = "" if found else f"{program} is not installed (not on PATH)"
+    skipped = "" if found else not_installed(program)
     return Gate(name, ecosystem, (found or program, *words), root, skipped=skipped)
 
 
@@ -190,7 +191,7 @@ async def _python(root: str, full: bool, most: int, asked: bool) -> list[Gate]:
         return [Gate("python", "python", (), root, skipped="there is no Python file")] if asked else []
     python = interpreter(root)
     if python is None:
-        return [Gate("python-syntax", "python", ("python3",), root, skipped="python3 is not installed")]
+        return [Gate("python-syntax", "python", ("python3",), root, skipped=not_installed("python3"))]
     stdin = "\0".join(files[:most]).encode("utf-8", "surrogateescape")
     said = f"ast.parse of {min(most, len(files))} of {len(files)} Python files"
     gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=said)]

@@ -12,6 +12,7 @@ from msgspec import Struct
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, read_text, scripts, which
 from codewhale.system.launch import Completed, Launch, run, settle, start
+from codewhale.system.programs import not_installed
 
 OUTPUT_LIMIT = 40_000
 PROGRESS_SECONDS = 0.3
@@ -60,6 +61,23 @@ async def find_runner(root: str, args: str = "", all_features: bool = False) -> 
     if runner is None:
         raise _no_runner(root)
     return Runner(runner.name, runner.argv, runner.env, "; ".join(part for part in (runner.note, note) if part))
+
+
+def runner_program(root: str) -> str:
+    """The name or path of the program that `find_runner` would choose, "" for none; nothing is started."""
+    if has(root, "Cargo.toml"):
+        return "cargo"
+    python = interpreter(root) or "python3"
+    if _python_tests(root):
+        return python
+    script = scripts(root).get("test", "")
+    if script and "no test specified" not in script:
+        return node_manager(root)
+    if has(root, "go.mod"):
+        return "go"
+    if has(root, "pyproject.toml", "setup.py", "setup.cfg"):
+        return python
+    return "make" if _has_test_target(root) else ""
 
 
 async def run_tests(root: str, runner: Runner, seconds: float, progress: Callable[[str], None]) -> Completed:
@@ -200,10 +218,15 @@ def _go(given: tuple[str, ...], root: str) -> Runner:
 
 
 def _make(root: str, given: tuple[str, ...]) -> Runner | None:
-    for name in ("GNUmakefile", "makefile", "Makefile"):
-        if any(line.startswith(("test:", "test :")) for line in read_text(root, name).splitlines()):
-            return Runner("make", (_program("make", root), "test", *given))
-    return None
+    return Runner("make", (_program("make", root), "test", *given)) if _has_test_target(root) else None
+
+
+def _has_test_target(root: str) -> bool:
+    return any(
+        line.startswith(("test:", "test :"))
+        for name in ("GNUmakefile", "makefile", "Makefile")
+        for line in read_text(root, name).splitlines()
+    )
 
 
 def _program(name: str, root: str) -> str:
@@ -211,7 +234,7 @@ def _program(name: str, root: str) -> str:
     if found is None:
         raise ToolError(
             "not_available",
-            f"The tests of {root} are run by {name}, which is not installed (not on PATH).",
+            f"The tests of {root} are run by {name}. {not_installed(name)}",
             expected=f"{name} on PATH",
             received="nothing",
             fix=NextCall("exec_shell", {"command": f"command -v {name} || ls"}),

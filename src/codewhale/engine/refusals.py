@@ -1,0 +1,69 @@
+"""What a call that may not run is answered with besides the reason: what would be allowed, what came, and a next call
+that is allowed here: a look at the same thing where there is one, the person where one can be asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+from codewhale.engine.guard import block
+from codewhale.engine.outputs import error_metadata
+from codewhale.engine.prepare import Prepared
+from codewhale.lib.text import one_line
+from codewhale.policy.instead import LOOK, instead
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.tools import Effect, ToolResult, ToolSpec
+
+_WANTED = {
+    "invalid_input": "arguments that fit",
+    "missing_field": "every required argument",
+    "path_escape": "a path inside the workspace",
+    "execution_failed": "a call that can succeed as things stand",
+    "timeout": "a call that ends in time",
+    "not_available": "a call of what is here",
+    "permission_denied": "a call that is allowed here",
+}
+_DOES = {Effect.WRITES: "writes", Effect.EXECUTES: "runs a program", Effect.NETWORK: "uses the network"}
+
+
+def denied(error: ToolError, prepared: Prepared, authority: Authority, allowed: Callable[[str], bool]) -> ToolError:
+    """The refusal with all its parts. `allowed` tells whether a tool that only reads may be called."""
+    spec = prepared.spec
+    if spec is None:
+        return error
+    if error.fix is None:
+        error.fix = _next(spec, prepared.arguments, authority, allowed)
+    does = " and ".join(said for effect, said in _DOES.items() if effect in spec.effects) or "reads"
+    error.expected = error.expected or f"a call that is allowed here, such as {error.fix.name}"
+    error.received = error.received or f"{spec.name}, which {does}"
+    return error
+
+
+def completed(error: ToolError, prepared: Prepared) -> ToolError:
+    """The error of a call with all its parts; what its tool did not say is said of its kind."""
+    spec = prepared.spec
+    if error.fix is None and spec is not None:
+        error.fix = NextCall(spec.rescue_tool, spec.rescue)
+    error.expected = error.expected or _WANTED[error.kind]
+    if not error.received and not error.field:
+        error.received = one_line(f"{prepared.name} {prepared.call.sent_arguments}", 160)
+    return error
+
+
+def repeated(tool: str, count: int) -> ToolResult:
+    """The answer to a call that is not run any more because it goes round in circles."""
+    fix = NextCall("checklist_list", {}) if tool == LOOK.name else LOOK
+    error = ToolError(
+        "not_available",
+        block(tool, count),
+        expected="another call, or the answer",
+        received=f"{tool} with the same arguments {count} times",
+        fix=fix,
+    )
+    return ToolResult(block(tool, count), ok=False, metadata=error_metadata(error))
+
+
+def _next(spec: ToolSpec, arguments: dict[str, Any], authority: Authority, allowed: Callable[[str], bool]) -> NextCall:
+    for call in instead(spec, arguments, authority):
+        if allowed(call.name):
+            return call
+    return NextCall("checklist_list", {})

@@ -1,0 +1,341 @@
+"""The marked formats in which models write calls as text: how each is read at the place where it opens.
+
+A reader takes one block of calls and says where it ends. A block that is cut off keeps its call, with arguments that
+end in the middle, so that whoever judges it sees a cut call; a broken one keeps its text for the same reason.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.repair.jsoncalls import (
+    Row,
+    calls_of,
+    cut_off,
+    decode_at,
+    encode,
+    json_rows,
+    next_word,
+    pythonic,
+    values,
+)
+
+_CUT_OFF = ', "'
+
+
+class Block(Struct, frozen=True):
+    """Calls read from one place, and where the text after them begins; without calls, what is none of them."""
+
+    rows: list[Row]
+    end: int
+
+
+class Source:
+    """A text with its searches remembered, so that many openings without an end cost one look at it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._found: dict[str, tuple[int, int]] = {}
+
+    def find(self, mark: str, at: int) -> int:
+        """The first place of `mark` from `at`, -1 for none."""
+        asked, place = self._found.get(mark, (-1, -2))
+        if place == -2 or not (asked <= at and (place == -1 or place >= at)):
+            place = self.text.find(mark, at)
+            self._found[mark] = (at, place)
+        return place
+
+
+Reader = Callable[[Source, int], Block | None]
+
+# ---------------------------------------------------------------------- JSON between marks
+
+
+def between(opening: str, *closings: str) -> Reader:
+    """A reader of JSON behind a mark, up to one of `closings` or, where none follows, to the end of the text."""
+    pattern = re.compile(opening)
+
+    def reader(source: Source, at: int) -> Block | None:
+        match = pattern.match(source.text, at)
+        return match and _json_block(source, at, match.end(), closings)
+
+    return reader
+
+
+def _json_block(source: Source, opened: int, start: int, closings: tuple[str, ...]) -> Block | None:
+    """JSON from `start`: where it is whole its own end counts, so that marks inside its strings do not."""
+    text = source.text
+    rows: list[Row] = []
+    at = next_word(text, start)
+    if text.startswith("```", at):
+        at = next_word(text, text.find("\n", at) if "\n" in text[at : at + 20] else at + 3)
+    while text[at : at + 1] in ("{", "["):
+        try:
+            value, end = decode_at(text, at)
+        except ValueError:
+            break
+        some = calls_of(value)
+        if some is None:
+            return None
+        rows += some
+        at = next_word(text, end)
+    rest = (text[at : at + 3] == "```" and next_word(text, at + 3)) or at
+    for mark in closings:
+        if text.startswith(mark, rest) and rows:
+            return Block(rows, rest + len(mark))
+    if rows and text[rest : rest + 1] not in ("{", "["):
+        return Block(rows, rest)
+    ends = [(place, mark) for mark in closings if (place := source.find(mark, at)) >= 0]
+    again = source.find("\n" + text[opened:start].strip()[:12], at)
+    end, mark = min(ends, default=(len(text), ""))
+    if 0 <= again < end:
+        end, mark = again, ""
+    more = json_rows(text[at:end], closed=bool(ends) or again >= 0) or []
+    return Block(rows + more, end + len(mark))
+
+
+def named(pattern: str, *closings: str) -> Reader:
+    """A reader of a name behind a mark and of its arguments as JSON, up to one of `closings`."""
+    compiled = re.compile(pattern)
+
+    def reader(source: Source, at: int) -> Block | None:
+        text = source.text
+        match = compiled.match(text, at)
+        if match is None:
+            return None
+        name, start = match["name"], next_word(text, match.end())
+        fenced = text.startswith("```", start)
+        if fenced:
+            start = next_word(text, text.find("\n", start) if "\n" in text[start : start + 20] else start + 3)
+        try:
+            _, end = decode_at(text, start)
+            said = text[start:end]
+        except ValueError:
+            ends = [place for mark in closings if (place := source.find(mark, start)) >= 0]
+            end = min(ends, default=len(text))
+            said = text[start:end].strip().removesuffix("```").strip()
+            said = said if ends else cut_off(said)
+        after = next_word(text, end)
+        if fenced and text.startswith("```", after):
+            after = next_word(text, after + 3)
+        mark = next((mark for mark in closings if text.startswith(mark, after)), "")
+        return Block([(name, said)], after + len(mark) if mark else end)
+
+    return reader
+
+
+# ---------------------------------------------------------------------- tags
+
+_BAR = r"(?:[|｜]{1,2}|‖)"
+_DSML = rf"{_BAR}DSML{_BAR}\s*"
+
+
+class Tags(Struct, frozen=True):
+    """How a family of tags writes a call: its opening with `name` (and `self` where it ends at once), a parameter's
+    opening with `key` and `rest`, and what ends each, told from the text of the opening."""
+
+    call: re.Pattern[str]
+    parameter: re.Pattern[str]
+    ends_call: Callable[[re.Match[str]], str]
+    ends_parameter: Callable[[re.Match[str]], str]
+
+
+def _prefixed(word: str) -> Callable[[re.Match[str]], str]:
+    return lambda match: f"</{match['prefix']}{word}>"
+
+
+_INVOKE_TAGS = Tags(
+    re.compile(rf"<(?P<prefix>{_DSML}|[\w-]+:|)invoke\s+name\s*=\s*[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
+    re.compile(
+        rf"\s*<(?P<prefix>{_DSML}|[\w-]+:|)parameter\s+name\s*=\s*[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>[^<>]*)>"
+    ),
+    _prefixed("invoke"),
+    _prefixed("parameter"),
+)
+_FUNCTION_TAGS = Tags(
+    re.compile(r"<(?P<prefix>)function=[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
+    re.compile(r"\s*<(?P<prefix>)parameter=[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>)\s*>"),
+    _prefixed("function"),
+    _prefixed("parameter"),
+)
+
+
+def tagged(tags: Tags) -> Reader:
+    """A reader of calls written as tags."""
+
+    def reader(source: Source, at: int) -> Block | None:
+        opening = tags.call.match(source.text, at)
+        if opening is None:
+            return None
+        name, start = opening["name"], opening.end()
+        if opening["self"]:
+            return Block([(name, "{}")], start)
+        given, place, whole = _parameters(source, start, tags)
+        closing = tags.ends_call(opening)
+        if whole and source.text.startswith(closing, place):
+            return Block([(name, encode(given))], place + len(closing))
+        if not whole and source.find(closing, place) < 0:
+            return Block([(name, encode(given)[:-2])], len(source.text))
+        return _broken(source, (name, start, place, closing), given if whole else None, tags)
+
+    return reader
+
+
+def _parameters(source: Source, at: int, tags: Tags) -> tuple[dict[str, Any], int, bool]:
+    """Arguments from tags, the place behind the last one, and whether each has its end."""
+    given: dict[str, Any] = {}
+    while match := tags.parameter.match(source.text, at):
+        end = _end_of_value(source, match, tags)
+        if end < 0:
+            return {**given, match["key"]: source.text[match.end() :]}, match.end(), False
+        given[match["key"]] = typed(source.text[match.end() : end], match["rest"])
+        at = end + len(tags.ends_parameter(match))
+    return given, next_word(source.text, at), True
+
+
+def _end_of_value(source: Source, match: re.Match[str], tags: Tags) -> int:
+    """The first end of a parameter that a parameter or the end of the call follows, so that the same tag inside a
+    value does not end it; -1 where there is none."""
+    closing = tags.ends_parameter(match)
+    end = first = source.find(closing, match.end())
+    for _ in range(16):
+        if end < 0:
+            break
+        after = next_word(source.text, end + len(closing))
+        if source.text.startswith("</", after) or tags.parameter.match(source.text, after):
+            return end
+        end = source.find(closing, end + 1)
+    return first
+
+
+def _broken(source: Source, call: tuple[str, int, int, str], given: dict[str, Any] | None, tags: Tags) -> Block | None:
+    """A call whose tags are not as they should be: JSON in their place, cut off, or broken and kept for judgement.
+    `call` is its name, where its body begins, how far it could be read, and what should end it."""
+    name, start, place, closing = call
+    text = source.text
+    end = source.find(closing, start if given is not None else place)
+    following = tags.call.search(text, place, end if end >= 0 else len(text)) if given is not None else None
+    if following is not None:
+        end, closing = following.start(), ""
+    if end < 0:
+        whole = None if given else _json_alone(text[start:])
+        if whole is not None:
+            return Block([(name, whole)], len(text))
+        return Block([(name, cut_off(encode(given or {})[:-1]))], len(text))
+    body = text[start:end].strip()
+    if not given and body[:1] == "{":
+        return Block([(name, body)], end + len(closing))
+    return Block([(name, body or "{" + _CUT_OFF)], end + len(closing))
+
+
+def _json_alone(body: str) -> str | None:
+    body = body.strip()
+    return body if body[:1] == "{" and values(body) is not None else None
+
+
+def typed(value: str, rest: str) -> Any:
+    """A tag's text: a string as it stands but for the line breaks beside the tags; what says it is no string, as
+    JSON."""
+    if re.search(r"""string\s*=\s*["']?false""", rest):
+        found = values(value)
+        return found[0] if found and len(found) == 1 else value
+    if re.search(r"""string\s*=\s*["']?true""", rest) is None and value.startswith("\n"):
+        return value[1:].removesuffix("\n")
+    return value
+
+
+_GLM = re.compile(r"<tool_call>\s*(?P<name>[\w.:/-]+)\s*(?=<arg_key>|</tool_call>|$)")
+_GLM_KEY = re.compile(r"\s*<arg_key>\s*(?P<key>[\w.$-]+)\s*</arg_key>\s*<arg_value>")
+
+
+def glm(source: Source, at: int) -> Block | None:
+    """A name, then pairs of key and value in tags of their own."""
+    text = source.text
+    opening = _GLM.match(text, at)
+    if opening is None:
+        return None
+    given: dict[str, Any] = {}
+    place = opening.end()
+    while match := _GLM_KEY.match(text, place):
+        end = source.find("</arg_value>", match.end())
+        if end < 0:
+            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text))
+        given[match["key"]] = typed(text[match.end() : end], "")
+        place = end + len("</arg_value>")
+    place = next_word(text, place)
+    if text.startswith("</tool_call>", place):
+        return Block([(opening["name"], encode(given))], place + len("</tool_call>"))
+    if place >= len(text):
+        return Block([(opening["name"], cut_off(encode(given)[:-1]))], place)
+    end = source.find("</tool_call>", place)
+    if end < 0:
+        return None
+    return Block([(opening["name"], text[opening.end() : end].strip())], end + len("</tool_call>"))
+
+
+_NAME_TAG = re.compile(r"<(?P<name>[a-z][a-z0-9]*(?:_[a-z0-9]+)+)>")
+_CHILD = re.compile(r"\s*<(?P<key>[a-z][a-z0-9_]*)>")
+
+
+def name_tags(source: Source, at: int) -> Block | None:
+    """A tag that is the tool's name, with a tag for each argument."""
+    text = source.text
+    opening = _NAME_TAG.match(text, at)
+    if opening is None:
+        return None
+    given: dict[str, Any] = {}
+    place, closing = opening.end(), f"</{opening['name']}>"
+    while match := _CHILD.match(text, place):
+        ends = f"</{match['key']}>"
+        end = source.find(ends, match.end())
+        if end < 0:
+            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text)) if given else None
+        given[match["key"]] = typed(text[match.end() : end], "")
+        place = end + len(ends)
+    place = next_word(text, place)
+    if text.startswith(closing, place):
+        return Block([(opening["name"], encode(given))], place + len(closing))
+    return Block([(opening["name"], cut_off(encode(given)[:-1]))], place) if given and place >= len(text) else None
+
+
+_OLD_INVOKE = re.compile(r"<invoke>\s*<tool_name>\s*(?P<name>[\w.:/-]+)\s*</tool_name>\s*<parameters>")
+
+
+def old_invoke(source: Source, at: int) -> Block | None:
+    """`<invoke>` with the name and the parameters in tags within."""
+    text = source.text
+    opening = _OLD_INVOKE.match(text, at)
+    if opening is None:
+        return None
+    given: dict[str, Any] = {}
+    place = opening.end()
+    while match := _CHILD.match(text, place):
+        end = source.find(f"</{match['key']}>", match.end())
+        if end < 0:
+            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text))
+        given[match["key"]] = typed(text[match.end() : end], "")
+        place = end + len(match["key"]) + 3
+    end_of = re.compile(r"\s*</parameters>\s*</invoke>").match(text, place)
+    return Block([(opening["name"], encode(given))], end_of.end()) if end_of else None
+
+
+def code_calls(opening: str, *closings: str) -> Reader:
+    """A reader of Python calls behind a mark."""
+    pattern = re.compile(opening)
+
+    def reader(source: Source, at: int) -> Block | None:
+        match = pattern.match(source.text, at)
+        if match is None:
+            return None
+        ends = [(place, mark) for mark in closings if (place := source.find(mark, match.end())) >= 0]
+        end, mark = min(ends, default=(len(source.text), ""))
+        rows = pythonic(source.text[match.end() : end])
+        return Block(rows, end + len(mark)) if rows else None
+
+    return reader
+
+
+invoke = tagged(_INVOKE_TAGS)
+function_tags = tagged(_FUNCTION_TAGS)

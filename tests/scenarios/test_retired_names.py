@@ -1,0 +1,84 @@
+"""Names on their way out: each does what its twin does, says so where it should, and leaves a line for people."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.catalog.lifecycle import ALIASES, HIDDEN
+from codewhale.catalog.registry import Catalog
+from codewhale.protocol.events import CallFinished
+from codewhale.testing import harness
+from support.scenes import results
+
+STARTED = {"name": "exec_shell", "arguments": {"command": "cat", "background": True}}
+LISTED = {"name": "checklist_write", "arguments": {"todos": [{"content": "a"}, {"content": "b"}]}}
+# A call before it, and the arguments; JOB stands for the id of a job.
+USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "exec_shell_wait": (STARTED, {"task_id": "JOB", "wait": False}),
+    "exec_shell_interact": (STARTED, {"task_id": "JOB", "input": "hello\n", "timeout_ms": 2000}),
+    "checklist_write": (LISTED, {"todos": [{"content": "c", "status": "completed"}]}),
+    "checklist_add": (LISTED, {"content": "c"}),
+    "checklist_update": (LISTED, {"id": 2, "status": "in_progress"}),
+    "checklist_list": (LISTED, {}),
+}
+BUILT = sorted(name for name in ALIASES if Catalog.load().resolve(name) is not None)
+CHANGING = re.compile(r'"updated_at": ?"[^"]*"|\bshell_\w+|\d+(\.\d+)? s\b|"\w+_ms": ?\d+')
+
+
+async def used(home: Path, workspace: Path, name: str) -> tuple[CallFinished, list[bytes]]:
+    """The result of a use under this name, and the requests of its session."""
+    before, arguments = USES[ALIASES[name].canonical if name in ALIASES else name]
+
+    def call(body: dict[str, Any]) -> dict[str, Any]:
+        job = re.search(r'"task_id": "([^"]+)"', body["messages"][-1]["content"])
+        said = json.dumps(arguments).replace("JOB", job[1] if job else "")
+        return {"calls": [{"name": name, "arguments": json.loads(said)}]}
+
+    async with harness(home, workspace, [{"calls": [before]}, call, {"text": "Done."}]) as stage:
+        _, result = results(await stage.turn("Go."))
+        return result, list(stage.provider.requests)
+
+
+def steady(value: Any) -> str:
+    """A result less its times and ids."""
+    return CHANGING.sub("*", value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+
+
+@pytest.mark.parametrize("alias", BUILT)
+async def test_a_retired_name_does_what_its_twin_does(alias: str, tmp_path: Path, workspace: Path) -> None:
+    row = ALIASES[alias]
+    (own, own_requests) = await used(tmp_path / "own", workspace, row.canonical)
+    (other, requests) = await used(tmp_path / "other", workspace, alias)
+    assert (own.ok, other.ok, other.name) == (True, True, row.canonical)
+    metadata = dict(other.metadata)
+    notice = metadata.pop("_deprecation", None)
+    assert steady(metadata) == steady(own.metadata)
+    told = f"Tool '{alias}' is deprecated; use '{row.canonical}' instead."
+    if alias in HIDDEN:
+        assert notice is None and steady(other.content) == steady(own.content)
+    else:
+        assert notice == {
+            "this_tool": alias, "use_instead": row.canonical, "first_deprecated": "0.8.53",
+            "removed_in": "TBD (>= 0.9.x)", "message": told,
+        }  # fmt: skip
+        assert steady(other.content) == f"{steady(own.content)}\n\n{told}"
+    # Nothing of it in what stays: the array is the same, and says nothing of either.
+    arrays = [json.dumps(json.loads(body)["tools"]) for body in (*own_requests, *requests)]
+    assert len(set(arrays)) == 1 and alias not in arrays[0] and "deprecat" not in arrays[0]
+
+
+async def test_each_use_is_a_line_of_the_audit_log(home: Path, workspace: Path) -> None:
+    calls = [{"name": name, "arguments": {"content": "c"}} for name in ("todo_add", "checklist_add", "todo_add")]
+    async with harness(home, workspace, [{"calls": calls}, {"text": "Done."}]) as stage:
+        session = await stage.open()
+        found = results(await stage.turn("Go.", session))
+    lines = [json.loads(line) for line in (home / "audit.log").read_text().splitlines()]
+    assert [(line["event"], line["session"], line["call"]) for line in lines] == [
+        ("alias_used", session, found[0].call_id), ("alias_used", session, found[2].call_id),
+    ]  # fmt: skip
+    assert {(line["alias"], line["canonical"], line["state"]) for line in lines} == {
+        ("todo_add", "checklist_add", "deprecated")
+    }
