@@ -109,7 +109,8 @@ _WRAPS = re.compile(
 )
 _ENDS = re.compile(
     rf"(?:\s*(?:</(?:[\w-]+:)?(?:function_calls?|tool_calls?|tool_use|tool|TOOLCALL)>|</{_BAR}DSML{_BAR}\s*\w+>|"
-    r"<[|｜][^<>|｜\n]{1,40}[|｜]>|\[/TOOL_CALLS?\]|</s>|</think>))+"
+    r"<[|｜](?!tool[▁_]call[▁_]|tool_call|start|channel|action_start|plugin|python|START|message)[^<>|｜\n]{1,40}[|｜]>|"
+    r"<[|｜]tool[▁_]calls?[▁_](?:section[▁_])?end[|｜]>|\[/TOOL_CALLS?\]|</s>|</think>))+"
 )
 _MADE_UP = re.compile(
     r"\s*(?:<(?:tool_response|tool_result|function_results?|tool_output|function_response)s?>|Observation:|"
