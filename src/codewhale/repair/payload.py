@@ -26,7 +26,7 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n?")
 _FENCE_BEFORE = re.compile(r"(?:^|\n)[ \t]*```[\w-]*\s*$")
 _OBJECT_AHEAD = re.compile(r"""\{\s*(?:["'“}\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|\[\s*[{"'\]]""")
 _ENCODED = re.compile(r"""["']?\s*[{\[]{1,8}(?:\s|\\[nrt]){0,40}\\+\"""")
-_MEMBER_AHEAD = re.compile(r"""\{\s*(?:["'“\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])""")
+_MEMBER_AHEAD = re.compile(r"""\{\s*(?:["'“\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|["'“]\w{1,80}["'”]\s*:""")
 _LIKE_AN_END = re.compile(r"[}\]][\s`\"']*$")
 
 
@@ -121,6 +121,7 @@ class _Reader(Scanner):
             value = self._value(0)
         if self._unclosed > 1 or (self._unclosed and self._ends_in_number):
             self._note("P2", lossy=True)
+        self._complete = True
         value = self._rest(value)
         try:
             msgspec.json.encode(value)
@@ -186,10 +187,10 @@ class _Reader(Scanner):
         if (
             _MEMBER_AHEAD.search(rest)
             or _LIKE_AN_END.search(rest[-200:])
-            or (self._lossy and re.search(r'["{}]', rest))
+            or ((self._lossy or value in ({}, [])) and re.search(r'["{}]', rest))
         ):
             raise Unreadable("something else follows the object", self._at)
-        self._note("P5")
+        self._note("P5", lossy=self._text[self._at - 1] in "}]" and rest[0].isalnum())
         return value
 
     def _again(self, value: Any) -> Any:
