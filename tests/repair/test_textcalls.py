@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.protocol.marks import Fences
 from codewhale.repair.face import Repair
 from support.writtencalls import Sample, meant, shown
 
@@ -99,12 +98,3 @@ def test_foreign_names_are_known_in_text() -> None:
 def test_hostile_text_is_read_to_its_end(piece: str) -> None:
     assert REPAIR.find_calls(piece * (1_048_576 // len(piece))) is None
     assert REPAIR.find_calls(piece * 2_000_000) is None
-
-
-def test_a_fence_is_closed_by_its_own_mark() -> None:
-    fences = Fences()
-    states = []
-    for line in ("````md", "```", "text", "```", "````", "~~~", "```", "~~~~", "`code`"):
-        fences.pass_line(line)
-        states.append(fences.inside)
-    assert states == [True, True, True, True, False, True, True, False, False]

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from codewhale.protocol.marks import LABELS
 from codewhale.repair.payload import Unreadable, read
 
 Row = tuple[str, str]
@@ -201,11 +202,13 @@ def fenced(text: str) -> list[Row] | None:
     if match is None or "\n```" in match["body"]:
         return None
     label, body = match["label"], match["body"].strip()
-    if label in ("tool_code", "python", "tool_call", "tool", ""):
+    if label not in LABELS:
+        return None
+    if label != "json":
         rows = pythonic(body)
         if rows:
             return rows
-    return whole_json(body) if label not in ("python", "xml", "tool_code") else None
+    return None if label == "tool_code" else whole_json(body)
 
 
 def pythonic(text: str) -> list[Row] | None:
