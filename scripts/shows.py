@@ -84,6 +84,20 @@ def crash_rows(code: int, printed: str) -> Rows:
     return [*rows, row("crash: faulty otherwise", 0, sum(told.get(kind, 0) for kind in kinds))]
 
 
+def weak_rows(code: int, printed: str) -> Rows:
+    """What mending calls is worth to a model that errs: means over seeds, the gain by the lower end of its interval."""
+    told = last_json(printed)
+    if not isinstance(told, dict):
+        return [row("weak model: ran", 0, 1)]
+    gain, half = told["gain"]
+    return [
+        row("weak model: tasks finished in a hundred", 95, round(told["full"]["finished"][0], 1), at_least=True),
+        row("weak model: gained by mending, at least", 5, round(gain - half, 1), at_least=True),
+        row("weak model: model calls a task", 4, round(told["full"]["turns"][0], 2)),
+        row("weak model: files that nobody meant", 0, told["full"]["strange"]),
+    ]
+
+
 def test_rows(code: int, printed: str) -> Rows:
     """The suite's time and outcome."""
     took = re.search(r"in ([\d.]+)s", printed.splitlines()[-1] if printed.strip() else "")
@@ -98,6 +112,7 @@ SHOWS = (
     Show("attacks", ("scripts/attacks.py",), 1, exit_zero("attacks: rows in order")),
     Show("tests", PYTEST, 6, test_rows),
     Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
+    Show("weak-model", ("scripts/weak_model.py", "--seeds", "20", "--json"), 6, weak_rows),
     Show("bench", ("scripts/bench.py", "--json"), 15, bench_rows),
     Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 24, crash_rows),
     Show("real", ("scripts/real.py", "--json"), 24, real_rows),
