@@ -9,13 +9,15 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.face import Repair
-from support.writtencalls import Sample, meant, shown
+from support.writtencalls import READ, STANDING, Sample, meant, shown
 
 REPAIR = Repair(Catalog.load())
 MEANT = list(meant())
 SHOWN = list(shown())
 # Damaged, unclosed and cut calls: a text, and what each call in it comes to; null for one that must be refused.
 BROKEN = json.loads(Path(__file__).with_name("textchannel.json").read_text())
+# What stands before a call: words that lead to making it, and words that lead to showing one.
+LEADS = json.loads(Path(__file__).with_name("leads.json").read_text())
 
 
 def by_format(samples: list[Sample]) -> list[list[Sample]]:
@@ -48,6 +50,18 @@ def test_calls_that_are_meant_are_found(samples: list[Sample]) -> None:
 def test_calls_that_are_shown_are_left_alone(samples: list[Sample]) -> None:
     for sample in samples:
         assert REPAIR.find_calls(sample.text) is None, sample.text
+
+
+@pytest.mark.parametrize("lead", LEADS["meant"])
+def test_words_that_lead_to_doing(lead: str) -> None:
+    for name in ("hermes", "dsml", "qwen-coder", "kimi"):
+        assert REPAIR.find_calls(lead + STANDING[name]([READ])) is not None, name
+
+
+@pytest.mark.parametrize("lead", LEADS["shown"])
+def test_words_that_lead_to_showing(lead: str) -> None:
+    for name in ("hermes", "dsml", "qwen-coder", "kimi"):
+        assert REPAIR.find_calls(lead + STANDING[name]([READ])) is None, name
 
 
 @pytest.mark.parametrize("sample", BROKEN, ids=[sample["id"] for sample in BROKEN])

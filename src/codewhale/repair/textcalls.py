@@ -237,14 +237,33 @@ def _free(text: str, begin: int, place: int) -> bool:
 
 # ---------------------------------------------------------------------- meant or shown
 
-_DOING = re.compile(
-    r"(?i)(?:^|[.!?:;,)\-–—]\s+|\b(?:so|now|then|first|next|okay|ok|sure|and|but|well|instead)\b[,:]?\s+)(?:"
-    r"(?:i|we)(?:['’](?:ll|m|d|ve)|\s+(?:will|am|need|must|should|can|could|want|have|would|shall|was|start|begin|try|"
-    r"take|go|do|now|also|first|just|see|think|found|don['’]t|do not|still|already))\b|let\s+(?:me|us)\b|let['’]s\b|"
-    r"(?:now|next|first|then|finally|second|lastly|starting|beginning|going)\b|time to\b|"
-    r"(?:reading|checking|looking|running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|"
-    r"inspecting|verifying|finding|testing|exploring|applying|making|adding|continuing|trying|getting|fetching|doing|"
-    r"waiting|proceeding|viewing|retrieving|executing|using|scanning|examining|replacing|removing|gathering)\b)"
+_ADVERBS = r"(?:\s+(?:first|now|also|just|then|quickly|next|still|actually|simply|to|go ahead and|try to|try and))*\s+"
+_WORK = (
+    "read|look|check|open|see|view|examine|search|find|run|edit|fix|write|update|use|call|start|begin|continue|proceed|"
+    "inspect|understand|explore|list|create|test|verify|get|take|go|make|add|do|try|review|scan|locate|grep|fetch|apply|"
+    "change|modify|replace|delete|remove|rename|implement|refactor|investigate|gather|confirm|wait|issue|execute|retry|"
+    "figure|trace|analy[sz]e|work|move|put|save|set|know|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
+)
+_INTENT = re.compile(
+    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|['’]d like|['’](?:m|re) going|\s+should|"
+    rf"\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:{_WORK})\b|"
+    r"\bi need (?:more|the|its|a|some)\b|\btime to\b"
+)
+_UNDER_WAY = re.compile(
+    r"(?i)(?:^|[,;:–—]\s+)(?:(?:now|next|first|then|okay|ok|so|sure|great|good)[,:]?\s+)?(?:reading|checking|looking|"
+    r"running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|inspecting|verifying|finding|"
+    r"testing|exploring|applying|adding|continuing|trying|getting|fetching|waiting|proceeding|viewing|retrieving|"
+    r"executing|using|scanning|examining|replacing|removing|gathering|starting|beginning)\b(?!\s*(?:with|on|by)?\s*:)"
+)
+_MAKING = re.compile(
+    r"(?i)\b(?:make|making|issue|run|execute|do|retry|try)\s+(?:the|a|this|that|another|my)\s+"
+    r"[\w\s-]{0,20}?calls?"
+)
+_ABOUT_CALLS = re.compile(
+    r"(?i)\blike (?:this|so|these|that)\b|\bas follows\b|"
+    r"\b(?:syntax|markup|completions?|transcript|dialect|verbatim|snippet)\b|"
+    r"\b(?:illustrat|demonstrat)\w+|\bexamples? (?:of|calls?|outputs?|answers?)\b|\b(?:tool|function)[ -]calls?\b|"
+    r"\b(?:an?|the|this|that|such|each|one)\s+calls?\b(?!\s+(?:site|stack|graph|chain|to|of|in))"
 )
 _STEP = re.compile(
     r"(?i)^\s*(?:[-*]|\d+[.)])\s+(?:\[.\]\s*)?(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
@@ -288,14 +307,15 @@ def leads(text: str, *, doing: bool = False) -> bool:
     line = bare[bare.rfind("\n") + 1 :]
     if _framed(bare, line):
         return False
-    sentence = re.split(r"(?<=[.!?。！？])\s+", line.strip())[-1]
-    if _EXAMPLE.search(sentence) or (line.endswith(":") and _EXAMPLE.search(line)):
-        return False
-    if _DOING.search(line):
-        return True
-    if doing or line.endswith((":", "：", "|", ">", "=", '"', "'", "`", "(", "{", "[")):
-        return False
-    return bool(_STEP.match(line)) or not (re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) or _SPEAKING.search(line))
+    sentence = re.split(r"(?<=[.!?。！？])\s+", line.strip(" *_"))[-1]
+    if _INTENT.search(sentence):
+        return not _ABOUT_CALLS.search(_MAKING.sub("", sentence))
+    shows = bool(_EXAMPLE.search(line) or _SPEAKING.search(line))
+    if _UNDER_WAY.search(sentence):
+        return not (_EXAMPLE.search(sentence) or _SPEAKING.search(sentence))
+    if doing or shows or line[-1] not in ".!?。！？…)":
+        return not doing and bool(_STEP.match(line))
+    return not re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) or bool(_STEP.match(line))
 
 
 def _framed(text: str, line: str) -> bool:
