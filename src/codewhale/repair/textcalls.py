@@ -242,11 +242,11 @@ _WORK = (
     "read|look|check|open|see|view|examine|search|find|run|edit|fix|write|update|use|call|start|begin|continue|proceed|"
     "inspect|understand|explore|list|create|test|verify|get|take|go|make|add|do|try|review|scan|locate|grep|fetch|apply|"
     "change|modify|replace|delete|remove|rename|implement|refactor|investigate|gather|confirm|wait|issue|execute|retry|"
-    "figure|trace|analy[sz]e|work|move|put|save|set|know|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
+    "figure|trace|analy[sz]e|work|move|put|save|set|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
 )
 _INTENT = re.compile(
-    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|['’]d like|['’](?:m|re) going|\s+should|"
-    rf"\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:{_WORK})\b|"
+    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|['’]d like|['’](?:m|re) going|"
+    rf"\s+should|\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:{_WORK})\b|"
     r"\bi need (?:more|the|its|a|some)\b|\btime to\b"
 )
 _UNDER_WAY = re.compile(
@@ -281,6 +281,8 @@ _EXAMPLE = re.compile(
 _SPEAKING = re.compile(
     r"(?i)\b(?:do not|don['’]t|never|instead of|avoid|models?|outputs?|writes?|written|prints?|sends?|sent|returns?|"
     r"produces?|generates?|generated|responds?|replies|reply|calls?|called|tools?|functions?|assistant|harness|server|"
+    r"texts?|following|below|above|elements?|attributes?|parameters?|arguments?|blocks?|listing|figure|consider|"
+    r"parses?|executed?|contains?|inputs?|contents?|not run|must not|should not|cannot|can['’]t|won['’]t|"
     r"you|your|dialects?|variants?|prompts?|messages?|invocations?|wire|raw|xml|json|becomes?|before|after)\b"
 )
 _OPEN_MARKUP = (
@@ -313,7 +315,7 @@ def leads(text: str, *, doing: bool = False) -> bool:
     shows = bool(_EXAMPLE.search(line) or _SPEAKING.search(line))
     if _UNDER_WAY.search(sentence):
         return not (_EXAMPLE.search(sentence) or _SPEAKING.search(sentence))
-    if doing or shows or line[-1] not in ".!?。！？…)":
+    if doing or shows or line[-1] not in ".!?。！？…":
         return not doing and bool(_STEP.match(line))
     return not re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) or bool(_STEP.match(line))
 
