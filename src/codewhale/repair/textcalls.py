@@ -242,15 +242,15 @@ _WORK = (
     "read|look|check|open|see|view|examine|search|find|run|edit|fix|write|update|use|call|start|begin|continue|proceed|"
     "inspect|understand|explore|list|create|test|verify|get|take|go|make|add|do|try|review|scan|locate|grep|fetch|apply|"
     "change|modify|replace|delete|remove|rename|implement|refactor|investigate|gather|confirm|wait|issue|execute|retry|"
-    "figure|trace|analy[sz]e|work|move|put|save|set|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
+    "grab|load|pull|study|double-check|figure|trace|analy[sz]e|work|move|put|save|set|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
 )
 _INTENT = re.compile(
-    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|['’]d like|['’](?:m|re) going|"
-    rf"\s+should|\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:{_WORK})\b|"
+    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|['’]d (?:like|better)|['’](?:m|re) going|"
+    rf"\s+should|\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:have a look|{_WORK})\b|"
     r"\bi need (?:more|the|its|a|some)\b|\btime to\b"
 )
 _UNDER_WAY = re.compile(
-    r"(?i)(?:^|[,;:–—]\s+)(?:(?:now|next|first|then|okay|ok|so|sure|great|good)[,:]?\s+)?(?:reading|checking|looking|"
+    r"(?i)(?:^|[,;:–—]\s+)(?:(?:now|next|first|then|okay|ok|so|sure|great|good)[,:]?\s+)?(?:(?:i|we)['’](?:m|re)\s+(?:now\s+)?)?(?:reading|checking|looking|"
     r"running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|inspecting|verifying|finding|"
     r"testing|exploring|applying|adding|continuing|trying|getting|fetching|waiting|proceeding|viewing|retrieving|"
     r"executing|using|scanning|examining|replacing|removing|gathering|starting|beginning)\b(?!\s*(?:with|on|by)?\s*:)"
@@ -263,10 +263,22 @@ _ABOUT_CALLS = re.compile(
     r"(?i)\blike (?:this|so|these|that)\b|\bas follows\b|"
     r"\b(?:syntax|markup|completions?|transcript|dialect|verbatim|snippet)\b|"
     r"\b(?:illustrat|demonstrat)\w+|\bexamples? (?:of|calls?|outputs?|answers?)\b|\b(?:tool|function)[ -]calls?\b|"
+    r"\b(?:variants?|hermes|qwen\S*|dsml|kimi|glm|minimax|harmony|the following|(?:on|as|in) this\b|this case|"
+    r"case \d+|in full|"
+    r"this as|at one|a (?:case|fixture))\b|\bform[.:]?\s*$|"
     r"\b(?:an?|the|this|that|such|each|one)\s+calls?\b(?!\s+(?:site|stack|graph|chain|to|of|in))"
 )
+_AT_IT = re.compile(
+    r"(?i)^(?:(?:ok(?:ay)?|sure(?: thing)?|understood|got it|right|alright|all right|great|good|perfect|nice|done|"
+    r"hmm+|on it|of course|certainly|absolutely|interesting|noted|thanks|thank you|yes|no problem|working on it|moving on|"
+    r"looks good)\b"
+    r"[^:]{0,40}[.!…]$|(?:next|first|now|then|next step)[,:]\s+[^:]{1,60}[.!…]$|"
+    r"(?:the|that) (?:bug|problem|cause|culprit|failure|mistake) (?:is|was|lies|comes|must)\b|the fix is\b|"
+    r"the (?:user|person) (?:wants|asked|asks|needs|is asking|would like)\b)|"
+    r"^(?:ich|je|voy|vamos|vou|io|ik|jag|leo|lese|сейчас|теперь|я|我|让我|先|现在|接下来|まず|次に|これから)"
+)
 _STEP = re.compile(
-    r"(?i)^\s*(?:[-*]|\d+[.)])\s+(?:\[.\]\s*)?(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
+    r"(?i)^\s*(?:[-*]|\d+[.)]|\W{0,2}step \d+\W+)\s+(?:\[.\]\s*)?(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
     r"test|implement|add|open|explore|understand|locate|list|change|replace|report|review|rename|remove|delete)\b[^:]*$"
 )
 _EXAMPLE = re.compile(
@@ -315,9 +327,7 @@ def leads(text: str, *, doing: bool = False) -> bool:
     shows = bool(_EXAMPLE.search(line) or _SPEAKING.search(line))
     if _UNDER_WAY.search(sentence):
         return not (_EXAMPLE.search(sentence) or _SPEAKING.search(sentence))
-    if doing or shows or line[-1] not in ".!?。！？…":
-        return not doing and bool(_STEP.match(line))
-    return not re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) or bool(_STEP.match(line))
+    return not doing and bool(_STEP.match(line) or (not shows and _AT_IT.search(sentence)))
 
 
 def _framed(text: str, line: str) -> bool:
