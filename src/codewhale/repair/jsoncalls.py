@@ -198,7 +198,7 @@ def _unfinished(text: str) -> bool:
 
 def fenced(text: str) -> list[Row] | None:
     """A message that is one fence around calls and nothing else."""
-    match = _FENCED.match(text)
+    match = _FENCED.match(text) if text.count("\n```") < 3 else None
     if match is None or "\n```" in match["body"]:
         return None
     label, body = match["label"], match["body"].strip()

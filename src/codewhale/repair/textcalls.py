@@ -245,7 +245,8 @@ _WORK = (
     "grab|load|pull|study|double-check|figure|trace|analy[sz]e|work|move|put|save|set|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
 )
 _INTENT = re.compile(
-    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|['’]d (?:like|better)|['’](?:m|re) going|"
+    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|"
+    r"['’]d (?:like|better)|['’](?:m|re) going|"
     rf"\s+should|\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:have a look|{_WORK})\b|"
     r"\bi need (?:more|the|its|a|some)\b|\btime to\b"
 )
@@ -263,22 +264,24 @@ _ABOUT_CALLS = re.compile(
     r"(?i)\blike (?:this|so|these|that)\b|\bas follows\b|"
     r"\b(?:syntax|markup|completions?|transcript|dialect|verbatim|snippet)\b|"
     r"\b(?:illustrat|demonstrat)\w+|\bexamples? (?:of|calls?|outputs?|answers?)\b|\b(?:tool|function)[ -]calls?\b|"
-    r"\b(?:variants?|hermes|qwen\S*|dsml|kimi|glm|minimax|harmony|the following|(?:on|as|in) this\b|this case|"
+    r"\b(?:variants?|hermes|qwen\S*|dsml|kimi|glm|minimax|harmony|the following|"
+    r"(?:on|as|in) this\b|this case|"
     r"case \d+|in full|"
     r"this as|at one|a (?:case|fixture))\b|\bform[.:]?\s*$|"
     r"\b(?:an?|the|this|that|such|each|one)\s+calls?\b(?!\s+(?:site|stack|graph|chain|to|of|in))"
 )
 _AT_IT = re.compile(
     r"(?i)^(?:(?:ok(?:ay)?|sure(?: thing)?|understood|got it|right|alright|all right|great|good|perfect|nice|done|"
-    r"hmm+|on it|of course|certainly|absolutely|interesting|noted|thanks|thank you|yes|no problem|working on it|moving on|"
-    r"looks good)\b"
+    r"hmm+|on it|of course|certainly|absolutely|interesting|noted|thanks|thank you|yes|no problem|"
+    r"working on it|moving on|looks good)\b"
     r"[^:]{0,40}[.!…]$|(?:next|first|now|then|next step)[,:]\s+[^:]{1,60}[.!…]$|"
     r"(?:the|that) (?:bug|problem|cause|culprit|failure|mistake) (?:is|was|lies|comes|must)\b|the fix is\b|"
     r"the (?:user|person) (?:wants|asked|asks|needs|is asking|would like)\b)|"
     r"^(?:ich|je|voy|vamos|vou|io|ik|jag|leo|lese|сейчас|теперь|я|我|让我|先|现在|接下来|まず|次に|これから)"
 )
 _STEP = re.compile(
-    r"(?i)^\s*(?:[-*]|\d+[.)]|\W{0,2}step \d+\W+)\s+(?:\[.\]\s*)?(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
+    r"(?i)^\s*(?:[-*]|\d+[.)]|\W{0,2}step \d+\W+)\s+(?:\[.\]\s*)?"
+    r"(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
     r"test|implement|add|open|explore|understand|locate|list|change|replace|report|review|rename|remove|delete)\b[^:]*$"
 )
 _EXAMPLE = re.compile(
