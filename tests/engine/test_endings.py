@@ -64,7 +64,8 @@ def test_a_text_that_holds_calls_is_worth_a_look(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Now I'll read it.\n<tool_call>read it</tool_call>", "<invoke>\n</invoke>", "[TOOL_CALL]"]
+    "text",
+    ["Now I'll read it.\n<tool_call>read it</tool_call>", "<invoke>\n</invoke>", "[TOOL_CALL]", 'read_file(path="a")'],
 )
 def test_a_call_that_cannot_be_read_is_told_as_text(text: str) -> None:
     assert shortfall(answer(text), Mode.AGENT, False) == TEXT_CALL

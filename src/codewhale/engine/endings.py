@@ -39,6 +39,8 @@ REASONS = {
     LOST: "made no tool call that could be read",
 }
 
+# A whole message in the form of a call of Python, of a name as tools have them.
+_PYTHONIC = re.compile(r"[a-z]+(?:_[a-z0-9]+)+\(\s*\w+\s*=[^\n]{1,2000}\)")
 # What leads to a call that is meant: one line of the model's own about what it does.
 _OWN_WORDS = re.compile(r"(?i)(?=.*(?:\b(?:I|let|me|now|sure|ok|okay|first|next)\b|I['’]|我))[^\n]{1,200}")
 _EXAMPLE = re.compile(
@@ -67,6 +69,8 @@ def shortfall(answer: Answer, mode: Mode, begun: bool) -> str:
 def imitates_call(text: str) -> bool:
     """Whether an answer is or ends with a call that was meant and written as text in a form that cannot be read. What
     stands in code marks, is led in as an example or has words behind it is a quotation."""
+    if _PYTHONIC.fullmatch(text.strip()):
+        return True
     hold = HoldBack()
     before = hold.feed(text).strip()
     rest = hold.end().strip()
