@@ -39,6 +39,7 @@ REASONS = {
     LOST: "made no tool call that could be read",
 }
 
+_LAST = (">", "]", "}", ")", "|")
 # A whole message in the form of a call of Python, of a name as tools have them.
 _PYTHONIC = re.compile(r"[a-z]+(?:_[a-z0-9]+)+\(\s*\w+\s*=[^\n]{1,2000}\)")
 # What leads to a call that is meant: one line of the model's own about what it does.
@@ -71,10 +72,12 @@ def imitates_call(text: str) -> bool:
     stands in code marks, is led in as an example or has words behind it is a quotation."""
     if _PYTHONIC.fullmatch(text.strip()):
         return True
+    if text.rstrip()[-1:] not in _LAST:
+        return False
     hold = HoldBack()
     before = hold.feed(text).strip()
     rest = hold.end().strip()
-    if not rest or not opens(rest + "\0") or rest[-1] not in ">]})|":
+    if not rest or not opens(rest + "\0") or rest[-1] not in _LAST:
         return False
     return not before or bool(_OWN_WORDS.fullmatch(before) and not _EXAMPLE.search(before))
 
@@ -143,7 +146,7 @@ def announces(text: str, mode: Mode, begun: bool) -> bool:
     if text.rstrip().endswith(("```", "~~~")):
         return False
     kind = "look" if mode is Mode.PLAN else "any"
-    said = [part.strip() for part in _SENTENCE.split(text) if part and part.strip()]
+    said = [part.strip() for part in _SENTENCE.split(text[-2 * _LONG :]) if part and part.strip()]
     if not said or _WAITS.search(said[-1]):
         return False
     if _plans(said[-1], kind):

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+# What every text that may hold calls has somewhere.
+_CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
+
+
 class Mender(Protocol):
     """Makes out what was meant; built when the first call needs it."""
 
@@ -79,6 +83,8 @@ def prepare(
 
 def may_hold_calls(text: str) -> bool:
     """Whether a text is worth a look for calls written in it."""
+    if not _CALL_SIGNS.search(text):
+        return False
     hold = HoldBack()
     hold.feed(text)
     return bool(hold.end()) or "</think>" in text
