@@ -146,7 +146,7 @@ def _prefixed(word: str) -> Callable[[re.Match[str]], str]:
     return lambda match: f"</{match['prefix']}{word}>"
 
 
-_INVOKE_TAGS = Tags(
+INVOKE_TAGS = Tags(
     re.compile(rf"<(?P<prefix>{_DSML}|[\w-]+:|)invoke\s+name\s*=\s*[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
     re.compile(
         rf"\s*<(?P<prefix>{_DSML}|[\w-]+:|)parameter\s+name\s*=\s*[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>[^<>]*)>"
@@ -154,7 +154,7 @@ _INVOKE_TAGS = Tags(
     _prefixed("invoke"),
     _prefixed("parameter"),
 )
-_FUNCTION_TAGS = Tags(
+FUNCTION_TAGS = Tags(
     re.compile(r"<(?P<prefix>)function=[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
     re.compile(r"\s*<(?P<prefix>)parameter=[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>)\s*>"),
     _prefixed("function"),
@@ -341,7 +341,3 @@ def code_calls(opening: str, *closings: str) -> Reader:
         return Block(rows, end + len(mark)) if rows else None
 
     return reader
-
-
-invoke = tagged(_INVOKE_TAGS)
-function_tags = tagged(_FUNCTION_TAGS)

@@ -12,17 +12,18 @@ from msgspec import Struct
 
 from codewhale.protocol.marks import MARKS, Fences, may_stand
 from codewhale.repair.formats import (
+    FUNCTION_TAGS,
+    INVOKE_TAGS,
     Block,
     Reader,
     Source,
     between,
     code_calls,
-    function_tags,
     glm,
-    invoke,
     name_tags,
     named,
     old_invoke,
+    tagged,
 )
 from codewhale.repair.jsoncalls import Row, arrow, fenced, next_word, pythonic, react, whole_json
 
@@ -117,8 +118,8 @@ _MADE_UP = re.compile(
     r"<\|?(?:tool_response|observation)\|?>|<[|｜]tool[▁_]outputs?[▁_]begin)"
 )
 _FORMATS: tuple[tuple[str, Reader], ...] = (
-    ("T8", invoke),
-    ("T3", function_tags),
+    ("T8", tagged(INVOKE_TAGS)),
+    ("T3", tagged(FUNCTION_TAGS)),
     ("T6", glm),
     ("T2", between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
                    "</tool_call>", "</tool_calls>", "</tool_use>", "</tool>", "</function_call>", "</function_calls>")),
