@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench burst damage real crash weak-model peers-cases smoke shows clean
+.PHONY: help demo test check house docs golden format bench burst damage findtools real crash weak-model peers-cases smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -61,6 +61,9 @@ real: $(STAMP) ## repair broken open-source packages through the front door
 
 crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 	@$(PY) scripts/crash.py --kills $(CRASHES)
+
+findtools: $(STAMP) ## how well a need finds its tool among hundreds, and how fast
+	@$(PY) scripts/findtools.py
 
 damage: $(STAMP) ## spoil thousands of tool calls and see that each comes back or is refused
 	@$(PY) scripts/damage.py

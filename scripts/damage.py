@@ -138,22 +138,22 @@ def slowest() -> tuple[float, str]:
 
 
 def _milliseconds(text: str) -> float:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     with contextlib.suppress(Unreadable):
         read(text)
-    return (time.perf_counter() - begun) * 1000
+    return (time.thread_time() - begun) * 1000
 
 
 def strict_microseconds(calls: list[Good]) -> tuple[float, float]:
-    """Median and 99th percentile of judging a call that is right as it came."""
+    """Median and 99th percentile of judging a call that is right as it came, without the time of other programs."""
     catalog = Catalog.load()
     taken = []
     for _ in range(200):
         for good in calls:
             raw, spec = json.dumps(good.arguments), catalog.rows[good.tool]
-            begun = time.perf_counter()
+            begun = time.thread_time_ns()
             right_already(raw, spec)
-            taken.append((time.perf_counter() - begun) * 1e6)
+            taken.append((time.thread_time_ns() - begun) / 1000)
     cuts = statistics.quantiles(taken, n=100)
     return cuts[49], cuts[98]
 

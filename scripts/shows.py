@@ -84,6 +84,20 @@ def crash_rows(code: int, printed: str) -> Rows:
     return [*rows, row("crash: faulty otherwise", 0, sum(told.get(kind, 0) for kind in kinds))]
 
 
+def weak_rows(code: int, printed: str) -> Rows:
+    """What mending calls is worth to a model that errs: means over seeds, the gain by the lower end of its interval."""
+    told = last_json(printed)
+    if not isinstance(told, dict):
+        return [row("weak model: ran", 0, 1)]
+    gain, half = told["gain"]
+    return [
+        row("weak model: tasks finished in a hundred", 95, round(told["full"]["finished"][0], 1), at_least=True),
+        row("weak model: gained by mending, at least", 5, round(gain - half, 1), at_least=True),
+        row("weak model: model calls a task", 4, round(told["full"]["turns"][0], 2)),
+        row("weak model: files that nobody meant", 0, told["full"]["strange"]),
+    ]
+
+
 def test_rows(code: int, printed: str) -> Rows:
     """The suite's time and outcome."""
     took = re.search(r"in ([\d.]+)s", printed.splitlines()[-1] if printed.strip() else "")
@@ -127,9 +141,15 @@ SHOWS = (
     Show(*named("models: prefix kept and hits foreseen over 300 turns", "scenarios/test_prefix_cache.py")),
     Show(*named("models: what a compaction keeps, and its undoing", "scenarios/test_compaction.py")),
     Show(*named("models: budgets under interleavings", "engine/test_budget.py", "scenarios/test_limits.py")),
-    Show("bench", ("scripts/bench.py", "--json"), 10, bench_rows),
-    Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 26, crash_rows),
-    Show("real", ("scripts/real.py", "--json"), 20, real_rows),
+    Show(*named("catalog: lifecycle and head", "catalog", "house/test_golden.py")),
+    Show(*named("repair: names, text, damage", "repair")),
+    Show(*named("weak model: every rule, through the front door", "weakmodel")),
+    Show("damage", ("scripts/damage.py",), 4, exit_zero("damage: bounds")),
+    Show("peers-cases", ("scripts/peers_cases.py",), 3, exit_zero("peers' cases: bounds")),
+    Show("weak-model", ("scripts/weak_model.py", "--seeds", "10", "--json"), 3, weak_rows),
+    Show("bench", ("scripts/bench.py", "--json"), 8, bench_rows),
+    Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 24, crash_rows),
+    Show("real", ("scripts/real.py", "--json"), 16, real_rows),
 )
 
 

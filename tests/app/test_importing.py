@@ -126,3 +126,31 @@ def test_an_imported_session_goes_on(tmp_path: Path) -> None:
     said = json.dumps(body)
     assert "exec_shell_wait" in said
     assert "exec_wait" not in said.replace("exec_shell_wait", "")
+
+
+def test_broken_calls_of_the_file_go_out_as_sound_ones(tmp_path: Path) -> None:
+    calls = [
+        {"id": "", "function": {"name": "write_file", "arguments": '{"path": "a", "content": "cut'}},
+        {"id": "x y", "function": {"name": "", "arguments": "[1, 2"}},
+        {"id": "x y", "function": {"name": "read_file", "arguments": "{'path': 'a'}"}},
+    ]
+    file = tmp_path / "session.json"
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": calls}]
+    file.write_text(json.dumps({"messages": messages}))
+    told = asyncio.run(import_session(str(file), str(tmp_path / "home"), str(tmp_path), {}))
+    provider = ScriptedProvider([{"text": "done"}])
+
+    async def resume() -> list[Event]:
+        async with scene(tmp_path / "home", tmp_path, provider) as stage:
+            opened = await stage.open(resume=told.session, provider="scripted", model="scripted")
+            return await stage.turn("and now?", opened)
+
+    ended = asyncio.run(resume())[-1]
+    assert isinstance(ended, TurnFinished)
+    assert ended.status == "done"
+    said = [message for message in json.loads(provider.requests[0])["messages"] if message["role"] != "system"]
+    assert [message["role"] for message in said] == ["user", "assistant", "tool", "tool", "tool", "user"]
+    sent = [call["function"] for call in said[1]["tool_calls"]]
+    assert [call["name"] for call in sent] == ["write_file", "unknown_tool", "read_file"]
+    assert [json.loads(call["arguments"]) for call in sent] == [{}, {}, {"path": "a"}]
+    assert [call["id"] for call in said[1]["tool_calls"]] == [message["tool_call_id"] for message in said[2:5]]

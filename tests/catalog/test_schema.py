@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.catalog.schema import check, describe, show
+from codewhale.catalog.schema import check, describe, fits, show
 from support.samplecatalog import ROWS, PlanArgs, ReadArgs
 
 STRING = {"type": "string"}
@@ -120,3 +120,10 @@ def test_what_the_checker_lets_pass_becomes_arguments(arguments: dict[str, Any])
     for schema, args in ((READ, ReadArgs), (PLAN, PlanArgs)):
         if not check(arguments, schema):
             msgspec.convert(arguments, args, strict=True)
+
+
+@given(st.one_of(ARGUMENTS, JSON))
+def test_the_short_answer_is_that_of_the_checker(value: Any) -> None:
+    several = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}, READ]}
+    for schema in (READ, PLAN, several, {}):
+        assert fits(value, schema) == (not check(value, schema))

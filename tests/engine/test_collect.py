@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+import pytest
+
 from codewhale.engine.collect import Collector, RawCall
 from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
 from codewhale.protocol.messages import Opaque, Reasoning, Text, ToolCall
@@ -119,3 +121,24 @@ def test_what_has_come_can_be_read_at_any_time() -> None:
     assert collector.answer().text == "a"
     collector.add(TextDelta("b"))
     assert collector.answer().text == "ab"
+
+
+@pytest.mark.parametrize("said", ["max_tokens", "MAX_TOKENS", "model_length", "length"])
+def test_a_length_limit_has_one_name(said: str) -> None:
+    collector = Collector(lambda event: None)
+    collector.add(Finished(said))
+    assert collector.answer().finish == "length"
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_text_that_may_be_calls_is_kept_whole_and_shown_to_nobody_yet(size: int) -> None:
+    words, call = "I will read it.\n", "<tool_call>\n{}\n</tool_call>"
+    told: list[Event] = []
+    collector = Collector(told.append, hold=True)
+    text = words + call
+    for at in range(0, len(text), size):
+        collector.add(TextDelta(text[at : at + size]))
+    answer = collector.answer()
+    shown = "".join(event.text for event in told if isinstance(event, TextStreamed))
+    assert (answer.text, shown + answer.held) == (text, text)
+    assert "<" not in shown and answer.held.startswith("<tool_call>")

@@ -6,8 +6,10 @@ import pytest
 
 from codewhale.engine.collect import Answer
 from codewhale.engine.endings import ANNOUNCED, EMPTY, LOST, PAUSED, REASONS, TEXT_CALL, TOO_LONG, announces, shortfall
+from codewhale.engine.prepare import may_hold_calls
 from codewhale.protocol.messages import Reasoning, Text
 from codewhale.protocol.modes import Mode
+from support.writtencalls import Sample, meant, shown
 
 FOLDER = Path(__file__).parent / "endings"
 
@@ -51,6 +53,24 @@ def test_what_ends_with_code_is_an_answer() -> None:
     assert not announces("I'll write the function:\n```python\npass\n```", Mode.AGENT, False)
 
 
+def test_texts_that_show_calls_are_ends_but_for_those_that_are_nothing_else() -> None:
+    told = [sample.text for sample in shown() if shortfall(answer(sample.text), Mode.AGENT, False)]
+    assert all(text.startswith("<") and text.strip().endswith(">") for text in told) and len(told) < 10
+
+
+@pytest.mark.parametrize("sample", list(meant())[::20], ids=lambda sample: sample.id)
+def test_a_text_that_holds_calls_is_worth_a_look(sample: Sample) -> None:
+    assert may_hold_calls(sample.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Now I'll read it.\n<tool_call>read it</tool_call>", "<invoke>\n</invoke>", "[TOOL_CALL]", 'read_file(path="a")'],
+)
+def test_a_call_that_cannot_be_read_is_told_as_text(text: str) -> None:
+    assert shortfall(answer(text), Mode.AGENT, False) == TEXT_CALL
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -62,7 +82,6 @@ def test_what_ends_with_code_is_an_answer() -> None:
         (answer("The limit stands in line 3.", "tool_calls"), LOST),
         (answer("", "MALFORMED_FUNCTION_CALL"), LOST),
         (answer("One moment", "pause_turn"), PAUSED),
-        (answer('<tool_call>{"name": "x"'), TEXT_CALL),
         (answer("I'll write the", "length"), ""),
         (answer("The answer is 42."), ""),
     ],

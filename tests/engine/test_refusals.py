@@ -14,11 +14,13 @@ from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.policy.decide import decide
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.events import ApprovalAsked, QuestionAsked, TurnFinished
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.tools import Effect
 from codewhale.testing import ScriptedProvider
-from support.scenes import results, scene
+from support.scenes import results, scene, watching
 
 CATALOG = Catalog.load()
 CHANGING = [spec.name for spec in CATALOG.rows.values() if set(spec.effects) - {Effect.READS}]
@@ -98,3 +100,25 @@ def test_an_error_gets_the_parts_that_its_tool_left_out() -> None:
     told = completed(ToolError("invalid_input", "x", field="path", expected="a", received="b", fix=error.fix), prepared)
     assert (told.expected, told.received) == ("a", "b")
     assert completed(ToolError("missing_field", "x", field="path"), prepared).received == ""
+
+
+async def test_after_a_no_the_suggested_call_asks_the_person(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    shell = {"name": "exec_shell", "arguments": '{"command": "make all"}'}
+    fix = refused("exec_shell", {"command": "make all"}, Mode.AGENT, Authority.PERSON).fix
+    assert fix is not None
+    turns = [{"calls": [shell]}, {"calls": [{"name": fix.name, "arguments": fix.arguments}]}, {"text": "done"}]
+    async with scene(tmp_path / "home", tmp_path / "work", ScriptedProvider(turns)) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "go"))
+            asked = await watch.until(ApprovalAsked)
+            await stage.client.submit(Answer(session, asked.request_id, allowed=False))
+            question = await watch.until(QuestionAsked)
+            answers = ({"id": "next", "label": "Stop here", "value": "Stop here"},)
+            await stage.client.submit(Answer(session, question.request_id, answers=answers))
+            await watch.until(TurnFinished)
+    first, second = results(watch.events)
+    assert first.metadata["error"]["fix"] == {"name": fix.name, "arguments": fix.arguments}
+    assert (first.error, second.ok) == ("permission_denied", True)
+    assert "make" not in str(question.questions)

@@ -16,6 +16,8 @@ KEY = "sk-proj-A1b2C3d4E5f6G7h8"
         ("x ", " … [9 characters left out]"),
         ("x ", "…"),
         ("x ", "\n[line 1 is cut: it has 9,999 characters]"),
+        ("got '", "'."),
+        ("got ", ". Nothing was run"),
     ],
 )
 def test_what_a_cut_left_of_a_value_is_found(kept: int, before: str, after: str) -> None:

@@ -55,6 +55,14 @@ PLAIN: list[tuple[str, Given, str, Given]] = [
     ),
     ("work_update", {"id": "2", "status": "DONE"}, "checklist_update", {"id": 2, "status": "completed"}),
     ("work_update", {"item_id": 2, "completed": True}, "checklist_update", {"id": 2, "status": "completed"}),
+    ("work_update", {"updates": [{"id": 1, "status": "done"}]}, "checklist_update", {"id": 1, "status": "completed"}),
+    (
+        "work_update",
+        {"items": '[{"content": "read"}, {"content": "write", "status": "done"}]'},
+        "checklist_write",
+        {"todos": two("read", "write")},
+    ),
+    ("codebase_search", {"query": "x", "extensions": ["py"]}, "grep_files", {"pattern": "x", "include": ["*.py"]}),
     ("work_update", {"content": "read"}, "checklist_add", {"content": "read"}),
     ("codebase_search", {"query": "SessionStore"}, "grep_files", {"pattern": "SessionStore"}),
     ("codebase_search", {"query": "a.b", "kind": "content"}, "grep_files", {"pattern": r"a\.b"}),
@@ -159,6 +167,8 @@ def test_what_ends_by_itself_is_waited_for(command: str) -> None:
         ({"question": "Should I go on?"}, ["Yes", "No"]),
         ({"question": "What is it called?"}, ["My own words", "You decide"]),
         ({"questions": ["Is it so?"]}, ["Yes", "No"]),
+        ({"question": "Which one?", "options": "red, green"}, ["red", "green"]),
+        ({"question": "Which one?", "options": '["a, b", "c"]'}, ["a, b", "c"]),
     ],
 )
 def test_question_is_asked_with_choices(given: Given, labels: list[str]) -> None:
@@ -204,6 +214,11 @@ OPEN: list[tuple[str, Given, list[tuple[str, Given]]]] = [
         "run_tests",
         {"command": "pytest -q a"},
         [("run_tests", {"args": "-q a"}), ("exec_shell", {"command": "pytest -q a"})],
+    ),
+    (
+        "work_update",
+        {"items": [{"id": 1, "status": "completed"}, {"id": 2, "status": "pending"}]},
+        [("checklist_update", {"id": 1, "status": "completed"}), ("checklist_update", {"id": 2, "status": "pending"})],
     ),
     (
         "run_tests",
@@ -261,6 +276,11 @@ def test_cut_or_guessed_commands_of_a_verb_do_not_run() -> None:
     assert verdict("shell_run", '{"command": "rm -rf keep').error is not None
     refused = verdict("shell_run", '{"command": "echo "hi" there"}').error
     assert refused is not None and refused.fix is not None and refused.fix.name == "exec_shell"
+
+
+def test_rows_that_are_damaged_are_no_steps() -> None:
+    error = verdict("work_update", {"items": '[{"content": "read",, "status": done}]'}).error
+    assert error is not None and error.field.startswith("todos")
 
 
 def test_functions_of_someone_else_are_no_verbs() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
+from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.judge import Verdict, invalid, judge, reads_only, signature
 
 CATALOG = Catalog.load()
@@ -174,3 +175,22 @@ def test_every_call_comes_back_from_its_json() -> None:
             continue
         verdict = judged(name, json.dumps({}))
         assert verdict.error is not None and verdict.error.kind == "missing_field"
+
+
+def test_a_member_that_may_have_moved_with_a_bracket_is_a_choice() -> None:
+    spec = ToolSpec(
+        name="plot",
+        family="",
+        description="",
+        parameters={
+            "type": "object",
+            "properties": {"range": {"type": "object"}, "unit": {"type": "string"}},
+            "required": ["range"],
+            "additionalProperties": False,
+        },
+        effects=(Effect.EXECUTES,),
+    )
+    catalog = Catalog([spec])
+    assert judge("plot", '{"range": {"low": "1", "unit": "cm"}', catalog).lossy
+    told = judge("plot", '{"range": {"low": "1"}, "unit": "cm"', catalog)
+    assert (told.arguments, told.lossy, told.error) == ({"range": {"low": "1"}, "unit": "cm"}, False, None)

@@ -11,6 +11,7 @@ from support.weakcases import DONE, Played, cases, figures, play, run_inside, ru
 from support.weakserver import Say, Seat, WeakServer
 
 CASES = cases()
+MORE = cases("more.json")
 SESSIONS = ("P1", "P3", "P7", "P8", "P13c", "P14", "N4", "N7", "C5", "C7")
 REFUSED = {"refused": "refused_with_useful_error", "told": "refused_with_useful_error"}
 READ = {"calls": [{"name": "read_file", "arguments": '{"path": "notes.txt"}'}]}
@@ -41,6 +42,14 @@ def strictly(server: WeakServer, tmp_path_factory: pytest.TempPathFactory) -> Re
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_each_damage_comes_to_what_it_should(case: Any, played: Results) -> None:
     assert played[case.id].outcome == REFUSED.get(case.label, case.label), played[case.id].told
+
+
+@pytest.mark.parametrize("case", MORE, ids=lambda case: case.id)
+def test_more_damage_comes_to_what_it_should_at_a_strict_endpoint(
+    case: Any, server: WeakServer, tmp_path: Path
+) -> None:
+    found = play(case, server, tmp_path, True, run_inside)
+    assert (found.outcome, found.rejected) == (REFUSED.get(case.label, case.label), ""), found.told
 
 
 @pytest.mark.parametrize("name", ["P3", "P13b", "C1", "T1"])

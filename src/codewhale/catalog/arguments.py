@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from codewhale.catalog.schema import check
+from codewhale.catalog.schema import fits
 from codewhale.protocol.tools import ToolSpec
 
 MAX_CHARACTERS = 1_048_576
@@ -21,10 +21,13 @@ def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
         value = _decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if not isinstance(value, dict) or _holds_null(value) or '"file://' in raw or doubled(raw, value):
+    if not isinstance(value, dict) or '"file://' in raw or doubled(raw, value):
         return None
-    value = whole(value)
-    return None if check(value, spec.parameters) else value
+    if "null" in raw and _holds_null(value):
+        return None
+    if "." in raw or "E" in raw or "e" in raw:  # a number that may be whole is written with one of these
+        value = whole(value)
+    return value if fits(value, spec.parameters) else None
 
 
 def _holds_null(value: Any) -> bool:

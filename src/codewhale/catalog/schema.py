@@ -38,6 +38,38 @@ def check(value: object, schema: Schema) -> list[Problem]:
     return sorted(problems, key=lambda problem: problem.kind != "missing")
 
 
+def fits(value: object, schema: Schema, depth: int = 0) -> bool:
+    """Whether `check` finds nothing wrong, told sooner."""
+    if "anyOf" in schema:
+        return depth < _MAX_DEPTH and any(fits(value, option, depth + 1) for option in schema["anyOf"])
+    if depth > _MAX_DEPTH or not _has_type(value, schema.get("type")):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if isinstance(value, dict):
+        return _fits_object(value, schema, depth)
+    if isinstance(value, list):
+        items: Schema = schema.get("items", {})
+        right = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
+        return right and all(fits(item, items, depth + 1) for item in value)
+    return _within(value, schema)
+
+
+def _fits_object(value: dict[str, Any], schema: Schema, depth: int) -> bool:
+    properties: dict[str, Schema] = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if value.get(name) is None and not (name in value and _has_type(None, properties.get(name, {}).get("type"))):
+            return False
+    for name, item in value.items():
+        wanted = properties.get(name)
+        if wanted is None:
+            if schema.get("additionalProperties") is False:
+                return False
+        elif item is not None and not fits(item, wanted, depth + 1):
+            return False
+    return True
+
+
 def _check(value: object, schema: Schema, path: str, depth: int) -> Iterator[Problem]:
     if depth > _MAX_DEPTH:
         yield Problem("wrong", path, f"nested at most {_MAX_DEPTH} deep", "deeper")

@@ -3,9 +3,10 @@ expression over the same text."""
 
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,22 @@ import msgspec
 from codewhale.protocol.tools import ToolSpec
 
 KINDRED_FILE = Path(__file__).with_name("kindred.json")
+USES_FILE = Path(__file__).with_name("uses.json")
 # BM25's usual constants (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009), and what a word
 # counts in each field: the field-weighted term frequency of BM25F.
-_K1, _B = 1.2, 0.6
-_WEIGHTS = {"name": 3.0, "description": 1.6, "argument": 1.0, "note": 0.5}
-_KINDRED = 0.45
+_K1, _B = 1.2, 0.2
+_WEIGHTS = {"name": 3.0, "description": 1.6, "use": 1.6, "argument": 1.0, "note": 0.6}
+_KINDRED = 0.8
 _STOP = frozenset(
-    """a an and are as at be but by can could do does for from get had has have how i if in into is it its let like
-    me my need not of on or our please should so some that the their them then there these they this those to
-    tool use using want was we what when where which who will with would you your""".split()
+    """a about again all already am an and another any anything are as at be been but by can could did do does each else
+    every for from get go got had has have here how i if in into is it its just let like may me might mine must my need
+    no not nothing of on one only or our ours out own please put really shall she should so some something still such
+    than that the their them then there these they thing things this those to too tool two up us use using very want was
+    we were what when where which while who whom whose why will with would yet you your""".split()
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
-_REGEX_SECONDS = 0.05
+# All tools together are searched for no longer than this.
+_REGEX_SECONDS = 0.5
 
 
 class ToolIndex:
@@ -37,8 +42,8 @@ class ToolIndex:
         self._lengths = {name: sum(counts.values()) for name, counts in self._counts.items()}
         self._mean = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
         holders = Counter(term for counts in self._counts.values() for term in counts)
-        total = len(self._counts)
-        self._idf = {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in holders.items()}
+        self._idf = {term: self._rarity(count) for term, count in holders.items()}
+        self._groups: dict[frozenset[str], dict[str, float]] = {}
         self._postings: dict[str, list[str]] = {}
         for name, counts in self._counts.items():
             for term in counts:
@@ -47,38 +52,70 @@ class ToolIndex:
     def words(self, query: str, count: int) -> list[tuple[str, float]]:
         """The tools most like a description of what is needed, best first, with their scores."""
         scores: dict[str, float] = {}
-        for term, weight in _asked(query).items():
-            idf = self._idf.get(term)
-            if idf is None:
-                continue
-            for name in self._postings[term]:
-                frequency = self._counts[name][term]
-                length = 1 - _B + _B * self._lengths[name] / self._mean
-                gain = weight * idf * frequency * (_K1 + 1) / (frequency + _K1 * length)
-                scores[name] = scores.get(name, 0.0) + gain
+        for term, times in Counter(stems(query[:2000])).items():
+            gains = self._gains(term)
+            for group in kindred().get(term, ()):
+                gains = _higher(gains, self._group_gains(group))
+            for name, gain in gains.items():
+                scores[name] = scores.get(name, 0.0) + times * gain
         ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
         return [(name, round(score, 3)) for name, score in ranked[:count]]
+
+    def _gains(self, term: str, idf: float | None = None) -> dict[str, float]:
+        """What a term counts for each tool that holds it, as rare as it is or as `idf` says."""
+        rarity = self._idf.get(term, 0.0) if idf is None else idf
+        found = {}
+        for name in self._postings.get(term, ()):
+            frequency = self._counts[name][term]
+            length = 1 - _B + _B * self._lengths[name] / self._mean
+            found[name] = rarity * frequency * (_K1 + 1) / (frequency + _K1 * length)
+        return found
+
+    def _group_gains(self, group: frozenset[str]) -> dict[str, float]:
+        """What kindred words count: as one word that is as rare as tools are that hold any of them."""
+        known = self._groups.get(group)
+        if known is None:
+            known = {}
+            idf = _KINDRED * self._rarity(len(set().union(*(self._postings.get(kin, ()) for kin in group))))
+            for kin in group:
+                known = _higher(known, self._gains(kin, idf))
+            self._groups[group] = known
+        return known
+
+    def _rarity(self, holders: int) -> float:
+        return math.log(1 + (len(self._rows) - holders + 0.5) / (holders + 0.5))
 
     def pattern(self, expression: str, count: int) -> list[str]:
         """The tools whose name, description or arguments match a regular expression, case ignored, those that match
         in their name first. Raises ValueError, in words, for one that is wrong or takes too long."""
         import regex  # type: ignore[import-untyped]
 
+        matched, texts = [], self._texts
+        until = time.monotonic() + _REGEX_SECONDS
         try:
-            compiled = regex.compile(expression, regex.IGNORECASE)
-            named, other = [], []
-            for name, row in self._rows.items():
-                if compiled.search(name, timeout=_REGEX_SECONDS):
-                    named.append(name)
-                elif compiled.search(_text(row), timeout=_REGEX_SECONDS):
-                    other.append(name)
-                if len(named) >= count:
-                    break
+            search = regex.compile(expression, regex.IGNORECASE | regex.MULTILINE).search
+            for name, text in texts.items():
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                if search(text, timeout=left):
+                    matched.append(name)
+            named = {name for name in matched if search(name, timeout=_REGEX_SECONDS)}
         except regex.error as error:
             raise ValueError(f"not a regular expression: {error}") from None
         except TimeoutError:
             raise ValueError("the expression takes too long to match; use a simpler one") from None
-        return (named + other)[:count]
+        return sorted(matched, key=lambda name: name not in named)[:count]
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {name: f"{name}\n{_text(row)}" for name, row in self._rows.items()}
+
+
+def _higher(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
+    """The higher value of each key."""
+    low, high = (one, other) if len(one) < len(other) else (other, one)
+    return {**high, **{name: max(gain, high.get(name, 0.0)) for name, gain in low.items()}}
 
 
 def _text(row: ToolSpec) -> str:
@@ -102,6 +139,7 @@ def _weighted(row: ToolSpec) -> dict[str, float]:
     fields: Sequence[tuple[str, str]] = (
         ("name", row.name),
         ("description", row.description),
+        ("use", uses().get(row.name, "")),
         *(("argument", name) for name, _ in arguments),
         *(("note", note) for _, note in arguments),
     )
@@ -109,18 +147,6 @@ def _weighted(row: ToolSpec) -> dict[str, float]:
         for word in stems(text):
             found[word] = found.get(word, 0.0) + _WEIGHTS[field]
     return found
-
-
-def _asked(query: str) -> dict[str, float]:
-    """The stems of a query with their weights: its own words whole, kindred ones less."""
-    own = stems(query[:2000])
-    weights: dict[str, float] = {}
-    for word in own:
-        weights[word] = weights.get(word, 0.0) + 1.0
-    for word in own:
-        for kin in kindred().get(word, ()):
-            weights[kin] = max(weights.get(kin, 0.0), _KINDRED)
-    return weights
 
 
 def stems(text: str) -> list[str]:
@@ -152,11 +178,17 @@ _ENDINGS = (
 
 
 @cache
-def kindred() -> dict[str, tuple[str, ...]]:
-    """Stem to the stems of words that are used in its place, from groups kept as data."""
-    found: dict[str, set[str]] = {}
+def uses() -> dict[str, str]:
+    """What our own tools are needed for, in words that their descriptions, which every request carries, leave out."""
+    return msgspec.json.decode(USES_FILE.read_bytes(), type=dict[str, str])
+
+
+@cache
+def kindred() -> dict[str, tuple[frozenset[str], ...]]:
+    """Stem to the groups it stands in of words that are used in each other's place, from groups kept as data."""
+    found: dict[str, list[frozenset[str]]] = {}
     for group in msgspec.json.decode(KINDRED_FILE.read_bytes(), type=list[str]):
-        members = {stem(word) for word in group.split()}
+        members = frozenset(stem(word) for word in group.split())
         for member in members:
-            found.setdefault(member, set()).update(members - {member})
-    return {word: tuple(sorted(kin)) for word, kin in found.items()}
+            found.setdefault(member, []).append(members)
+    return {word: tuple(groups) for word, groups in found.items()}

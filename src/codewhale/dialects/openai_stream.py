@@ -42,6 +42,10 @@ class _Call:
             and self._whole()
         )
 
+    def name_goes_on(self, call_id: str, name: str) -> bool:
+        """Whether a fragment without an id brings the rest of this call's name, before any argument."""
+        return bool(self.id and self.name and name and name != self.name and not call_id and not any(self.text))
+
     def ends_before(self, name: str, arguments: str) -> bool:
         """Whether a fragment under the same index begins another call: its name differs, or it begins an object
         where one is already complete."""
@@ -164,11 +168,12 @@ class ChatParser:
         call = self._candidate(index, call_id, name)
         if call is not None and name and call.repeats(call_id, name, arguments):
             return
-        if call is None or (name and call.ends_before(name, arguments)):
+        grows = call is not None and call.name_goes_on(call_id, name)
+        if call is None or (name and not grows and call.ends_before(name, arguments)):
             call = _Call(len(self._calls), index)
             self._calls.append(call)
-        late_id, late_name = "" if call.id else call_id, "" if call.name else name
-        call.id, call.name = call.id or late_id, call.name or late_name
+        late_id, late_name = "" if call.id else call_id, "" if call.name and not grows else name
+        call.id, call.name = call.id or late_id, call.name + late_name
         call.text.append(arguments)
         out.append(CallDelta(call.position, late_id, late_name, arguments))
 

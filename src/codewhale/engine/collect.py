@@ -21,6 +21,12 @@ from codewhale.protocol.stream import (
     UsageReport,
 )
 
+# Other words for an answer that hit its length limit.
+_LENGTHS = frozenset(
+    ("max_tokens", "max_output_tokens", "max_length", "model_length", "token_limit", "context_length",
+     "context_length_exceeded", "model_context_window_exceeded", "incomplete")
+)  # fmt: skip
+
 
 class RawCall(Struct, frozen=True):
     """A call as streamed; `id` may be empty or a repeat. `code` names the format of one written as text."""
@@ -123,7 +129,7 @@ class Collector:
             case Retrying():
                 self._tell(RetryCountdown(event.attempt, event.attempts, event.delay, event.reason))
             case Finished(reason=reason):
-                self._finish = reason
+                self._finish = "length" if reason.lower() in _LENGTHS else reason
             case Failed():
                 self._failure = event
 

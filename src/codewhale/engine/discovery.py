@@ -13,7 +13,7 @@ from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.ports import Findings, FoundTool
 from codewhale.protocol.tools import ToolSpec
-from codewhale.system.programs import find_program
+from codewhale.system.programs import find_program, not_installed
 
 _MOST_UNAVAILABLE = 4
 
@@ -83,7 +83,7 @@ class Discovery:
             return f"It needs {lacking}, and {state.model} is not known to be one."
         program = PROGRAMS.get(spec.name, "")
         if program and find_program(program) is None:
-            return f"It needs the program {program}, which is not installed here; the person can install it."
+            return not_installed(program)
         request = DecisionRequest(
             spec.name, spec.effects, (), state.mode, session.authority, session.id, state.tainted, spec.previews
         )

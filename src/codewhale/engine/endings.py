@@ -4,6 +4,8 @@ it will do and not done it, written a call as text, or have had its call lost on
 import re
 
 from codewhale.engine.collect import Answer
+from codewhale.engine.holdback import HoldBack
+from codewhale.protocol.marks import opens
 from codewhale.protocol.modes import Mode
 
 PAUSED = "You stopped in the middle. Go on where you stopped."
@@ -37,8 +39,15 @@ REASONS = {
     LOST: "made no tool call that could be read",
 }
 
-_QUOTED = re.compile(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`")
-_CALL_MARKS = ("[TOOL_CALL]", "<tool_call", "<invoke ", "<function_calls>", "<｜tool▁calls▁begin｜>", "<|tool_call")
+_LAST = (">", "]", "}", ")", "|")
+# A whole message in the form of a call of Python, of a name as tools have them.
+_PYTHONIC = re.compile(r"[a-z]+(?:_[a-z0-9]+)+\(\s*\w+\s*=[^\n]{1,2000}\)")
+# What leads to a call that is meant: one line of the model's own about what it does.
+_OWN_WORDS = re.compile(r"(?i)(?=.*(?:\b(?:I|let|me|now|sure|ok|okay|first|next)\b|I['’]|我))[^\n]{1,200}")
+_EXAMPLE = re.compile(
+    r"(?i)\b(?:examples?|e\.g|for instance|such as|looks? like|like (?:this|so)|format|syntax|template|emits?|wrote|"
+    r"says?|sends?|follows|shows?|shown|samples?|would|document\w*|models?|readme|parsers?|markup|never|not)\b|n['’]t\b"
+)
 _CALL_FINISHES = ("tool_calls", "function_call", "tool_use", "malformed_function_call")
 
 
@@ -59,9 +68,18 @@ def shortfall(answer: Answer, mode: Mode, begun: bool) -> str:
 
 
 def imitates_call(text: str) -> bool:
-    """Whether an answer writes a call as text. What stands in code marks beside prose is a quotation."""
-    prose = _QUOTED.sub("", text)
-    return any(mark in (prose if prose.strip() else text) for mark in _CALL_MARKS)
+    """Whether an answer is or ends with a call that was meant and written as text in a form that cannot be read. What
+    stands in code marks, is led in as an example or has words behind it is a quotation."""
+    if _PYTHONIC.fullmatch(text.strip()):
+        return True
+    if text.rstrip()[-1:] not in _LAST:
+        return False
+    hold = HoldBack()
+    before = hold.feed(text).strip()
+    rest = hold.end().strip()
+    if not rest or not opens(rest + "\0") or rest[-1] not in _LAST:
+        return False
+    return not before or bool(_OWN_WORDS.fullmatch(before) and not _EXAMPLE.search(before))
 
 
 # ---------------------------------------------------------------------- announcements
@@ -128,7 +146,7 @@ def announces(text: str, mode: Mode, begun: bool) -> bool:
     if text.rstrip().endswith(("```", "~~~")):
         return False
     kind = "look" if mode is Mode.PLAN else "any"
-    said = [part.strip() for part in _SENTENCE.split(text) if part and part.strip()]
+    said = [part.strip() for part in _SENTENCE.split(text[-2 * _LONG :]) if part and part.strip()]
     if not said or _WAITS.search(said[-1]):
         return False
     if _plans(said[-1], kind):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.engine.collect import RawCall
+from codewhale.engine.holdback import HoldBack
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import ToolSpec
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-# What a text that holds calls holds in any case, and what it begins with where it is one altogether.
-_CALL_MARKS = ("<tool_call", "DSML", "<function=", "<function_calls", "invoke name=", "tool▁call", "tool_call",
-               "[TOOL_CALL", "<|python_", "<TOOLCALL", "<|action_start", "to=functions.", "tool =>")  # fmt: skip
-_CALL_STARTS = ("{", "[", "```", "Action:", "Thought:", "<|python_start")
+# What every text that may hold calls has somewhere.
+_CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
 
 
 class Mender(Protocol):
@@ -84,7 +83,11 @@ def prepare(
 
 def may_hold_calls(text: str) -> bool:
     """Whether a text is worth a look for calls written in it."""
-    return text.lstrip().startswith(_CALL_STARTS) or any(mark in text for mark in _CALL_MARKS)
+    if not _CALL_SIGNS.search(text):
+        return False
+    hold = HoldBack()
+    hold.feed(text)
+    return bool(hold.end()) or "</think>" in text
 
 
 def _wire(raw: RawCall, call_id: str, spec: ToolSpec | None, arguments: dict[str, Any] | None) -> ToolCall:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 SHORTEST = 8
 # Where a cut leaves the beginning of a value, and where its end: at the end and at the start of a line or a string.
-_AFTER_CUT = ("\n", "\r", "\\n", '"', '\\"', "…", " …", "\\r")
-_BEFORE_CUT = ("\n", "\\n", '"', "… ", "…")
+_AFTER_CUT = ("\n", "\r", "\\n", '"', '\\"', "'", "`", ".", "…", " …", "\\r")
+_BEFORE_CUT = ("\n", "\\n", '"', "'", "`", "… ", "…")
 # A shorter part is a word like any other unless it holds a digit.
 _TELLING = 16
 

@@ -12,7 +12,7 @@ MARKS = (
 )  # fmt: skip
 # What a message begins with that is nothing but calls.
 WHOLE = ("{", "Action:", "Thought:", "call:")
-LABELS = ("", "json", "tool_call", "tool_code", "tool", "tool_calls", "function_call", "xml", "python")
+LABELS = ("", "json", "tool_call", "tool_code", "tool", "tool_calls", "function_call")
 
 _HOMES = "\n.!?:;)。！？：…>*"
 _FULL = re.compile("|".join(re.escape(mark) for mark in MARKS) + r"|<[a-z][a-z0-9]*(?:_[a-z0-9]+)+>")
@@ -21,7 +21,7 @@ _TAG_SO_FAR = re.compile(r"<[a-z][a-z0-9]*(?:_[a-z0-9]+)*_?")
 _LIST = re.compile(r"\[\s*(?:[{\"]|[A-Za-z_][\w.]*\()")
 _LIST_SO_FAR = re.compile(r"\[\s{0,200}(?:[A-Za-z_][\w.]{0,100})?")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^`]*)$")
-_FENCE_LABEL = re.compile(r"(`{3,})([\w-]*)[ \t]*(\n|$)")
+_FENCE_LABEL = re.compile(r"(`{3,9})([\w-]{0,20})[ \t]{0,9}(\n|$)")
 
 
 def opens(text: str) -> bool:
@@ -33,7 +33,7 @@ def opens_whole(text: str) -> bool:
     """Whether a message that begins with `text` may be nothing but calls."""
     if text[0] in "`":
         label = _FENCE_LABEL.match(text)
-        return (set(text) == {"`"} and len(text) < 4) or bool(label and _labelled(label[2], whole=bool(label[3])))
+        return text in ("`", "``", "```") or bool(label and _labelled(label[2], whole=bool(label[3])))
     if text[0] == "[":
         return bool(_LIST.match(text) or _LIST_SO_FAR.fullmatch(text)) or opens(text)
     return any(text.startswith(mark) or mark.startswith(text) for mark in WHOLE) or opens(text)

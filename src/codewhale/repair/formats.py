@@ -146,7 +146,7 @@ def _prefixed(word: str) -> Callable[[re.Match[str]], str]:
     return lambda match: f"</{match['prefix']}{word}>"
 
 
-_INVOKE_TAGS = Tags(
+INVOKE_TAGS = Tags(
     re.compile(rf"<(?P<prefix>{_DSML}|[\w-]+:|)invoke\s+name\s*=\s*[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
     re.compile(
         rf"\s*<(?P<prefix>{_DSML}|[\w-]+:|)parameter\s+name\s*=\s*[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>[^<>]*)>"
@@ -154,7 +154,7 @@ _INVOKE_TAGS = Tags(
     _prefixed("invoke"),
     _prefixed("parameter"),
 )
-_FUNCTION_TAGS = Tags(
+FUNCTION_TAGS = Tags(
     re.compile(r"<(?P<prefix>)function=[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
     re.compile(r"\s*<(?P<prefix>)parameter=[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>)\s*>"),
     _prefixed("function"),
@@ -172,8 +172,8 @@ def tagged(tags: Tags) -> Reader:
         name, start = opening["name"], opening.end()
         if opening["self"]:
             return Block([(name, "{}")], start)
-        given, place, whole = _parameters(source, start, tags)
         closing = tags.ends_call(opening)
+        given, place, whole = _parameters(source, start, closing, tags)
         if whole and source.text.startswith(closing, place):
             return Block([(name, encode(given))], place + len(closing))
         if not whole and source.find(closing, place) < 0:
@@ -183,13 +183,17 @@ def tagged(tags: Tags) -> Reader:
     return reader
 
 
-def _parameters(source: Source, at: int, tags: Tags) -> tuple[dict[str, Any], int, bool]:
-    """Arguments from tags, the place behind the last one, and whether each has its end."""
+def _parameters(source: Source, at: int, closing: str, tags: Tags) -> tuple[dict[str, Any], int, bool]:
+    """Arguments from tags, the place behind the last one, and whether each has its end, before this call's and the
+    next one's beginning."""
     given: dict[str, Any] = {}
     while match := tags.parameter.match(source.text, at):
         end = _end_of_value(source, match, tags)
         if end < 0:
             return {**given, match["key"]: source.text[match.end() :]}, match.end(), False
+        over = source.find(closing, match.end())
+        if 0 <= over < end and tags.call.match(source.text, next_word(source.text, over + len(closing))):
+            return given, match.end(), False
         given[match["key"]] = typed(source.text[match.end() : end], match["rest"])
         at = end + len(tags.ends_parameter(match))
     return given, next_word(source.text, at), True
@@ -204,7 +208,9 @@ def _end_of_value(source: Source, match: re.Match[str], tags: Tags) -> int:
         if end < 0:
             break
         after = next_word(source.text, end + len(closing))
-        if source.text.startswith("</", after) or tags.parameter.match(source.text, after):
+        if source.text.startswith("</", after) or any(
+            tag.match(source.text, after) for tag in (tags.parameter, tags.call)
+        ):
             return end
         end = source.find(closing, end + 1)
     return first
@@ -335,7 +341,3 @@ def code_calls(opening: str, *closings: str) -> Reader:
         return Block(rows, end + len(mark)) if rows else None
 
     return reader
-
-
-invoke = tagged(_INVOKE_TAGS)
-function_tags = tagged(_FUNCTION_TAGS)

@@ -15,7 +15,7 @@ from codewhale.catalog.schema import check
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.fit import fit, fold
-from codewhale.repair.wording import checklist, question, search_words
+from codewhale.repair.wording import checklist, decoded, question, search_words
 
 Given = dict[str, Any]
 Call = tuple[str, Given]
@@ -118,6 +118,10 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
     regex = _take(rest, "pattern regex regexp")
     file = _take(rest, "file_name filename file name glob file_pattern")
     query = _take(rest, "query q question search text symbol keywords search_term search_query")
+    endings = _take(rest, "extensions file_types file_type extension")
+    if endings is not None and file is None:
+        some = endings if isinstance(endings, list) else [endings]
+        rest["include"] = [f"*.{str(ending).lstrip('*.')}" for ending in some]
     if isinstance(where, list):
         if len(where) > 1 and isinstance(query, str):
             calls = [("grep_files", {"pattern": re.escape(query), "path": path}) for path in where[:2]]
@@ -137,6 +141,7 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
         query = " ".join(str(word) for word in query)
     meant = search_words(str(query), kind if not file else "content")
     if meant.tool == "file_search":
+        rest.pop("include", None)
         more = {**place, **({"limit": limit} if limit else {})}
     if meant.tool == "project_map":
         more, rest = {}, {}
@@ -301,6 +306,8 @@ _SERVES = re.compile(
 def _work_update(given: Given, rows: Rows) -> Lowered:
     """Items are the checklist's, phases the plan's; an id is one item of the checklist."""
     rest = dict(given)
+    if (marked := _marked(given)) is not None:
+        return marked
     items = checklist(_take(rest, "todos items checklist tasks todo_list list"), "content")
     plan = checklist(_take(rest, "plan steps phases"), "step")
     if items is not None and plan is not None:
@@ -339,10 +346,26 @@ def _work_update(given: Given, rows: Rows) -> Lowered:
     return Lowered("checklist_list", rest)
 
 
+def _marked(given: Given) -> Lowered | None:
+    """Rows that hold an id and a status each, and no text: what became of items that there are."""
+    rows = [value for key, value in given.items() if fold(key) in ("todos", "items", "updates", "checklist", "tasks")]
+    marks = rows[0] if len(rows) == len(given) == 1 else None
+    if not isinstance(marks, list) or not marks or not all(isinstance(row, dict) for row in marks):
+        return None
+    if any(set(row) != {"id", "status"} for row in marks):
+        return None
+    calls = [("checklist_update", {"id": row["id"], "status": row["status"]}) for row in marks[:2]]
+    if len(marks) == 1:
+        return Lowered(*calls[0])
+    raise _Open("one call changes one item, or writes the whole list anew with the text of each.", *calls)
+
+
 def _ask_user(given: Given, rows: Rows) -> Lowered:
     """One question or a few, with two or three choices each; one without choices can be answered in words."""
     rest = dict(given)
     several = _take(rest, "questions")
+    if isinstance(several, str):
+        several = decoded(several)
     asked = several if isinstance(several, list) else [rest if several is None else {**rest, "question": several}]
     made = [question(item, number) for number, item in enumerate(asked, start=1)]
     if not made or None in made:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from codewhale.protocol.marks import LABELS
 from codewhale.repair.payload import Unreadable, read
 
 Row = tuple[str, str]
@@ -166,6 +167,8 @@ def react(text: str) -> list[Row] | None:
     said = bare(text[match.end() : made_up.start() if made_up else len(text)])
     if values(said) is None and "\n\n" in said and values(said.split("\n\n")[0]) is not None:
         return None
+    if not made_up and said[:1] == "{" and values(said) is None and _unfinished(said):
+        said = cut_off(said)
     if said[:1] not in ("{", "["):
         said = encode(said.strip()) if said.strip().lower() not in ("", "none", "n/a") else "{}"
     return [(match["name"], said)]
@@ -181,20 +184,31 @@ def whole_json(text: str) -> list[Row] | None:
         return [row for some in rows for row in some or ()]
     if not re.match(r"""[\[{]\s*[{"']*\s*["']?(?:name|tool|function|tool_name|tool_calls)["']?\s*:""", text[:200]):
         return None
-    return json_rows(text, closed=text.rstrip()[-1:] in ("}", "]"))
+    closed = text.rstrip()[-1:] in ("}", "]")
+    return json_rows(text, closed=closed) if closed or _unfinished(text) else None
+
+
+def _unfinished(text: str) -> bool:
+    try:
+        repairs = read(text).repairs
+    except Unreadable as error:
+        return error.truncated
+    return "P2" in repairs and "P5" not in repairs
 
 
 def fenced(text: str) -> list[Row] | None:
     """A message that is one fence around calls and nothing else."""
-    match = _FENCED.match(text)
+    match = _FENCED.match(text) if text.count("\n```") < 3 else None
     if match is None or "\n```" in match["body"]:
         return None
     label, body = match["label"], match["body"].strip()
-    if label in ("tool_code", "python", "tool_call", "tool", ""):
+    if label not in LABELS:
+        return None
+    if label != "json":
         rows = pythonic(body)
         if rows:
             return rows
-    return whole_json(body) if label not in ("python", "xml", "tool_code") else None
+    return None if label == "tool_code" else whole_json(body)
 
 
 def pythonic(text: str) -> list[Row] | None:

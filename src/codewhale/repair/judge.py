@@ -85,8 +85,9 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
         arguments = named.given
     fitted = fit(whole(arguments), spec.parameters, spec.name)
     codes += fitted.repairs
-    # A remark that was dropped may have stood elsewhere before a bracket went missing.
-    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or {"P2", "A5"} <= set(codes)
+    # Where a bracket went missing, a remark that was dropped or a member within an object may have stood elsewhere.
+    moved = "P2" in codes and ("A5" in codes or _may_belong_above(fitted.arguments, spec.parameters))
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
     if problems:
@@ -94,6 +95,19 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
     elif lossy and not reads_only(spec):
         error = _misfit(arguments, fitted.arguments, spec) or _proposed(spec, fitted.arguments, codes)
     return Verdict(spec.name, spec, fitted.arguments, named.alias, tuple(dict.fromkeys(codes)), lossy, error)
+
+
+def _may_belong_above(arguments: dict[str, Any], schema: dict[str, Any]) -> bool:
+    """Whether an object among arguments holds a member that it does not know by the name of one that did not come."""
+    properties = schema.get("properties", {})
+    absent = {name for name in properties if name not in arguments}
+    for name, value in arguments.items():
+        inner = value[-1] if isinstance(value, list) and value else value
+        own = properties.get(name, {})
+        known = own.get("items", own).get("properties", {})
+        if isinstance(inner, dict) and absent & set(inner) - set(known):
+            return True
+    return False
 
 
 def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | None:

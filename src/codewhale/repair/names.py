@@ -20,7 +20,7 @@ _PREFIX = re.compile(
 )
 _SEVERAL = frozenset(("parallel", "multitooluseparallel", "usemcptool", "calltool", "usetool", "invoketool", "batch"))
 _OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
-_SUFFIX = re.compile(r"(?:\s*</[\w-]*>?|[:#@]\d+|\(\s*\)|[.:_-]?(?:tool|function))+$", re.I)
+_SUFFIX = re.compile(r"(?:\s*</[\w-]*>?|\s*<[|｜].*|[:#@]\d+|\(\s*\)|[.:_-]?(?:tool|function))+$", re.I)
 _LONGEST = 100
 
 

@@ -26,7 +26,7 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n?")
 _FENCE_BEFORE = re.compile(r"(?:^|\n)[ \t]*```[\w-]*\s*$")
 _OBJECT_AHEAD = re.compile(r"""\{\s*(?:["'“}\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|\[\s*[{"'\]]""")
 _ENCODED = re.compile(r"""["']?\s*[{\[]{1,8}(?:\s|\\[nrt]){0,40}\\+\"""")
-_MEMBER_AHEAD = re.compile(r"""\{\s*(?:["'“\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])""")
+_MEMBER_AHEAD = re.compile(r"""\{\s*(?:["'“\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|["'“]\w{1,80}["'”]\s*:""")
 _LIKE_AN_END = re.compile(r"[}\]][\s`\"']*$")
 
 
@@ -110,6 +110,8 @@ class _Reader(Scanner):
         self._unclosed = 0
         self._fenced = False
         self._values = 0
+        self._arrays = 0
+        self._strays = 0
 
     def whole(self) -> Reading:
         """The one value of the string, with what stands around it accounted for."""
@@ -119,8 +121,9 @@ class _Reader(Scanner):
             value: Any = self._members(1)
         else:
             value = self._value(0)
-        if self._unclosed > 1 or (self._unclosed and self._ends_in_number):
+        if self._unclosed and self._ends_in_number:
             self._note("P2", lossy=True)
+        self._complete = True
         value = self._rest(value)
         try:
             msgspec.json.encode(value)
@@ -168,7 +171,7 @@ class _Reader(Scanner):
                 self._at = fence.end()
                 if self._fenced and "```" not in text[self._at :]:
                     return value
-            elif mark in "{[" or (mark == "," and self._ahead(self._at + 1) == "{"):
+            elif mark in "{[" or (mark == '"' and value == {}) or (mark == "," and self._ahead(self._at + 1) == "{"):
                 self._at += mark == ","
                 value = self._again(value)
             elif mark == "," and isinstance(value, dict) and KEY_AHEAD.match(text, self._at + 1):
@@ -186,10 +189,10 @@ class _Reader(Scanner):
         if (
             _MEMBER_AHEAD.search(rest)
             or _LIKE_AN_END.search(rest[-200:])
-            or (self._lossy and re.search(r'["{}]', rest))
+            or ((self._lossy or value in ({}, [])) and re.search(r'["{}]', rest))
         ):
             raise Unreadable("something else follows the object", self._at)
-        self._note("P5")
+        self._note("P5", lossy=self._text[self._at - 1] in "}]" and rest[0].isalnum())
         return value
 
     def _again(self, value: Any) -> Any:
@@ -232,7 +235,10 @@ class _Reader(Scanner):
             return self._members(depth + 1)
         if mark == "[":
             self._at += 1
-            return self._items(depth + 1)
+            self._arrays += 1
+            items = self._items(depth + 1)
+            self._arrays -= 1
+            return items
         if mark in CLOSE:
             return self._string(key=False)
         return self._plain()
@@ -256,7 +262,9 @@ class _Reader(Scanner):
                 self._at += 1
                 continue
             if mark == "]":
-                self._note("P2")
+                self._astray()
+                if self._arrays:  # the object's own closer is missing; the array around it ends here
+                    return found
                 self._at += 1
                 continue
             if not comma:
@@ -283,7 +291,7 @@ class _Reader(Scanner):
             if mark == "":
                 return self._unclosed_at_end(found, comma)
             if mark == "}":  # the array's own closer is missing; the object around it ends here
-                self._note("P2")
+                self._astray()
                 return found
             if mark == ",":
                 self._note("P1", lossy=True)
@@ -305,8 +313,13 @@ class _Reader(Scanner):
         if comma:
             raise self._cut("it ends where another value should stand")
         self._unclosed += 1
-        self._note("P2")
+        self._astray()
         return found
+
+    def _astray(self) -> None:
+        """A closer is missing or another's. One such is clear, several may have been meant otherwise."""
+        self._strays += 1
+        self._note("P2", lossy=self._strays > 1)
 
     def _comma(self) -> bool:
         self._skip()

@@ -22,8 +22,11 @@ KEY_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}'|[A-Za-z_$][\w
 _ITEM_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{0,80}"|'[^'\\\n]{0,80}')\s*[,\]"']""")
 _END_AHEAD = re.compile(r"""\s*(?:,\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}')\s*:|[}\]]\s*(?:[,}\]]|$|```|\n\s*\n))""")
 # What a text with quotes in it may be as well: members whose quotes are missing, or pieces put together.
-_TORN = re.compile(r"""["'],?\s*["']\w{1,80}["']\s*:|,\s*["']\w{1,80}["']\s*:|["']\s*\+\s*["']""")
+_TORN = re.compile(
+    r"""["'][^\w"']{0,8}["']\w{1,80}["']\s*:|,\s*(?:["']\w{1,80}["']?|\w{1,80}["'])\s*:|["']\s*\+\s*["']"""
+)
 _TORN_ITEM = re.compile(r"""["']\s*,|,\s*["']""")
+_MEMBER = re.compile(r"""["']\w{1,80}["']\s*:""")
 _WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None}
 COLON = re.compile(r"=>|:=|[:=：]")
 
@@ -48,6 +51,7 @@ class Scanner:
         self._codes: dict[str, None] = {}
         self._lossy = False
         self._ends_in_number = False
+        self._complete = False
         self._pythonic = False
 
     def _plain(self) -> Any:
@@ -70,14 +74,14 @@ class Scanner:
         self._at = bare.end()
         if self._at >= len(text):
             raise self._cut("a value without quotes runs to the end")
-        if text[self._at] in CLOSE:
+        if text[self._at] in CLOSE or "\\" in bare.group():
             raise Unreadable("a quote is missing before it", at)
         self._note("P4", lossy=True)
         return bare.group().strip()
 
     def _number(self, said: str) -> int | float:
         if not _STRICT_NUMBER.fullmatch(said):
-            self._note("P3")
+            self._note("P3", lossy=re.match(r"[-+]?0\d", said) is not None)
         try:
             if said.lstrip("+-")[:2].lower() == "0x":
                 return int(said, 16)
@@ -126,7 +130,8 @@ class Scanner:
         self._at = at + 1
         body = "".join(pieces)
         if inner:
-            if key or _TORN.search(body) or (item and _TORN_ITEM.search(body)):
+            odd = opening == '"' and body.count('"') % 2 == 1
+            if key or odd or _TORN.search(body) or (item and _TORN_ITEM.search(body)):
                 raise Unreadable("a quote is missing, or has no backslash", start - 1)
             self._note("P8", lossy=True)
         return self._said(body, opening)
@@ -183,6 +188,12 @@ class Scanner:
                 return
             self._step()
             self._note("P11")
+            if comment.end() >= len(text) and not self._complete:
+                raise self._cut("a comment runs to the end")
+            if comment.end() >= len(text) and _MEMBER.search(comment.group()):
+                raise Unreadable("a comment may be part of the object before it", self._at)
+            if text[self._at - 1] in CLOSE and '"' in comment.group():
+                raise Unreadable("a comment may be part of the text before it", self._at)
             self._at = comment.end()
 
     def _blank_end(self, at: int) -> int:

@@ -12,17 +12,18 @@ from msgspec import Struct
 
 from codewhale.protocol.marks import MARKS, Fences, may_stand
 from codewhale.repair.formats import (
+    FUNCTION_TAGS,
+    INVOKE_TAGS,
     Block,
     Reader,
     Source,
     between,
     code_calls,
-    function_tags,
     glm,
-    invoke,
     name_tags,
     named,
     old_invoke,
+    tagged,
 )
 from codewhale.repair.jsoncalls import Row, arrow, fenced, next_word, pythonic, react, whole_json
 
@@ -109,15 +110,16 @@ _WRAPS = re.compile(
 )
 _ENDS = re.compile(
     rf"(?:\s*(?:</(?:[\w-]+:)?(?:function_calls?|tool_calls?|tool_use|tool|TOOLCALL)>|</{_BAR}DSML{_BAR}\s*\w+>|"
-    r"<[|｜][^<>|｜\n]{1,40}[|｜]>|\[/TOOL_CALLS?\]|</s>|</think>))+"
+    r"<[|｜](?!tool[▁_]call[▁_]|tool_call|start|channel|action_start|plugin|python|START|message)[^<>|｜\n]{1,40}[|｜]>|"
+    r"<[|｜]tool[▁_]calls?[▁_](?:section[▁_])?end[|｜]>|\[/TOOL_CALLS?\]|</s>|</think>))+"
 )
 _MADE_UP = re.compile(
     r"\s*(?:<(?:tool_response|tool_result|function_results?|tool_output|function_response)s?>|Observation:|"
     r"<\|?(?:tool_response|observation)\|?>|<[|｜]tool[▁_]outputs?[▁_]begin)"
 )
 _FORMATS: tuple[tuple[str, Reader], ...] = (
-    ("T8", invoke),
-    ("T3", function_tags),
+    ("T8", tagged(INVOKE_TAGS)),
+    ("T3", tagged(FUNCTION_TAGS)),
     ("T6", glm),
     ("T2", between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
                    "</tool_call>", "</tool_calls>", "</tool_use>", "</tool>", "</function_call>", "</function_calls>")),
@@ -236,17 +238,51 @@ def _free(text: str, begin: int, place: int) -> bool:
 
 # ---------------------------------------------------------------------- meant or shown
 
-_DOING = re.compile(
-    r"(?i)(?:^|[.!?:;,)\-–—]\s+|\b(?:so|now|then|first|next|okay|ok|sure|and|but|well|instead)\b[,:]?\s+)(?:"
-    r"(?:i|we)(?:['’](?:ll|m|d|ve)|\s+(?:will|am|need|must|should|can|could|want|have|would|shall|was|start|begin|try|"
-    r"take|go|do|now|also|first|just|see|think|found|don['’]t|do not|still|already))\b|let\s+(?:me|us)\b|let['’]s\b|"
-    r"(?:now|next|first|then|finally|second|lastly|starting|beginning|going)\b|time to\b|"
-    r"(?:reading|checking|looking|running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|"
-    r"inspecting|verifying|finding|testing|exploring|applying|making|adding|continuing|trying|getting|fetching|doing|"
-    r"waiting|proceeding|viewing|retrieving|executing|using|scanning|examining|replacing|removing|gathering)\b)"
+_ADVERBS = r"(?:\s+(?:first|now|also|just|then|quickly|next|still|actually|simply|to|go ahead and|try to|try and))*\s+"
+_WORK = (
+    "read|look|check|open|see|view|examine|search|find|run|edit|fix|write|update|use|call|start|begin|continue|proceed|"
+    "inspect|understand|explore|list|create|test|verify|get|take|go|make|add|do|try|review|scan|locate|grep|fetch|apply|"
+    "change|modify|replace|delete|remove|rename|implement|refactor|investigate|gather|confirm|wait|issue|execute|retry|"
+    "grab|load|pull|study|double-check|figure|trace|analy[sz]e|work|move|put|save|set|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
+)
+_INTENT = re.compile(
+    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|"
+    r"['’]d (?:like|better)|['’](?:m|re) going|"
+    rf"\s+should|\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:have a look|{_WORK})\b|"
+    r"\bi need (?:more|the|its|a|some)\b|\btime to\b"
+)
+_UNDER_WAY = re.compile(
+    r"(?i)(?:^|[,;:–—]\s+)(?:(?:now|next|first|then|okay|ok|so|sure|great|good)[,:]?\s+)?(?:(?:i|we)['’](?:m|re)\s+(?:now\s+)?)?(?:reading|checking|looking|"
+    r"running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|inspecting|verifying|finding|"
+    r"testing|exploring|applying|adding|continuing|trying|getting|fetching|waiting|proceeding|viewing|retrieving|"
+    r"executing|using|scanning|examining|replacing|removing|gathering|starting|beginning)\b(?!\s*(?:with|on|by)?\s*:)"
+)
+_MAKING = re.compile(
+    r"(?i)\b(?:make|making|issue|run|execute|do|retry|try)\s+(?:the|a|this|that|another|my)\s+"
+    r"[\w\s-]{0,20}?calls?"
+)
+_ABOUT_CALLS = re.compile(
+    r"(?i)\blike (?:this|so|these|that)\b|\bas follows\b|"
+    r"\b(?:syntax|markup|completions?|transcript|dialect|verbatim|snippet)\b|"
+    r"\b(?:illustrat|demonstrat)\w+|\bexamples? (?:of|calls?|outputs?|answers?)\b|\b(?:tool|function)[ -]calls?\b|"
+    r"\b(?:variants?|hermes|qwen\S*|dsml|kimi|glm|minimax|harmony|the following|"
+    r"(?:on|as|in) this\b|this case|"
+    r"case \d+|in full|"
+    r"this as|at one|a (?:case|fixture))\b|\bform[.:]?\s*$|"
+    r"\b(?:an?|the|this|that|such|each|one)\s+calls?\b(?!\s+(?:site|stack|graph|chain|to|of|in))"
+)
+_AT_IT = re.compile(
+    r"(?i)^(?:(?:ok(?:ay)?|sure(?: thing)?|understood|got it|right|alright|all right|great|good|perfect|nice|done|"
+    r"hmm+|on it|of course|certainly|absolutely|interesting|noted|thanks|thank you|yes|no problem|"
+    r"working on it|moving on|looks good)\b"
+    r"[^:]{0,40}[.!…]$|(?:next|first|now|then|next step)[,:]\s+[^:]{1,60}[.!…]$|"
+    r"(?:the|that) (?:bug|problem|cause|culprit|failure|mistake) (?:is|was|lies|comes|must)\b|the fix is\b|"
+    r"the (?:user|person) (?:wants|asked|asks|needs|is asking|would like)\b)|"
+    r"^(?:ich|je|voy|vamos|vou|io|ik|jag|leo|lese|сейчас|теперь|я|我|让我|先|现在|接下来|まず|次に|これから)"
 )
 _STEP = re.compile(
-    r"(?i)^\s*(?:[-*]|\d+[.)])\s+(?:\[.\]\s*)?(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
+    r"(?i)^\s*(?:[-*]|\d+[.)]|\W{0,2}step \d+\W+)\s+(?:\[.\]\s*)?"
+    r"(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
     r"test|implement|add|open|explore|understand|locate|list|change|replace|report|review|rename|remove|delete)\b[^:]*$"
 )
 _EXAMPLE = re.compile(
@@ -261,6 +297,8 @@ _EXAMPLE = re.compile(
 _SPEAKING = re.compile(
     r"(?i)\b(?:do not|don['’]t|never|instead of|avoid|models?|outputs?|writes?|written|prints?|sends?|sent|returns?|"
     r"produces?|generates?|generated|responds?|replies|reply|calls?|called|tools?|functions?|assistant|harness|server|"
+    r"texts?|following|below|above|elements?|attributes?|parameters?|arguments?|blocks?|listing|figure|consider|"
+    r"parses?|executed?|contains?|inputs?|contents?|not run|must not|should not|cannot|can['’]t|won['’]t|"
     r"you|your|dialects?|variants?|prompts?|messages?|invocations?|wire|raw|xml|json|becomes?|before|after)\b"
 )
 _OPEN_MARKUP = (
@@ -287,14 +325,13 @@ def leads(text: str, *, doing: bool = False) -> bool:
     line = bare[bare.rfind("\n") + 1 :]
     if _framed(bare, line):
         return False
-    sentence = re.split(r"(?<=[.!?。！？])\s+", line.strip())[-1]
-    if _EXAMPLE.search(sentence) or (line.endswith(":") and _EXAMPLE.search(line)):
-        return False
-    if _DOING.search(line):
-        return True
-    if doing or line.endswith((":", "：", "|", ">", "=", '"', "'", "`", "(", "{", "[")):
-        return False
-    return bool(_STEP.match(line)) or not (re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) or _SPEAKING.search(line))
+    sentence = re.split(r"(?<=[.!?。！？])\s+", line.strip(" *_"))[-1]
+    if _INTENT.search(sentence):
+        return not _ABOUT_CALLS.search(_MAKING.sub("", sentence))
+    shows = bool(_EXAMPLE.search(line) or _SPEAKING.search(line))
+    if _UNDER_WAY.search(sentence):
+        return not (_EXAMPLE.search(sentence) or _SPEAKING.search(sentence))
+    return not doing and bool(_STEP.match(line) or (not shows and _AT_IT.search(sentence)))
 
 
 def _framed(text: str, line: str) -> bool:

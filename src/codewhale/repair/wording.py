@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.repair.fit import fold
@@ -83,15 +84,30 @@ def _stem(word: str) -> str:
     return cut if len(cut) >= 4 and bare.islower() else bare
 
 
-def checklist(value: Any, key: str) -> list[Any] | None:
+def checklist(value: Any, key: str) -> Any:
     """Steps as rows of text under `key` and status, from rows, texts or lines with boxes; None where none came."""
     if isinstance(value, str):
+        value = decoded(value)
+    if isinstance(value, str):
         value = [line for line in value.splitlines() if line.strip()]
+        if any(line.lstrip()[:1] in "{}" or '":' in line for line in value):
+            return value  # rows that are damaged: no text of a step
     if isinstance(value, dict):
         value = [value]
     if not isinstance(value, list):
         return None
     return [_step(item, key) for item in value] if len(value) <= _MOST_STEPS else value
+
+
+def decoded(value: str) -> Any:
+    """The JSON list or object that a text is, else the text."""
+    if value.lstrip()[:1] not in ("[", "{"):
+        return value
+    try:
+        found = msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return value
+    return found if isinstance(found, list | dict) else value
 
 
 def _step(item: Any, key: str) -> Any:
@@ -121,6 +137,11 @@ def question(asked: Any, number: int) -> dict[str, Any] | None:
     if not isinstance(text, str) or not text.strip():
         return None
     given = _first(rest, "options choices answers suggestions")
+    if isinstance(given, str):
+        given = decoded(given)
+    if isinstance(given, str):
+        given = [word.strip() for word in re.split(r"[\n|]" if re.search(r"[\n|]", given) else ",", given)]
+        given = [word for word in given if word]
     choices = [_choice(one) for one in given[:_MOST_STEPS]] if isinstance(given, list) else []
     if not choices and _YES_NO.match(text):
         choices = [_choice("Yes"), _choice("No")]

@@ -1,0 +1,121 @@
+"""Finding tools: needs that name no tool, patterns, stems, and what the index never does."""
+
+import time
+
+import pytest
+
+from codewhale.catalog.registry import Catalog
+from codewhale.catalog.search import ToolIndex, kindred, stem, stems, uses
+from codewhale.protocol.tools import ToolSpec
+from support.toolneeds import needs, others, ranks, shared, whole_index
+
+OWN = Catalog.load()
+
+
+def made(name: str, description: str = "", **notes: str) -> ToolSpec:
+    """A tool with arguments that have notes."""
+    properties = {key: {"type": "string", "description": note} for key, note in notes.items()}
+    return ToolSpec(name, "", description, {"type": "object", "properties": properties}, ())
+
+
+# ------------------------------------------------------------------ needs
+
+
+def test_the_corpus_is_what_it_says() -> None:
+    rows, names = needs(), {row.name for row in others()} | set(OWN.rows)
+    assert len(rows) >= 500 and len(others()) == 300 and len({need for need, _ in rows}) == len(rows)
+    assert [(need, name) for need, name in rows if name not in names] == []
+    assert [(need, name) for need, name in rows if shared(need, name)] == []
+    assert set(OWN.rows) <= {name for _, name in rows} and len({name for _, name in rows}) >= 300
+
+
+def test_nine_needs_of_ten_find_their_tool_among_eight() -> None:
+    places = ranks(whole_index())
+    missed = [(need, name) for need, name, place in places if not place]
+    assert 1 - len(missed) / len(places) >= 0.9, missed
+    own = [place for _, name, place in places if name in OWN.rows]
+    assert sum(place > 0 for place in own) / len(own) >= 0.95
+
+
+def test_every_own_tool_says_what_it_is_needed_for() -> None:
+    assert uses().keys() == OWN.rows.keys()
+
+
+# ------------------------------------------------------------------ words
+
+
+def test_a_rare_word_counts_more_than_a_common_one() -> None:
+    index = ToolIndex([made("a", "send a parcel"), *(made(f"b{n}", "send a letter") for n in range(9))])
+    assert index.words("send parcel", 3)[0][0] == "a"
+
+
+def test_a_name_counts_more_than_a_description_and_that_more_than_an_argument() -> None:
+    index = ToolIndex([made("c", "", walrus="x"), made("b", "walrus"), made("walrus_a"), made("d", x="the walrus")])
+    assert [name for name, _ in index.words("walrus", 4)] == ["walrus_a", "b", "c", "d"]
+
+
+def test_kindred_words_count_less_than_the_word_itself() -> None:
+    index = ToolIndex([made("a", "erase it"), made("b", "delete it"), made("c", "keep it")])
+    assert [name for name, _ in index.words("delete", 3)] == ["b", "a"]
+
+
+def test_equal_tools_come_in_the_order_of_names_and_nothing_comes_for_nothing() -> None:
+    index = ToolIndex([made("b", "walrus"), made("a", "walrus")])
+    assert [name for name, _ in index.words("walrus", 2)] == ["a", "b"]
+    assert index.words("the of and", 8) == index.words("", 8) == index.words("xyzzy", 8) == []
+    assert ToolIndex([]).words("walrus", 8) == []
+
+
+def test_words_of_any_language_are_found() -> None:
+    index = ToolIndex([made("a", "查找 文件"), made("b", "Datei suchen")])
+    assert [index.words(query, 1)[0][0] for query in ("文件", "suchen Datei")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "one"),
+    [
+        ("list listing lists listed", "list"),
+        ("file files", "file"),
+        ("search searches searching", "search"),
+        ("stop stopped stopping", "stop"),
+        ("query queries", "query"),
+        ("class classes", "class"),
+        ("status", "status"),
+        ("commit commits committed", "commit"),
+        ("create creates creating creation", "create"),
+    ],
+)
+def test_endings_make_no_difference(words: str, one: str) -> None:
+    assert {stem(word) for word in words.split()} == {stem(one)}
+
+
+def test_parts_of_identifiers_are_words() -> None:
+    assert stems("getHTTPResponse read_file2") == [stem(w) for w in ("http", "response", "read", "file")]
+
+
+def test_every_word_is_kindred_of_itself_alone_in_its_groups() -> None:
+    for word, groups in kindred().items():
+        assert all(word in group and len(group) > 1 for group in groups), word
+
+
+# ------------------------------------------------------------------ patterns
+
+
+def test_names_come_before_what_stands_elsewhere() -> None:
+    index = ToolIndex([made("a", "about git"), made("git_b"), made("c", "x", git="y"), made("d", "x")])
+    assert index.pattern("GIT", 8) == ["git_b", "a", "c"]
+    assert index.pattern("^git_b$", 8) == ["git_b"] and index.pattern("git", 1) == ["git_b"]
+
+
+@pytest.mark.parametrize("expression", ["(", "a{2,1}", "[z-a]", "(?P<n", "*"])
+def test_a_wrong_pattern_is_told(expression: str) -> None:
+    with pytest.raises(ValueError, match="not a regular expression"):
+        ToolIndex([made("a")]).pattern(expression, 8)
+
+
+def test_a_pattern_that_runs_away_is_stopped() -> None:
+    index = ToolIndex([made(f"t{n}", "a" * 3000 + "!") for n in range(50)])
+    began = time.monotonic()
+    with pytest.raises(ValueError, match="too long"):
+        index.pattern("(a|aa|aaa)+$(?<!x)b", 8)
+    assert time.monotonic() - began < 10
