@@ -140,7 +140,7 @@ SHOWS = (
     Show(*named("models: vendors' request types and stream parsers", "providers/sdk")),
     Show(*named("models: prefix kept and hits foreseen over 300 turns", "scenarios/test_prefix_cache.py")),
     Show(*named("models: what a compaction keeps, and its undoing", "scenarios/test_compaction.py")),
-    Show(*named("models: budgets under interleavings", "engine/test_budget.py", "scenarios/test_limits.py")),
+    Show(*named("models: budgets under interleavings", "context/test_budget.py", "scenarios/test_limits.py")),
     Show(*named("catalog: lifecycle and head", "catalog", "house/test_golden.py")),
     Show(*named("repair: names, text, damage", "repair")),
     Show(*named("weak model: every rule, through the front door", "weakmodel")),

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.context.budget import Budget
 from codewhale.context.projection import request_body
 from codewhale.dialects.base import ModelFacts, Price
-from codewhale.engine.budget import Budget
 from codewhale.engine.completer import Completions
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session

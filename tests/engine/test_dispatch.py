@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.context.guard import LoopGuard
 from codewhale.engine.collect import RawCall
 from codewhale.engine.dispatch import Outcome
-from codewhale.engine.guard import LoopGuard
 from codewhale.engine.prepare import Prepared, prepare
 from codewhale.engine.session import Session
 from codewhale.protocol.blocks import MarkdownBlock

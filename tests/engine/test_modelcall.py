@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from codewhale.context.budget import BudgetExceeded, Spent
 from codewhale.context.projection import request_body
 from codewhale.dialects.base import ModelFacts, Price, ProviderSettings
-from codewhale.engine.budget import BudgetExceeded, Spent
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import ConfigError, SessionError

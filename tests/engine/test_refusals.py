@@ -8,7 +8,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check, sample
-from codewhale.engine.guard import BLOCK_AT
+from codewhale.context.guard import BLOCK_AT
 from codewhale.engine.prepare import Prepared
 from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.policy.decide import decide

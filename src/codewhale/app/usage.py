@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from codewhale.engine.accounting import Accounts, Totals
+from codewhale.context.accounting import Accounts, Totals
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import Envelope, SessionOpened, TurnStarted, UsageReported

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec import Struct
 
-from codewhale.engine.holdback import HoldBack
+from codewhale.context.holdback import HoldBack
 from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
 from codewhale.protocol.messages import Opaque, Part, Reasoning, Text, ToolCall
 from codewhale.protocol.stream import (

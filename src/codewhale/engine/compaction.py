@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from codewhale.context.budget import BudgetExceeded
 from codewhale.context.conversation import COMPACTED, Conversation
 from codewhale.context.kept import Kept, contained
 from codewhale.context.pruning import Keep, prune
 from codewhale.context.transcript import transcript
 from codewhale.context.window import ContextSettings
-from codewhale.engine.budget import BudgetExceeded
 from codewhale.engine.collect import Answer
 from codewhale.engine.context import INSTRUCTIONS, bytes_to_tokens, measure
 from codewhale.engine.modelcall import ModelCalls

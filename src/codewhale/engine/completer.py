@@ -5,9 +5,9 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 
+from codewhale.context.accounting import priced, worst_case
+from codewhale.context.budget import Budget, BudgetExceeded
 from codewhale.dialects.base import Price, Provider, RequestOptions
-from codewhale.engine.accounting import priced, worst_case
-from codewhale.engine.budget import Budget, BudgetExceeded
 from codewhale.engine.collect import Answer, Collector
 from codewhale.engine.modelcall import NOT_BEGUN, price_known, unknown_price
 from codewhale.engine.redaction import Redactor

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES, GATES
+from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
 from codewhale.engine.asking import Asking
-from codewhale.engine.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Mender, Prepared
 from codewhale.engine.refusals import completed, denied, repeated

@@ -3,8 +3,8 @@ it will do and not done it, written a call as text, or have had its call lost on
 
 import re
 
+from codewhale.context.holdback import HoldBack
 from codewhale.engine.collect import Answer
-from codewhale.engine.holdback import HoldBack
 from codewhale.protocol.marks import opens
 from codewhale.protocol.modes import Mode
 

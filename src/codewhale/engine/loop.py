@@ -7,11 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.budget import Budget, BudgetExceeded
+from codewhale.context.budget import Budget, BudgetExceeded
+from codewhale.context.guard import STOP_AT, LoopGuard
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.endings import LOST, PAUSED, REASONS, shortfall
-from codewhale.engine.guard import STOP_AT, LoopGuard
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import Prepared, may_hold_calls, prepare
 from codewhale.engine.report import Report, Status

@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
+from codewhale.context.accounting import Accounts, affordable, priced, saved_by, worst_case
+from codewhale.context.budget import Budget, BudgetExceeded, Spent
 from codewhale.context.prefixcache import Expected, cause_of_miss, expected_tokens
 from codewhale.dialects.base import Price, Provider, RequestOptions
-from codewhale.engine.accounting import Accounts, affordable, priced, saved_by, worst_case
-from codewhale.engine.budget import Budget, BudgetExceeded, Spent
 from codewhale.engine.collect import Answer, Collector
 from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
+from codewhale.context.holdback import HoldBack
 from codewhale.engine.collect import RawCall
-from codewhale.engine.holdback import HoldBack
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import ToolSpec

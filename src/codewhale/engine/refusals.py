@@ -4,7 +4,7 @@ that is allowed here: a look at the same thing where there is one, the person wh
 from collections.abc import Callable
 from typing import Any
 
-from codewhale.engine.guard import block
+from codewhale.context.guard import block
 from codewhale.engine.outputs import error_metadata
 from codewhale.engine.prepare import Prepared
 from codewhale.lib.text import one_line

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from codewhale.engine.budget import Budget
+from codewhale.context.budget import Budget
 from codewhale.engine.dispatch import Outcome
 from codewhale.engine.session import Session
 from codewhale.protocol.events import FileChanged

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
+from codewhale.context.accounting import Accounts
+from codewhale.context.budget import Budget
 from codewhale.context.prefixcache import PrefixCache
 from codewhale.context.projection import Projection
 from codewhale.context.state import SessionState
 from codewhale.dialects.base import LoadImage, Provider
-from codewhale.engine.accounting import Accounts
-from codewhale.engine.budget import Budget
 from codewhale.engine.fanout import Fanout
 from codewhale.engine.redaction import Redactor
 from codewhale.lib.clock import Clock, rfc3339

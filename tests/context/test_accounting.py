@@ -4,8 +4,8 @@ import calendar
 
 import pytest
 
+from codewhale.context.accounting import Accounts, Totals, affordable, cost_of, priced, rate_at, saved_by, worst_case
 from codewhale.dialects.base import Price
-from codewhale.engine.accounting import Accounts, Totals, affordable, cost_of, priced, rate_at, saved_by, worst_case
 from codewhale.protocol.events import BudgetChanged, ModelChanged, RequestSent, TurnStarted, UsageReported
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage

@@ -6,7 +6,7 @@ from itertools import groupby
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.holdback import HoldBack
+from codewhale.context.holdback import HoldBack
 from codewhale.repair.face import Repair
 from support.writtencalls import Sample, meant, shown
 

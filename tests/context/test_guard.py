@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from codewhale.engine.guard import BLOCK_AT, NOTE_AT, STOP_AT, LoopGuard, block, note
+from codewhale.context.guard import BLOCK_AT, NOTE_AT, STOP_AT, LoopGuard, block, note
 
 
 def play(guard: LoopGuard, calls: Iterable[str], result: str = "same") -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.engine.budget import Budget, BudgetExceeded, Room, Spent
+from codewhale.context.budget import Budget, BudgetExceeded, Room, Spent
 from codewhale.protocol.events import BudgetReserved
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
