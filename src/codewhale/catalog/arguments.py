@@ -8,6 +8,7 @@ from codewhale.catalog.schema import fits
 from codewhale.protocol.tools import ToolSpec
 
 MAX_CHARACTERS = 1_048_576
+_MANY_KEYS = 50
 _decode = msgspec.json.Decoder().decode
 
 
@@ -39,7 +40,7 @@ def doubled(raw: str, value: dict[str, Any] | list[Any]) -> bool:
     """Whether a key may have come twice in the JSON text of an object (or of an array of objects)."""
     if isinstance(value, list):
         return any(isinstance(item, dict) for item in value)
-    return any(raw.count(f'"{key}"') > 1 for key in value)
+    return len(value) > _MANY_KEYS or any(raw.count(f'"{key}"') > 1 for key in value)
 
 
 def whole(value: Any) -> Any:

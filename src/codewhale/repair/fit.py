@@ -14,6 +14,7 @@ from codewhale.catalog.schema import Schema, check
 from codewhale.repair.payload import Unreadable, read
 
 _MAX_DEPTH = 16
+_MAX_MEMBERS = 100
 # Names under which models wrap the arguments once more, and what may stand beside them.
 WRAPPERS = frozenset(
     "arguments args input inputs params parameters kwargs tool_input tool_args toolinput function_args payload".split()
@@ -172,7 +173,7 @@ class _Fitter:
     def _is_extra(key: str, given: dict[str, Any], properties: dict[str, Schema]) -> bool:
         """Whether a member says nothing that the tool wants: its key is a word, like none of the arguments that did
         not come, and it is not all that came."""
-        if not re.fullmatch(r"[A-Za-z_$][\w$.-]{0,63}", key):
+        if len(given) > _MAX_MEMBERS or not re.fullmatch(r"[A-Za-z_$][\w$.-]{0,63}", key):
             return False
         missing = [fold(name) for name in properties if name not in given]
         said = fold(key)
@@ -183,7 +184,7 @@ class _Fitter:
     def _named(self, given: dict[str, Any], properties: dict[str, Schema]) -> dict[str, Any]:
         """Members under the schema's own names: written otherwise, or called what other harnesses call them."""
         unknown = [key for key in given if key not in properties]
-        if not unknown:
+        if not unknown or len(unknown) > _MAX_MEMBERS:
             return given
         free = {key for key in properties if given.get(key) is None}
         renamed: dict[str, str] = {}

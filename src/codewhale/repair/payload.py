@@ -266,6 +266,8 @@ class _Reader(Scanner):
                 if self._arrays:  # the object's own closer is missing; the array around it ends here
                     return found
                 self._at += 1
+                if not self._ahead(self._at):  # in the place of the last brace
+                    return found
                 continue
             if not comma:
                 self._note("P12", lossy=True)
