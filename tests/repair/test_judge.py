@@ -43,7 +43,7 @@ def ran(verdict: Verdict) -> tuple[str, dict[str, Any] | None, str, bool]:
         ("read_file", '[{"path": "a"}]', ("read_file", {"path": "a"}, "A12", False)),
         ("read_file", '[{"path": "a"}, {"path": "a"}]', ("read_file", {"path": "a"}, "P10", False)),
         ("grep_files", '{"pattern": "say "hi" now"}', ("grep_files", {"pattern": 'say "hi" now'}, "P8", True)),
-        ("exec_shell", '{"command": "ls"', ("exec_shell", {"command": "ls"}, "P2", False)),
+        ("write_file", '{"path": "a", "content": "b"', ("write_file", {"path": "a", "content": "b"}, "P2", False)),
         (
             "exec_shell",
             '{"command": "grep -E \'\\d+\' a"}',
@@ -63,6 +63,7 @@ def test_calls_that_run(name: str, raw: str, told: tuple[Any, ...] | None) -> No
     [
         ("write_file", '{"path": "a", "content": "say "hi" now"}'),
         ("exec_shell", '{"command": "ls" "cwd": "src"}'),
+        ("exec_shell", '{"command": "rm -rf keep"'),
         ("write_file", '{"path": "a", "content": "C:\\new\\dir"}'),
         ("write_file", '{"path": "a", "content": "x", "path": "b"}'),
     ],

@@ -1,8 +1,7 @@
 """Damage to tool calls, by kind: what models do to the argument string (P) and to the arguments (A).
 
-Knows nothing of how calls are mended. Every operator says what a harness may do with what it makes: `exact`, the very
-call must come back; `refuse`, it must not run; `choice`, where a reading has to be chosen: the call may come back
-where the tool only reads, and must be refused or come back elsewhere never.
+Knows nothing of how calls are mended. Every operator says what may become of what it makes: `exact`, the very call must
+come back; `refuse`, it must not run; `choice`, a reading has to be chosen: it may come back where the tool only reads.
 """
 
 import json
@@ -487,8 +486,9 @@ def damage(arguments: dict[str, Any], schema: Schema, seed: str) -> Iterator[Dam
         made = bend(arguments, schema, chance)
         if made is not None:
             bent.append((code, *made))
-    if schema.get("required"):
-        yield Damaged("P14", chance.choice(["", " ", "null"]), "refuse", arguments)
+    yield from (
+        (Damaged("P14", chance.choice(["", " ", "null"]), "refuse", arguments),) if schema.get("required") else ()
+    )
     for code, given, label in bent:
         raw = _dump(given, chance)
         if code:
@@ -497,4 +497,6 @@ def damage(arguments: dict[str, Any], schema: Schema, seed: str) -> Iterator[Dam
             spoiled = spoil(raw, given, chance)
             if spoiled is not None:
                 worst = max(label, spoiled[1], key=_WORST.__getitem__)
+                if kind == "P2c" and worst == "exact" and set(schema.get("properties", ())) - set(arguments):
+                    worst = "choice"  # what did not come may have been cut off
                 yield Damaged("+".join(filter(None, (code, kind))), spoiled[0], worst, arguments)

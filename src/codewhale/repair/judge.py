@@ -87,7 +87,9 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
     codes += fitted.repairs
     # Where a bracket went missing, a remark that was dropped or a member within an object may have stood elsewhere.
     moved = "P2" in codes and ("A5" in codes or _may_belong_above(fitted.arguments, spec.parameters))
-    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved
+    # Where the last closer is missing, whatever could still have come may have been cut off.
+    short = reading.open and any(name not in fitted.arguments for name in spec.parameters.get("properties", ()))
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved or short
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
     if problems:

@@ -31,11 +31,13 @@ _LIKE_AN_END = re.compile(r"[}\]][\s`\"']*$")
 
 
 class Reading(Struct, frozen=True):
-    """What a string says: its value, the codes of what was mended, and whether a choice was made on the way."""
+    """What a string says: its value, the codes of what was mended, and whether a choice was made on the way. `open`
+    tells that it ended before its last closer, behind a whole value: members may have been cut off."""
 
     value: Any
     repairs: tuple[str, ...] = ()
     lossy: bool = False
+    open: bool = False
 
 
 def read(raw: str) -> Reading:
@@ -48,7 +50,7 @@ def read(raw: str) -> Reading:
         if inner is None:
             break
         codes = tuple(dict.fromkeys((*reading.repairs, "P7", *inner.repairs)))
-        reading = Reading(inner.value, codes, reading.lossy or inner.lossy)
+        reading = Reading(inner.value, codes, reading.lossy or inner.lossy, inner.open)
     return reading
 
 
@@ -91,7 +93,7 @@ def _encoded(raw: str) -> Reading | None:
     text = raw.strip()
     if text[:2] == '"{' and text[-2:] == '}"' and len(text) > 3:
         bare = _strict(text[1:-1])
-        return bare and Reading(bare.value, ("P7", *bare.repairs), bare.lossy)
+        return bare and Reading(bare.value, ("P7", *bare.repairs), bare.lossy, bare.open)
     if not _ENCODED.match(text) or text[0] in "\"'":
         return None
     try:
@@ -99,7 +101,7 @@ def _encoded(raw: str) -> Reading | None:
     except ValueError:
         return None
     reading = _unwrapped(inner)
-    return reading and Reading(reading.value, ("P7", *reading.repairs), reading.lossy)
+    return reading and Reading(reading.value, ("P7", *reading.repairs), reading.lossy, reading.open)
 
 
 class _Reader(Scanner):
@@ -129,7 +131,7 @@ class _Reader(Scanner):
             msgspec.json.encode(value)
         except UnicodeEncodeError:
             raise Unreadable("it holds half of a character (a lone surrogate)", 0) from None
-        return Reading(value, tuple(self._codes), self._lossy)
+        return Reading(value, tuple(self._codes), self._lossy, self._unclosed > 0)
 
     # ------------------------------------------------------------------ around the value
 
