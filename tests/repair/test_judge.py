@@ -63,7 +63,6 @@ def test_calls_that_run(name: str, raw: str, told: tuple[Any, ...] | None) -> No
     [
         ("write_file", '{"path": "a", "content": "say "hi" now"}'),
         ("exec_shell", '{"command": "ls" "cwd": "src"}'),
-        ("exec_shell", '{"command": "rm -rf keep"'),
         ("write_file", '{"path": "a", "content": "C:\\new\\dir"}'),
         ("write_file", '{"path": "a", "content": "x", "path": "b"}'),
     ],
@@ -195,3 +194,10 @@ def test_a_member_that_may_have_moved_with_a_bracket_is_a_choice() -> None:
     assert judge("plot", '{"range": {"low": "1", "unit": "cm"}', catalog).lossy
     told = judge("plot", '{"range": {"low": "1"}, "unit": "cm"', catalog)
     assert (told.arguments, told.lossy, told.error) == ({"range": {"low": "1"}, "unit": "cm"}, False, None)
+
+
+def test_a_changing_call_without_its_last_closer_runs_only_where_nothing_more_could_have_come() -> None:
+    whole, cut = judged("write_file", '{"path": "a", "content": "b"'), judged("exec_shell", '{"command": "rm -rf keep"')
+    assert (whole.error, whole.arguments) == (None, {"path": "a", "content": "b"})
+    assert cut.error is not None and "may be cut (25 characters" in cut.error.message
+    assert judged("grep_files", '{"pattern": "a"').error is None

@@ -163,7 +163,7 @@ async def test_a_bare_answer_cut_at_its_length_fails_with_what_came(home: Path, 
     [
         ("peruse_document", {"path": "a"}, "not_available", "There is no tool named"),
         ("", {}, "not_available", "empty name"),
-        ("read_file", '{"path": "a', "invalid_input", "end in the middle of a value"),
+        ("read_file", '{"path": "a', "invalid_input", "end before they are complete"),
         ("read_file", '{"path": = "a"}', "invalid_input", "not valid JSON at character"),
         ("read_file", "[1]", "invalid_input", "are an array, not an object"),
         ("read_file", {"pth": "a"}, "missing_field", "`path` is missing"),

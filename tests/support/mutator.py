@@ -483,12 +483,10 @@ def damage(arguments: dict[str, Any], schema: Schema, seed: str) -> Iterator[Dam
     chance = random.Random(seed)
     bent: list[tuple[str, dict[str, Any], Label]] = [("", arguments, "exact")]
     for code, bend in ARGUMENTS.items():
-        made = bend(arguments, schema, chance)
-        if made is not None:
+        if (made := bend(arguments, schema, chance)) is not None:
             bent.append((code, *made))
-    yield from (
-        (Damaged("P14", chance.choice(["", " ", "null"]), "refuse", arguments),) if schema.get("required") else ()
-    )
+    if schema.get("required"):
+        yield Damaged("P14", chance.choice(["", " ", "null"]), "refuse", arguments)
     for code, given, label in bent:
         raw = _dump(given, chance)
         if code:

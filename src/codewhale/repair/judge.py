@@ -58,7 +58,7 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
         error = _unreadable(spec, raw, unreadable)
     else:
         assert reading is not None
-        return _fitted(named, reading)
+        return _fitted(named, reading, raw)
     return Verdict(spec.name, spec, alias=named.alias, repairs=named.repairs, lossy=named.lossy, error=error)
 
 
@@ -71,7 +71,7 @@ def _read(raw: str) -> tuple[Reading | None, Unreadable | None]:
         return None, error
 
 
-def _fitted(named: Named, reading: Reading) -> Verdict:
+def _fitted(named: Named, reading: Reading, raw: str) -> Verdict:
     """Arguments that could be read, made to fit and checked."""
     spec = named.spec
     codes = [*named.repairs, *reading.repairs]
@@ -89,11 +89,13 @@ def _fitted(named: Named, reading: Reading) -> Verdict:
     moved = "P2" in codes and ("A5" in codes or _may_belong_above(fitted.arguments, spec.parameters))
     # Where the last closer is missing, whatever could still have come may have been cut off.
     short = reading.open and any(name not in fitted.arguments for name in spec.parameters.get("properties", ()))
-    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved or short
+    lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
     if problems:
         error = invalid(problems, fitted.arguments, spec)
+    elif short and not reads_only(spec):
+        error = _truncated(spec, raw, False)
     elif lossy and not reads_only(spec):
         error = _misfit(arguments, fitted.arguments, spec) or _proposed(spec, fitted.arguments, codes)
     return Verdict(spec.name, spec, fitted.arguments, named.alias, tuple(dict.fromkeys(codes)), lossy, error)
@@ -196,7 +198,7 @@ def _proposed(spec: ToolSpec, arguments: dict[str, Any], codes: list[str]) -> To
 
 
 def _truncated(spec: ToolSpec, raw: str, cut: bool) -> ToolError:
-    why = "This answer hit its length limit, so" if cut else "The arguments end in the middle of a value, so"
+    why = "This answer hit its length limit, so" if cut else "The arguments end before they are complete, so"
     return ToolError(
         "invalid_input",
         f"{why} the call of {spec.name} may be cut ({len(raw)} characters of arguments came) and was not run. Send it "
