@@ -6,6 +6,7 @@ minLength, maxLength, minItems, maxItems, pattern.
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 _MAX_DEPTH = 32
+_MOST = 50
 
 
 class Problem(Struct, frozen=True):
@@ -33,8 +35,8 @@ class Problem(Struct, frozen=True):
 
 
 def check(value: object, schema: Schema) -> list[Problem]:
-    """Everything wrong with `value`, missing fields first; empty when it fits."""
-    problems = list(_check(value, schema, "", 0))
+    """What is wrong with `value`, missing fields first, the first fifty of it; empty when it fits."""
+    problems = list(islice(_check(value, schema, "", 0), _MOST))
     return sorted(problems, key=lambda problem: problem.kind != "missing")
 
 

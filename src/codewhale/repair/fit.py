@@ -15,6 +15,7 @@ from codewhale.repair.payload import Unreadable, read
 
 _MAX_DEPTH = 16
 _MAX_MEMBERS = 100
+_MAX_ITEMS = 2000
 # Names under which models wrap the arguments once more, and what may stand beside them.
 WRAPPERS = frozenset(
     "arguments args input inputs params parameters kwargs tool_input tool_args toolinput function_args payload".split()
@@ -107,6 +108,8 @@ class _Fitter:
         """Arguments that stand one level too deep, alone or beside the call's own name."""
         properties = schema.get("properties", {})
         for _ in range(3):
+            if len(given) > _MAX_MEMBERS:
+                return given
             inner = [key for key in given if self._wraps(key, given[key], properties, tool)]
             rest = [key for key in given if key not in inner]
             function = given.get("function")
@@ -147,7 +150,7 @@ class _Fitter:
 
     def _object(self, given: dict[str, Any], schema: Schema, depth: int) -> dict[str, Any]:
         properties: dict[str, Schema] | None = schema.get("properties")
-        if properties is None or depth > _MAX_DEPTH:
+        if properties is None or depth > _MAX_DEPTH or len(given) > max(_MAX_MEMBERS, len(properties)):
             return given
         required = schema.get("required", ())
         closed = schema.get("additionalProperties", False) is False
@@ -326,7 +329,7 @@ class _Fitter:
             if _is_one(value, items):
                 self._note("A2")
                 value = [value]
-        if not isinstance(value, list) or not items:
+        if not isinstance(value, list) or not items or len(value) > _MAX_ITEMS:
             return value
         return [self._value(item, items, depth + 1, name) for item in value]
 

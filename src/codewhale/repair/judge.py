@@ -20,6 +20,8 @@ from codewhale.repair.intents import Unclear
 from codewhale.repair.names import Named, NameRefused, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
 
+# Names of arguments that a refusal repeats.
+_SHOWN = 24
 _READS = (Effect.READS,)
 
 
@@ -142,7 +144,8 @@ def invalid(problems: list[Problem], arguments: dict[str, Any], spec: ToolSpec) 
     first = problems[0]
     lines = [_sentence(problem) for problem in problems[:5]]
     if first.kind == "missing" and arguments:
-        lines.append(f"The call had: {', '.join(sorted(arguments))}.")
+        had = sorted(arguments)[:_SHOWN]
+        lines.append(f"The call had: {', '.join(key[:40] for key in had)}{', ...' if len(arguments) > _SHOWN else ''}.")
     return ToolError(
         "missing_field" if first.kind == "missing" else "invalid_input",
         " ".join(lines),
@@ -169,7 +172,8 @@ def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec)
 def _next(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
     """The same call less its faulty parts where that says something and all that is required, else a safe one."""
     alone = {**spec.parameters, "required": []}
-    rest = {key: value for key, value in arguments.items() if not check({key: value}, alone)}
+    known = [key for key in spec.parameters.get("properties", ()) if key in arguments]
+    rest = {key: arguments[key] for key in known if not check({key: arguments[key]}, alone)}
     whole = bool(rest) or not spec.parameters.get("properties")
     if whole and reads_only(spec) and not check(rest, spec.parameters):
         return NextCall(spec.name, rest)
