@@ -18,10 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from codewhale.app.check import Checker
 from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
+from codewhale.errands.check import Checker
 from codewhale.repair.payload import Unreadable, read
 from support.damaged import Good, Row, Tally, own_calls, run_rows, spoiled_rows
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from codewhale.app.check import Checker
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
+from codewhale.errands.check import Checker
 from support.mutator import Damaged, damage
 
 CALLS = Path(__file__).resolve().parent.parent / "repair" / "calls.json"

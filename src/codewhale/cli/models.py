@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.app.models import model_rows
+    from codewhale.errands.models import model_rows
     from codewhale.frontends.lines import object_line
 
     rows = model_rows(home, folder, os.environ, args.provider)
@@ -51,7 +51,7 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
 
 
 def _live(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.app.models import live_models
+    from codewhale.errands.models import live_models
     from codewhale.frontends.lines import object_line
 
     names = asyncio.run(live_models(home, folder, os.environ, args.provider))
@@ -65,7 +65,7 @@ def _live(home: str, folder: str, args: argparse.Namespace) -> int:
 
 
 def _resolve(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.app.models import resolve
+    from codewhale.errands.models import resolve
     from codewhale.frontends.lines import object_line
 
     if not args.id.strip():

@@ -63,7 +63,7 @@ def _state(row: Any) -> str:
 
 
 def _test(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.app.probe import probe_provider, save
+    from codewhale.errands.probe import probe_provider, save
     from codewhale.frontends.lines import object_line
 
     report = asyncio.run(probe_provider(home, folder, os.environ, args.name, args.model, args.api_key))

@@ -13,7 +13,7 @@ def replay_session(home: str, session: str, run_reads: bool, as_json: bool) -> i
 
 
 async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> int:
-    from codewhale.app.replay import replay
+    from codewhale.errands.replay import replay
     from codewhale.frontends.lines import object_line
     from codewhale.frontends.replays import call_text
 
@@ -36,7 +36,7 @@ async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> in
 
 def import_file(home: str, path: str, workspace: str, as_json: bool) -> int:
     """Import a session file and print the new session's id."""
-    from codewhale.app.importing import import_session
+    from codewhale.errands.importing import import_session
     from codewhale.frontends.lines import object_line
     from codewhale.frontends.replays import import_lines
 

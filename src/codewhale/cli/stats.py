@@ -26,8 +26,8 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    from codewhale.app.usage import usage_stats
     from codewhale.config import home_dir, refuse_unusable
+    from codewhale.errands.usage import usage_stats
 
     home = home_dir(os.environ)
     refuse_unusable(home)

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from codewhale.app.catalog import View, tools_list
+    from codewhale.errands.catalog import View, tools_list
     from codewhale.frontends.lines import object_line
 
     try:
@@ -55,8 +55,8 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _head(args: argparse.Namespace) -> int:
-    from codewhale.app.catalog import View, system_head, tools_head
     from codewhale.config import home_dir
+    from codewhale.errands.catalog import View, system_head, tools_head
 
     folder = workspace(args)
     try:
@@ -69,7 +69,7 @@ def _head(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from codewhale.app.check import Checker, answers
+    from codewhale.errands.check import Checker, answers
     from codewhale.frontends.lines import object_line
 
     functions = None

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.app.catalog import tools_head
 from codewhale.dialects.base import Fact, ProviderSettings, RequestOptions
+from codewhale.errands.catalog import tools_head
 from codewhale.protocol.messages import Image, Message, Reasoning, ResultPart, Text, ToolCall
 from codewhale.providers.build import build_dialect
 from codewhale.providers.models import built_in, load_known, resolve_model

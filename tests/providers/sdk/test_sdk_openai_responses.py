@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from codewhale.app.catalog import tools_head
 from codewhale.dialects.base import ProviderSettings, RequestOptions
 from codewhale.dialects.openai_responses import OpenAIResponses
+from codewhale.errands.catalog import tools_head
 from codewhale.protocol.messages import Image, Message, Opaque, ResultPart, Text, ToolCall
 from codewhale.providers.models import resolve_model
 from support.conformance import Case, cases

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.login import log_in, log_out, login_host
 from codewhale.app.routes import open_routes
 from codewhale.app.settings import open_config
+from codewhale.errands.login import log_in, log_out, login_host
 from codewhale.protocol.errors import ConfigError
 
 X = '[providers.x]\nbase_url = "https://x.example:8443/v1"\n'

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.app.check import Checker, answers
+from codewhale.errands.check import Checker, answers
 from codewhale.protocol.errors import ConfigError
 
 FUNCTIONS = [

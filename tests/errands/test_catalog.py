@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.catalog import system_head, tools_head, tools_list
+from codewhale.errands.catalog import system_head, tools_head, tools_list
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Mode
 from codewhale.testing import harness

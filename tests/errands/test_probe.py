@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.probe import probe_provider, save
 from codewhale.app.settings import open_config
+from codewhale.errands.probe import probe_provider, save
 from codewhale.protocol.errors import ConfigError
 
 CALL = {"name": "get_weather", "arguments": {"city": "Paris"}}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.models import live_models, model_rows, resolve
+from codewhale.errands.models import live_models, model_rows, resolve
 from codewhale.protocol.errors import ConfigError
 from support.wire import Reply, Wire, answer
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.app.usage import usage_stats
+from codewhale.errands.usage import usage_stats
 from codewhale.lib.clock import rfc3339
 from codewhale.protocol.events import Event, ModelChanged, RequestSent, SessionOpened, TurnStarted, UsageReported
 from codewhale.protocol.modes import Mode

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codewhale.app.importing import import_session
 from codewhale.app.sessions import envelopes, summaries
+from codewhale.errands.importing import import_session
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, Event, MessageAdded, RepairRecorded, SessionOpened, TurnFinished
 from codewhale.protocol.modes import Mode

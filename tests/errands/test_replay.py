@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.replay import replay
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.catalog.registry import Catalog
+from codewhale.errands.replay import replay
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, CallStarted, Event, MessageAdded, SessionOpened
