@@ -5,6 +5,7 @@ What is unusual passes untouched: the library judges it.
 """
 
 import re
+import select
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,20 +89,44 @@ class MergedStream:
     def __init__(self, stream: "httpcore2.AsyncNetworkStream") -> None:
         self._stream = stream
         self._merger = ChunkMerger()
+        self._head, self._answered = b"", True
+        self._socket: Any = None
         self.aclose = stream.aclose
-        self.get_extra_info = stream.get_extra_info
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the library knows of the connection; whether there is something to read is asked several times a
+        request, and told without a search for the socket."""
+        if info != "is_readable":
+            return self._stream.get_extra_info(info)
+        if self._socket is None:
+            self._socket = self._stream.get_extra_info("socket")
+        if self._socket is None or self._socket.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._socket.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """The next bytes, b"" at the end."""
+        if self._head:
+            await self._send(b"", timeout)
         while data := await self._stream.read(max_bytes, timeout):
+            self._answered = True
             if merged := self._merger.feed(data):
                 return merged
         return b""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send a piece of a request."""
+        """Send a piece of a request: its head goes out with what follows it."""
         self._merger.expect()
-        await self._stream.write(buffer, timeout)
+        if self._head or not self._answered:
+            await self._send(buffer, timeout)
+        else:
+            self._head, self._answered = buffer, False
+
+    async def _send(self, buffer: bytes, timeout: float | None) -> None:
+        whole, self._head = self._head + buffer, b""
+        await self._stream.write(whole, timeout)
 
     async def start_tls(
         self, ssl_context: "ssl.SSLContext", server_hostname: str | None = None, timeout: float | None = None

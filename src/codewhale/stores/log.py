@@ -1,6 +1,6 @@
 """The session log: append-only records in one file, the only truth about a session.
 
-An append is one write call a record and leaves nothing half-written behind. `barrier` makes everything appended
+An append is one write call and leaves nothing half-written behind. `barrier` makes everything appended
 so far survive a power cut; callers that meet share one fsync, done in a thread.
 """
 
@@ -125,14 +125,15 @@ class SessionLog:
                 raise self._refused("record", error) from error
 
     def _write(self, lines: list[bytes]) -> None:
-        for line in lines:
+        for _ in lines:
             failpoints.hit("log.append.before")
-            if failpoints.armed("log.append.mid"):
-                write_all(self._ops, self._fd, line[: len(line) // 2])
-                failpoints.hit("log.append.mid")
-                line = line[len(line) // 2 :]
-            write_all(self._ops, self._fd, line)
-            failpoints.hit("log.append.after")
+        data = b"".join(lines)
+        if failpoints.armed("log.append.mid"):
+            write_all(self._ops, self._fd, data[: len(data) // 2])
+            failpoints.hit("log.append.mid")
+            data = data[len(data) // 2 :]
+        write_all(self._ops, self._fd, data)
+        failpoints.hit("log.append.after")
 
     def _rewind(self) -> None:
         """Cut back to the last good end; where even that fails, the next append does it first."""

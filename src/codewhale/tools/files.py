@@ -17,7 +17,7 @@ from codewhale.protocol.messages import Image
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.services.documents import PdfText, image_facts, pdf_text
 from codewhale.services.patching import Replacer, unified_diff
-from codewhale.services.workspace import READ_LIMIT, FileEdit, Workspace, Workspaces
+from codewhale.services.workspace import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
 from codewhale.system.walk import Entry, Walker
 from codewhale.tools.base import Args, Doc, tool
 
@@ -82,14 +82,8 @@ class FileTools:
         lines comes with the call that continues it. Read a file before you edit it.
         """
         space = self._workspaces.at(call.workspace)
-        kind, head = await asyncio.to_thread(_sniff, space, args.path)
-        if kind == "application/pdf":
-            return await self._pdf(space, args, call.session)
-        if args.pages is not None:
-            raise _no_pages(args)
-        if kind:
-            return await asyncio.to_thread(self._image, space, args.path, call.session)
-        return await asyncio.to_thread(_text, space, args, call.session, head)
+        found = await asyncio.to_thread(self._read, space, args, call.session)
+        return await self._pdf(found, args) if isinstance(found, FileBytes) else found
 
     @tool("list_dir", effects={Effect.READS}, subjects=_reads, parallel=True)
     async def list_dir(self, args: ListDir, call: CallContext) -> ToolResult:
@@ -126,8 +120,18 @@ class FileTools:
         """
         return await run_to_end(_edit, self._workspaces.at(call.workspace), args, call.session)
 
-    def _image(self, space: Workspace, path: str, session: str) -> ToolResult:
-        file = space.read(path, session)
+    def _read(self, space: Workspace, args: ReadFile, session: str) -> ToolResult | FileBytes:
+        """The result, or the bytes of a PDF."""
+        with space.open(args.path) as file:
+            head = space.begin(file, _HEAD)
+            if head.startswith(b"%PDF") or (args.path.lower().endswith(".pdf") and looks_binary(head)):
+                _page_range(args)
+                return space.take(file, session)
+            if args.pages is not None:
+                raise _no_pages(args)
+            return self._image(space.take(file, session)) if image_facts(head) else _text(space, file, args, session)
+
+    def _image(self, file: FileBytes) -> ToolResult:
         facts = image_facts(file.data)
         if facts is None or len(file.data) > IMAGE_LIMIT:
             raise _unreadable(file.path, f"an image of more than {IMAGE_LIMIT:,} bytes")
@@ -136,9 +140,8 @@ class FileTools:
         text = f"{file.path}: {facts.media_type}, {size}{len(file.data):,} bytes. The image is attached."
         return ToolResult(text, images=(Image(facts.media_type, sha, len(file.data)),))
 
-    async def _pdf(self, space: Workspace, args: ReadFile, session: str) -> ToolResult:
+    async def _pdf(self, file: FileBytes, args: ReadFile) -> ToolResult:
         first, last = _page_range(args)
-        file = await asyncio.to_thread(space.read, args.path, session)
         found = await pdf_text(file.path, file.data, first, last)
         return ToolResult(_pages(file.path, found, last))
 
@@ -146,24 +149,14 @@ class FileTools:
 # ------------------------------------------------------------------ reading
 
 
-def _sniff(space: Workspace, path: str) -> tuple[str, bytes]:
-    """The media type of a PDF or image, "" for anything else, and the file's first bytes."""
-    with space.open(path) as stream:
-        head = stream.read(_HEAD)
-    if head.startswith(b"%PDF") or (path.lower().endswith(".pdf") and looks_binary(head)):
-        return "application/pdf", head
-    facts = image_facts(head)
-    return (facts.media_type if facts else ""), head
-
-
-def _text(space: Workspace, args: ReadFile, session: str, head: bytes) -> ToolResult:
-    name = space.relative(args.path)
-    if looks_binary(head):
-        raise _unreadable(name, f"a binary file of {space.stat(args.path).st_size:,} bytes")
-    if space.stat(args.path).st_size > READ_LIMIT:
-        with space.open(args.path) as stream:
-            return _streamed(name, stream, args)
-    data = space.read(args.path, session).data
+def _text(space: Workspace, file: OpenFile, args: ReadFile, session: str) -> ToolResult:
+    name = file.name
+    if looks_binary(file.head):
+        raise _unreadable(name, f"a binary file of {file.size:,} bytes")
+    if file.size > READ_LIMIT:
+        file.stream.seek(0)
+        return _streamed(name, file.stream, args)
+    data = space.take(file, session).data
     form = decode(data)
     if form is None:
         raise _unreadable(name, f"a binary file of {len(data):,} bytes")
@@ -295,7 +288,7 @@ def _folder(space: Workspace, path: str) -> str:
     """The resolved folder. Raises ToolError for anything else."""
     resolved = space.resolve(path)
     if not stat.S_ISDIR(space.stat(path).st_mode):
-        readable = stat.S_ISREG(space.stat(path).st_mode) and not looks_binary(_sniff(space, path)[1])
+        readable = stat.S_ISREG(space.stat(path).st_mode) and _is_text(space, path)
         above = os.path.dirname(resolved) or "."
         fix = NextCall("read_file", {"path": resolved}) if readable else NextCall("list_dir", {"path": above})
         raise ToolError(
@@ -307,6 +300,11 @@ def _folder(space: Workspace, path: str) -> str:
             fix=fix,
         )
     return resolved
+
+
+def _is_text(space: Workspace, path: str) -> bool:
+    with space.open(path) as file:
+        return not looks_binary(space.begin(file, _HEAD))
 
 
 def _is_dir(space: Workspace, folder: str, entry: Entry) -> bool:

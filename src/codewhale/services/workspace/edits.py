@@ -1,7 +1,7 @@
 """What is read from and written to a workspace, as data."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from msgspec import Struct
 
@@ -13,6 +13,24 @@ class FileBytes(Struct, frozen=True):
     data: bytes
     sha256: str
     mode: int
+
+
+class OpenFile(Struct):
+    """A regular file open for reading, unbuffered: its workspace-relative path as named and with links resolved, its
+    size and permission bits, and the bytes of its beginning that were read already."""
+
+    name: str
+    resolved: str
+    stream: BinaryIO
+    size: int
+    mode: int
+    head: bytes = b""
+
+    def __enter__(self) -> "OpenFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
 
 
 class FileEdit(Struct, frozen=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.staging import Slot, Staging
 from codewhale.protocol.errors import NextCall, SessionError, ToolError
 from codewhale.protocol.files import FileChange
-from codewhale.services.workspace.edits import Edit, FileBytes, FileEdit, spread
+from codewhale.services.workspace.edits import Edit, FileBytes, FileEdit, OpenFile, spread
 from codewhale.services.workspace.ledger import Ledger
 from codewhale.services.workspace.refusal import Refusals, refuse_kind, too_large
 from codewhale.stores.artifacts import ArtifactStore
@@ -75,32 +75,45 @@ class Workspace:
         except (PathRefused, OSError) as error:
             raise self._refusals.explain(path, error)
 
-    def open(self, path: str) -> BinaryIO:
-        """A regular file for reading, unbuffered. Folders, pipes, sockets and devices are refused unopened."""
+    def open(self, path: str) -> OpenFile:
+        """A regular file for reading, to be closed. Folders, pipes, sockets and devices are refused unopened."""
+        name = self.relative(path)
         try:
-            refuse_kind(self.relative(path), self._root.stat(path).st_mode)
+            refuse_kind(name, self._root.stat(path).st_mode)
+            resolved = self._root.resolve(path)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-            stream = os.fdopen(self._root.open(self._root.resolve(path), flags, links=False), "rb", buffering=0)
+            stream = os.fdopen(self._root.open(resolved, flags, links=False), "rb", buffering=0)
         except (PathRefused, OSError) as error:
             raise self._refusals.explain(path, error)
+        found = os.fstat(stream.fileno())
         try:
-            refuse_kind(self.relative(path), os.fstat(stream.fileno()).st_mode)
+            refuse_kind(name, found.st_mode)
         except ToolError:
             stream.close()
             raise
-        return stream
+        return OpenFile(name, resolved, stream, found.st_size, stat.S_IMODE(found.st_mode))
+
+    def begin(self, file: OpenFile, size: int) -> bytes:
+        """The first bytes of a file that was just opened, at most `size`; `take` begins with them."""
+        try:
+            file.head = file.stream.read(size)
+        except OSError as error:
+            raise self._refusals.explain(file.name, error)
+        return file.head
 
     def read(self, path: str, session: str = "", limit: int = READ_LIMIT) -> FileBytes:
         """A whole regular file of at most `limit` bytes; `session` is recorded as having seen it."""
-        name = self.relative(path)
-        with self.open(path) as stream:
-            found = os.fstat(stream.fileno())
-            data = b"" if found.st_size > limit else self._read_bounded(path, stream, limit)
-        if found.st_size > limit or len(data) > limit:
-            raise too_large(name, found.st_size, limit)
+        with self.open(path) as file:
+            return self.take(file, session, limit)
+
+    def take(self, file: OpenFile, session: str = "", limit: int = READ_LIMIT) -> FileBytes:
+        """What `read` answers, of a file that is open and of which nothing but the head was read."""
+        data = b"" if file.size > limit else file.head + self._read_bounded(file.name, file.stream, limit)
+        if file.size > limit or len(data) > limit:
+            raise too_large(file.name, file.size, limit)
         sha256 = hashlib.sha256(data).hexdigest()
-        self._ledger.note(session, self.resolve(path), sha256)
-        return FileBytes(name, data, sha256, stat.S_IMODE(found.st_mode))
+        self._ledger.note(session, file.resolved, sha256)
+        return FileBytes(file.name, data, sha256, file.mode)
 
     def write(self, session: str, path: str, data: bytes, stale_check: bool = True) -> FileChange:
         """Create or replace one file, folders on the way included."""
@@ -217,8 +230,8 @@ class Workspace:
     def _git_folder(self) -> str:
         """The git folder inside the root that a `.git` file points at, "" when there is none."""
         try:
-            with self.open(".git") as stream:
-                text = stream.read(4096).decode("utf-8", "surrogateescape")
+            with self.open(".git") as file:
+                text = file.stream.read(4096).decode("utf-8", "surrogateescape")
             return self._root.resolve(text.removeprefix("gitdir:").strip()) if text.startswith("gitdir:") else ""
         except (ToolError, PathRefused, OSError):
             return ""
