@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.loopserver import LoopServer
 from support.wire import answer, delta, sse, stream
 
 BLOCK = 64
@@ -45,51 +46,30 @@ Reply = dict[str, Any]
 
 
 @dataclass
-class CacheServer:
+class CacheServer(LoopServer):
     """Answers POST /chat/completions with what `respond` says: {"text"} or {"calls": [(name, arguments)]}."""
 
     respond: Callable[[dict[str, Any]], Reply]
     served: list[Served] = field(default_factory=list)
     memory: dict[str, list[bytes]] = field(default_factory=dict)
 
-    async def __aenter__(self) -> "CacheServer":
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=1 << 24)
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
-
     @property
     def url(self) -> str:
         """The base URL."""
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return f"http://{self.address}/v1"
 
     def forget(self) -> None:
         """Lose the whole cache."""
         self.memory.clear()
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-                size = int(head.partition("content-length: ")[2].partition("\r\n")[0] or 0)
-                body = await reader.readexactly(size)
-                writer.write(self._answer(body) if size else answer(404))
-                await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.transport.abort()
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer request after request."""
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            size = int(head.partition("content-length: ")[2].partition("\r\n")[0] or 0)
+            body = await reader.readexactly(size)
+            writer.write(self._answer(body) if size else answer(404))
+            await writer.drain()
 
     def _answer(self, body: bytes) -> bytes:
         payload = json.loads(body)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.loopserver import LoopServer
+
 # A self-signed certificate for 127.0.0.1 and models.example with its key; nothing trusts it but a test that says so.
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
 
@@ -37,7 +39,7 @@ class Request:
 
 
 @dataclass
-class Wire:
+class Wire(LoopServer):
     """Plays its replies in order, one a request, over all connections; the last is repeated. `tls` makes it https."""
 
     replies: Sequence[Reply]
@@ -47,43 +49,28 @@ class Wire:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __aenter__(self) -> "Wire":
-        self._tasks: set[asyncio.Task[None]] = set()
-        context = None
-        if self.tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(CERTIFICATE)
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=1 << 24, ssl=context)
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+    def context(self) -> ssl.SSLContext | None:
+        """The certificate of this folder, with `tls`."""
+        if not self.tls:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        return context
 
     @property
     def url(self) -> str:
         """The base URL."""
-        return f"http{'s' * self.tls}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return f"http{'s' * self.tls}://{self.address}/v1"
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Play to one connection."""
         self.connections += 1
         number = self.connections
         try:
             while await self._answer(number, reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
         finally:
             self.gone.set()
-            writer.transport.abort()
 
     async def _answer(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().removesuffix("\r\n\r\n")

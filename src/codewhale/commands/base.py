@@ -2,11 +2,14 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.ops import CommandOutput
+
+V = TypeVar("V", bound=Struct)
 
 
 class CommandContext(Struct, frozen=True):
@@ -45,6 +48,13 @@ def command(name: str, usage: str = "") -> Callable[[Callable[..., Awaitable[Com
         return method
 
     return mark
+
+
+def told(name: str, args: str, view: V, aloud: Callable[[V], str]) -> CommandOutput:
+    """A view in words, or as JSON where `args` asks for it; the only argument such a command takes."""
+    if args == "json":
+        return CommandOutput(msgspec.json.format(msgspec.json.encode(view), indent=2).decode())
+    return CommandOutput(f"Say {name} or {name} json.", ok=False) if args else CommandOutput(aloud(view))
 
 
 def bound(family: object) -> dict[str, BoundCommand]:

@@ -1,8 +1,6 @@
 """Slash commands about the context: how full it is, and making it shorter."""
 
-import msgspec
-
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, told
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import CommandOutput, ContextView
 from codewhale.protocol.ports import SessionControl
@@ -26,12 +24,7 @@ class ContextCommands:
     @command("/context", "[json]")
     async def context(self, args: str, context: CommandContext) -> CommandOutput:
         """Show how full the context is, layer by layer."""
-        view = self._control.context(context.session)
-        if args == "json":
-            return CommandOutput(msgspec.json.format(msgspec.json.encode(view), indent=2).decode())
-        if args:
-            return CommandOutput("Say /context or /context json.", ok=False)
-        return CommandOutput(_shown(view))
+        return told("/context", args, self._control.context(context.session), _shown)
 
     @command("/compact", "[FOCUS|undo]")
     async def compact(self, args: str, context: CommandContext) -> CommandOutput:

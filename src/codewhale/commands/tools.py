@@ -1,8 +1,6 @@
 """/tools: the array of tools that requests carry."""
 
-import msgspec
-
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, told
 from codewhale.protocol.ops import CommandOutput, ToolsView
 from codewhale.protocol.ports import SessionControl
 
@@ -16,12 +14,7 @@ class ToolsCommand:
     @command("/tools", "[json]")
     async def tools(self, args: str, context: CommandContext) -> CommandOutput:
         """Show the tools that the last request carried, in order, with their bytes."""
-        view = self._control.tools(context.session)
-        if args == "json":
-            return CommandOutput(msgspec.json.format(msgspec.json.encode(view), indent=2).decode())
-        if args:
-            return CommandOutput("Say /tools or /tools json.", ok=False)
-        return CommandOutput(_shown(view))
+        return told("/tools", args, self._control.tools(context.session), _shown)
 
 
 def _shown(view: ToolsView) -> str:

@@ -99,6 +99,10 @@ class Dialect(Protocol):
         copied once. What `options` say stands behind the messages: it may change, and the bytes before it must not."""
         ...
 
+    def headers(self, api_key: str) -> dict[str, str]:
+        """The headers that carry the key; an empty key has none."""
+        ...
+
 
 class Provider(Protocol):
     """A place that answers requests."""

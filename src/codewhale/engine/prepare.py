@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from codewhale.repair.textcalls import Found
 
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
 # What every text that may hold calls has somewhere.
 _CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
 

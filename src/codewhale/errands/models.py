@@ -1,7 +1,6 @@
 """What is known of models, for `codewhale model`: the rows of the table, and all that holds for one id."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -86,9 +85,8 @@ async def live_models(home: str, workspace: str, environ: Mapping[str, str], pro
     name = provider or routes.default()[0]
     routes.may_ask(name)
     ready = routes.build(name, "")
-    headers: Any = getattr(ready.dialect, "headers", lambda key: {})
     try:
-        return await Listings(name, ready.settings, headers(routes.key(name).value)).ids()
+        return await Listings(name, ready.settings, ready.dialect.headers(routes.key(name).value)).ids()
     finally:
         await ready.aclose()
 

@@ -40,8 +40,7 @@ async def probe_provider(
     routes.may_ask(name)
     provider = routes.build(name, model)
     key = routes.key(name)
-    headers: Any = getattr(provider.dialect, "headers", lambda key: {})
-    listings = Listings(name, provider.settings, headers(key.value))
+    listings = Listings(name, provider.settings, provider.dialect.headers(key.value))
     try:
         found = await probe(provider, model, lambda: listings.window(model))
     finally:

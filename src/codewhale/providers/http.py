@@ -26,10 +26,6 @@ class HttpDialect(Dialect, Protocol):
 
     path: str
 
-    def headers(self, api_key: str) -> dict[str, str]:
-        """The headers that carry the key."""
-        ...
-
     def parser(self) -> AnswerParser:
         """A reader of one answer."""
         ...

@@ -1,7 +1,6 @@
 """What models cost, by the place that serves them. The figures are `prices.json`; a model without a row has no price,
 and nothing is guessed."""
 
-import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -9,10 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.dialects.base import Price, ProviderSettings
-from codewhale.providers.loopback import on_loopback
+from codewhale.providers.loopback import host_of, on_loopback
 
 PRICES_FILE = Path(__file__).with_name("prices.json")
-_HOST = re.compile(r"https?://(?:[^/@]*@)?([^/:?#]+)")
 
 
 class PriceRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,9 +35,9 @@ def price_of(name: str, settings: ProviderSettings, model: str) -> Price | None:
     configured = settings.prices.get(model) or settings.prices.get("*")
     if configured is not None:
         return configured
-    asked, near = _HOST.match(settings.base_url.lower()), on_loopback(settings.base_url)
+    asked, near = host_of(settings.base_url).partition(":")[0], on_loopback(settings.base_url)
     for row in load_prices():
-        here = (asked is not None and asked[1] in row.hosts) or (near and name in row.providers)
+        here = asked in row.hosts or (near and name in row.providers)
         if here and any(fnmatchcase(model.lower(), pattern) for pattern in row.match.split()):
             return row.price
     return None
