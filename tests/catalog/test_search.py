@@ -113,6 +113,27 @@ def test_a_wrong_pattern_is_told(expression: str) -> None:
         ToolIndex([made("a")]).pattern(expression, 8)
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "issue",
+        r"\Aget",
+        r"repository\Z",
+        r"(?<=\n)List",
+        r"e++$",
+        r"(?>[a-z ]+)s$",
+        r"[^x]*zebra",
+        r"^[a-z_]+$",
+        "a|",
+        "",
+    ],
+)
+def test_tools_together_are_searched_as_each_alone(expression: str) -> None:
+    rows = others()
+    found = ToolIndex(rows).pattern(expression, 10_000)
+    assert sorted(found) == sorted(row.name for row in rows if ToolIndex([row]).pattern(expression, 1))
+
+
 def test_a_pattern_that_runs_away_is_stopped() -> None:
     index = ToolIndex([made(f"t{n}", "a" * 3000 + "!") for n in range(50)])
     began = time.monotonic()

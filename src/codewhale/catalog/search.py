@@ -31,6 +31,10 @@ _STOP = frozenset(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 # All tools together are searched for no longer than this.
 _REGEX_SECONDS = 0.5
+_BLOCK = 64
+# An expression that matches in a text alone matches in texts joined by line ends too: it looks at no end of the text
+# and nowhere around itself, and gives back what it took.
+_LOCAL = re.compile(r"(?:[^\\()*+?}]|\\[^AZGKzXRp]|\((?!\?)|\(\?:|\)|[*+?}](?!\+))*+")
 
 
 class ToolIndex:
@@ -86,30 +90,41 @@ class ToolIndex:
         return math.log(1 + (len(self._rows) - holders + 0.5) / (holders + 0.5))
 
     def pattern(self, expression: str, count: int) -> list[str]:
-        """The tools whose name, description or arguments match a regular expression, case ignored, those that match
-        in their name first. Raises ValueError, in words, for one that is wrong or takes too long."""
+        """The tools whose name, description or arguments match a regular expression, case ignored, those whose first
+        match begins in their name first. Raises ValueError, in words, for one that is wrong or takes too long."""
         import regex  # type: ignore[import-untyped]
 
-        matched, texts = [], self._texts
         until = time.monotonic() + _REGEX_SECONDS
+        named: list[str] = []
+        others: list[str] = []
         try:
             search = regex.compile(expression, regex.IGNORECASE | regex.MULTILINE).search
-            for name, text in texts.items():
-                left = until - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError
-                if search(text, timeout=left):
-                    matched.append(name)
-            named = {name for name in matched if search(name, timeout=_REGEX_SECONDS)}
+            for texts in self._blocks:
+                if _LOCAL.fullmatch(expression) and not search("\n".join(texts.values()), timeout=_left(until)):
+                    continue
+                for name, text in texts.items():
+                    if match := search(text, timeout=_left(until)):
+                        (named if match.start() < len(name) else others).append(name)
+                if len(named) >= count:
+                    break
         except regex.error as error:
             raise ValueError(f"not a regular expression: {error}") from None
         except TimeoutError:
             raise ValueError("the expression takes too long to match; use a simpler one") from None
-        return sorted(matched, key=lambda name: name not in named)[:count]
+        return [*named, *others][:count]
 
     @cached_property
-    def _texts(self) -> dict[str, str]:
-        return {name: f"{name}\n{_text(row)}" for name, row in self._rows.items()}
+    def _blocks(self) -> list[dict[str, str]]:
+        """Name to searched text, in blocks: one search tells of most that nothing in them matches."""
+        texts = [(name, f"{name}\n{_text(row)}") for name, row in self._rows.items()]
+        return [dict(texts[at : at + _BLOCK]) for at in range(0, len(texts), _BLOCK)]
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def _higher(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
