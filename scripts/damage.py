@@ -3,7 +3,6 @@ and judged without running; with the time of hostile payloads and of calls that 
 bound is broken."""
 
 import argparse
-import contextlib
 import json
 import os
 import random
@@ -22,7 +21,7 @@ from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
 from codewhale.errands.check import Checker
-from codewhale.repair.payload import Unreadable, read
+from codewhale.repair.judge import judge
 from support.damaged import Good, Row, Tally, own_calls, run_rows, spoiled_rows
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -126,21 +125,38 @@ def hostile() -> Iterator[tuple[str, str]]:
     yield "a string of quotes", '{"content": "' + 'say "it" ' * (LARGE // 10) + '"}'
     yield "a string of bad escapes", '{"content": "' + "\\d" * (LARGE // 2 - 10) + '"}'
     yield "text", "x" * LARGE
+    yield "members", _filled("{", '"k%d":%d,', '"k":1}')
+    yield "members and a comma", _filled("{", '"k%d":%d,', "}")
+    yield "bare members", _filled("{", "k%d:%d,", "}")
+    yield "members in single quotes", _filled("{", "'k%d':%d,", "'k':1}")
+    yield "a list of numbers", _filled('{"path":[', "%d,", "1]}")
+    yield "a list of objects", _filled('{"path":[', '{"a":%d},', "1]}")
+    yield "the same object over and over", _filled("[", '{"path":"a"},', '{"path":"a"}]')
+    yield "the same member over and over", _filled("{", '"path":"a",', '"path":"a"}')
+
+
+def _filled(begin: str, member: str, end: str) -> str:
+    """As many members as fit between a beginning and an end, numbered where they hold places for it."""
+    size, members = LARGE - len(begin) - len(end), list[str]()
+    while size > 0:
+        members.append(member % ((len(members),) * member.count("%d")))
+        size -= len(members[-1])
+    return begin + "".join(members[:-1]) + end
 
 
 def slowest() -> tuple[float, str]:
-    """Milliseconds of the slowest kind, and which."""
-    worst = (0.0, "")
+    """Milliseconds that judging the slowest kind takes, and which it is."""
+    worst, catalog = (0.0, ""), Catalog.load()
     for name, text in hostile():
-        best = min(_milliseconds(text[:LARGE]) for _ in range(2))
+        assert len(text) <= LARGE, name
+        best = min(_milliseconds(text, catalog) for _ in range(2))
         worst = max(worst, (best, name))
     return worst
 
 
-def _milliseconds(text: str) -> float:
+def _milliseconds(text: str, catalog: Catalog) -> float:
     begun = time.thread_time()
-    with contextlib.suppress(Unreadable):
-        read(text)
+    judge("edit_file", text, catalog)
     return (time.thread_time() - begun) * 1000
 
 

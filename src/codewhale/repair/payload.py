@@ -17,6 +17,7 @@ from codewhale.repair.scan import CLOSE, COLON, KEY_AHEAD, Scanner, Unreadable
 __all__ = ["Reading", "Unreadable", "read"]
 T = TypeVar("T")
 
+MOST_MEMBERS = 20_000
 _MAX_DEPTH = 64
 _MAX_WRAPS = 3
 _MAX_VALUES = 32
@@ -71,7 +72,11 @@ def _strict(raw: str) -> Reading | None:
         value = msgspec.json.decode(raw.encode("utf-8", "surrogatepass"))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if not isinstance(value, dict | list) or not doubled(raw, value):
+    if not isinstance(value, dict | list):
+        return Reading(value)
+    if _crowded(value):
+        raise Unreadable(f"it holds more than {MOST_MEMBERS:,} members; no tool takes so many", 0)
+    if not doubled(raw, value):
         return Reading(value)
     twice: list[bool] = []
 
@@ -85,6 +90,18 @@ def _strict(raw: str) -> Reading | None:
 
     json.loads(raw, object_pairs_hook=members)
     return Reading(value, ("P10",), any(twice)) if twice else Reading(value)
+
+
+def _crowded(value: dict[str, Any] | list[Any]) -> bool:
+    """Whether a value holds more members in all than any call has: work on them is bounded by their number."""
+    left, around = MOST_MEMBERS, [value]
+    while around and left >= 0:
+        inner = around.pop()
+        left -= len(inner)
+        if left >= 0:
+            items = inner.values() if isinstance(inner, dict) else inner
+            around += [item for item in items if isinstance(item, dict | list)]
+    return left < 0
 
 
 def _encoded(raw: str) -> Reading | None:

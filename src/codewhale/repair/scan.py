@@ -9,7 +9,7 @@ from typing import Any
 
 from codewhale.repair.strings import unescape
 
-_MAX_STEPS = 8_000
+_MAX_STEPS = 4_000
 CLOSE = {"'": "'", '"': '"', "“": "”", "”": "”", "‘": "’", "’": "’", "„": "“", "«": "»"}
 _BODY = {mark: re.compile(rf"[^\\{mark}]*") for mark in set(CLOSE.values())}
 _BLANK = re.compile(r"[\s\ufeff\xa0]*")
