@@ -17,6 +17,7 @@ from codewhale.dialects.failures import from_error, from_status, page_line, retr
         (400, {"code": "invalid_prompt", "message": "flagged as violating our usage policy"}, "content_policy", False),
         (400, {"code": "content_filter", "message": "The response was filtered"}, "content_policy", False),
         (400, "Model Not Exist", "bad_request", False),
+        (400, {"code": "tool_use_failed", "message": "Failed to call a function."}, "lost_call", False),
         (400, {"code": "invalid_api_key", "message": "nope"}, "auth", False),
         (400, "The `reasoning_content` in the thinking mode must be passed back.", "bad_request", False),
         (401, "Authentication Fails", "auth", False),
@@ -85,6 +86,7 @@ def test_pages_become_one_line() -> None:
     ("error", "kind"),
     [
         ({"message": "x", "code": 429}, "rate_limit"),
+        ({"message": "x", "code": "tool_use_failed", "failed_generation": "y"}, "lost_call"),
         ({"message": "x", "code": "503"}, "server"),
         ({"message": "x", "type": "overloaded_error"}, "server"),
         ({"message": "x", "code": 1301}, "bad_request"),

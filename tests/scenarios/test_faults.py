@@ -71,6 +71,26 @@ async def test_no_refusal_changes_the_model(home: Path, workspace: Path, status:
     assert after["status"] == "done" and [body["model"] for body in sent(agent)] == ["m", "m"]
 
 
+@pytest.mark.parametrize("inside", [False, True])
+async def test_a_call_that_the_server_could_not_read_is_asked_for_again(
+    home: Path, workspace: Path, inside: bool
+) -> None:
+    """Some servers answer a damaged call with an error of their own, with a status or inside the stream."""
+    error = {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": "{"}
+    lost = answer(400, json.dumps({"error": error}).encode())
+    if inside:
+        lost = stream(sse(delta(content="Let me see."), {"error": error | {"status_code": 400}}))
+    async with wired(home, workspace, [Reply([lost]), DONE]) as agent:
+        _, result = await agent.turn("Hi")
+        assert (result["status"], agent.naps) == ("done", [])
+        assert "one valid JSON object" in sent(agent)[1]["messages"][-1]["content"]
+    nothing = answer(400, json.dumps({"error": error}).encode())
+    async with wired(home / "b", workspace, [Reply([lost]), Reply([nothing])]) as agent:
+        _, result = await agent.turn("Hi")
+        assert result["status"] == "failed" and "made no tool call that could be read" in result["error"]
+        assert len(agent.wire.requests) == 2
+
+
 async def test_html_error_pages_are_one_line(home: Path, workspace: Path) -> None:
     page, answered = answer(403, GATEWAY, content_type="text/html"), answer(200, GATEWAY, content_type="text/html")
     async with wired(home, workspace, [Reply([page]), Reply([answered])]) as agent:

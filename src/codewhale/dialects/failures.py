@@ -52,6 +52,8 @@ _POLICY = (
     r"content[ _](?:filter|policy)|content management policy|content exists risk|data_inspection|responsible ?ai"
     r"|safety (?:system|policy|filter)|moderation|usage polic|(?:bio|cyber)_policy|policy_violation"
 )
+# The server read the answer as a call and could make none of it: the model's fault, not the request's.
+_LOST_CALL = r"tool_use_failed|failed_generation|failed to call a function|tool call validation failed"
 _SEALED = r"encrypted[_ ]content|invalid\W{1,3}signature"
 _MODEL = (
     r"model_not_found|model not (?:exist|found)|(?:unknown|invalid|no such|unsupported) model"
@@ -132,6 +134,8 @@ def page_line(body: bytes) -> str:
 
 
 def _kind(status: int, words: str) -> FailureKind:
+    if status in (0, 400) and re.search(_LOST_CALL, words):
+        return "lost_call"
     if status == 402 or (re.search(_QUOTA, words) and status in (0, 400, 403, 429)):
         return "quota"
     if status == 429:

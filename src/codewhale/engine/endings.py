@@ -48,7 +48,8 @@ _EXAMPLE = re.compile(
     r"(?i)\b(?:examples?|e\.g|for instance|such as|looks? like|like (?:this|so)|format|syntax|template|emits?|wrote|"
     r"says?|sends?|follows|shows?|shown|samples?|would|document\w*|models?|readme|parsers?|markup|never|not)\b|n['’]t\b"
 )
-_CALL_FINISHES = ("tool_calls", "function_call", "tool_use", "malformed_function_call")
+LOST_CALL = "malformed_function_call"
+_CALL_FINISHES = ("tool_calls", "function_call", "tool_use", LOST_CALL)
 
 
 def shortfall(answer: Answer, mode: Mode, begun: bool) -> str:

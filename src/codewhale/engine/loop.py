@@ -11,7 +11,7 @@ from codewhale.context.budget import Budget, BudgetExceeded
 from codewhale.context.guard import STOP_AT, LoopGuard
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
-from codewhale.engine.endings import LOST, PAUSED, REASONS, shortfall
+from codewhale.engine.endings import LOST, LOST_CALL, PAUSED, REASONS, shortfall
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import Prepared, may_hold_calls, prepare
 from codewhale.engine.report import Report, Status
@@ -71,6 +71,9 @@ class Turn:
                 failure = answer.failure
                 if failure is None:
                     return answer
+                if failure.kind == "lost_call":
+                    said = tuple(item for item in answer.items if not isinstance(item, RawCall))
+                    return msgspec.structs.replace(answer, items=said, failure=None, finish=LOST_CALL)
                 too_long = failure.kind == "context_length" and not failure.started
                 if not too_long or not await self._room.overflowed(self._calls):
                     return self._failed(answer)

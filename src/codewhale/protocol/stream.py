@@ -9,7 +9,7 @@ from codewhale.protocol.messages import Opaque
 
 FailureKind = Literal[
     "connect", "timeout", "rate_limit", "server", "auth", "quota", "context_length", "content_policy",
-    "bad_request", "protocol", "interrupted",
+    "bad_request", "lost_call", "protocol", "interrupted",
 ]  # fmt: skip
 
 
