@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codewhale.catalog.lifecycle import ACTIVE
+
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = ROOT / "src" / "codewhale" / "catalog" / "specs.json"
 FLOOR = ROOT / "tests" / "house" / "floor.toml"
@@ -48,12 +50,15 @@ def first_sentence(text: str) -> str:
 
 
 def tool_table() -> str:
-    """One row a tool: name, what it may do, its first sentence."""
-    rows = ["| tool | may | what it does |", "|---|---|---|"]
+    """One row a tool of the array: name, what it may do, its first sentence; then the names of the others."""
+    rows, others = ["| tool | may | what it does |", "|---|---|---|"], list[str]()
     for row in tool_rows():
+        if row["name"] not in ACTIVE:
+            others.append(f"`{row['name']}`")
+            continue
         effects = ", ".join(row.get("effects", ())) or "–"
         rows.append(f"| `{row['name']}` | {effects} | {first_sentence(row['description'])} |")
-    return "\n".join(rows) + "\n"
+    return "\n".join([*rows, "", f"Found by search: {', '.join(others)}."]) + "\n"
 
 
 def mode_table() -> str:

@@ -85,7 +85,7 @@ def fetch(package: Package) -> Path:
     subprocess.run(command, cwd=home, check=True, stdout=subprocess.DEVNULL)
     archive = next(path for path in home.iterdir() if path.name.endswith((".tar.gz", ".tgz")))
     with tarfile.open(archive) as packed:
-        packed.extractall(home / "new", filter="data")
+        packed.extractall(home / "new", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     next((home / "new").iterdir()).rename(home / "unpacked")
     return home / "unpacked"
 

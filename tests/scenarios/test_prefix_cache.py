@@ -1,12 +1,13 @@
 """A long session against a server that counts prefix hits honestly: what is kept, what is not, and who says why."""
 
 import contextlib
+import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from codewhale.app.compose import App, AppOptions, open_app
-from codewhale.protocol.events import Event, RequestSent, TurnFinished, UsageReported
+from codewhale.protocol.events import ContextAppended, Event, RequestSent, TurnFinished, UsageReported
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, CommandOutput, OpenSession, RunCommand, SendMessage, SessionUsage
 from codewhale.testing import collect
@@ -43,13 +44,21 @@ def respond(payload: dict[str, Any]) -> Reply:
 
 @contextlib.asynccontextmanager
 async def opened(home: Path, workspace: Path, server: CacheServer) -> AsyncIterator[App]:
-    """An application whose model is the server."""
+    """An application whose model is the server, of a person with a skill."""
+    skill(home, "slides", "Making slides.")
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(CONFIG.format(url=server.url, block=BLOCK))
     for number in range(7):
         (workspace / f"part{number}.txt").write_text(f"Line {number} of a file\n" * (number + 3))
     async with open_app(AppOptions(home=str(home), workspace=str(workspace)), environ={}) as app:
         yield app
+
+
+def skill(home: Path, name: str, says: str) -> None:
+    """The person has this skill from now on."""
+    folder = home / "skills" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {says}\n---\nBegin.\n")
 
 
 class Long:
@@ -88,11 +97,13 @@ async def test_three_hundred_turns_keep_their_prefix(home: Path, workspace: Path
     (workspace / "AGENTS.md").write_text("Use four spaces.\n")
     before = {
         75: lambda talk: (workspace / "AGENTS.md").write_text("Use two spaces.\n"),
+        95: lambda talk: skill(home, "notes", "How release notes are written."),
         110: lambda talk: talk.say("/mode plan"),
         140: lambda talk: talk.say("/mode agent"),
         170: lambda talk: talk.say("/compact"),
         205: lambda talk: talk.resume(),
         230: lambda talk: talk.say("/model small"),
+        245: lambda talk: skill(home, "slides", "Making slides, shorter."),
         260: lambda talk: (workspace / "AGENTS.md").write_text("Use tabs.\n"),
     }
     async with CacheServer(respond) as server, opened(home, workspace, server) as app:
@@ -102,11 +113,13 @@ async def test_three_hundred_turns_keep_their_prefix(home: Path, workspace: Path
         for number in range(1, TURNS + 1):
             if number in before:
                 done = before[number](talk)
-                if not isinstance(done, int):
+                if inspect.isawaitable(done):
                     await done
                 edges[number] = len(server.served)
             await talk.turn(number)
         view = await app.client.query(SessionUsage(talk.session))
+    told = [event.kind for event in only(talk.events, ContextAppended)]
+    assert (told.count("instructions"), told.count("skills")) == (2, 2)
     _check(talk.events, server.served, {edges[170], edges[230]})
     assert {cause: count["calls"] for cause, count in view.total["misses"].items()} == {
         "cold": 1, "compaction": 1, "model": 1,

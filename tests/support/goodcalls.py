@@ -27,6 +27,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "git_status": {},
     "grep_files": {"pattern": "one"},
     "list_dir": {"path": "."},
+    "load_skill": {"name": "house"},
     "note": {"content": "n"},
     "project_map": {},
     "read_file": {"path": "a.txt"},

@@ -10,7 +10,7 @@ from support.known import know_every_tool
 from support.scenes import results
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
+def call(name: str, /, **arguments: Any) -> dict[str, Any]:
     """A call of a script."""
     return {"name": name, "arguments": arguments}
 

@@ -33,10 +33,12 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.audit import AuditLog
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
+from codewhale.stores.skillplaces import any_there
 from codewhale.system.repository import find_repository, find_root, read_head
 
 if TYPE_CHECKING:
     from codewhale.engine.compaction import Compactions
+    from codewhale.services.skills import Skills
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -99,6 +101,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     lists = Lists()
     catalog = Catalog.load()
     tools = config.section("tools", ToolSettings)
+    person = environ.get("HOME") or home
     around = Surroundings(
         home=home,
         sessions=sessions,
@@ -112,11 +115,15 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         find_root=find_root,
         context=config.section("context", ContextSettings),
         effort=config.get("reasoning_effort") or "",
+        skills=lambda workspace: _skills(parts, workspace, home, person),
         tools=HeadChoice(tools.profile, _known_tools(config, catalog, "always_load", tools.always_load)),
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
     parts.give("redactor", redactor)
+    parts.give("home", home)
+    parts.give("person", person)
+    parts.give("trusts", lambda path, sha256: False)
     disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))
     judge = partial(decide, disabled=disabled)
     dispatcher = Dispatcher(parts, judge, asking, Outputs(artifacts, redactor), audit=AuditLog(home, clock))
@@ -158,6 +165,14 @@ async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:
     if jobs is not None:
         for job in await jobs.cancel_all(session):
             _tell(engine, session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
+
+
+def _skills(parts: Parts, workspace: str, home: str, person: str) -> str:
+    """The listed skills; what reads them is loaded where there is a folder for them."""
+    if not any_there(workspace, home, person):
+        return ""
+    skills: Skills = parts.part("skills")  # type: ignore[assignment]
+    return skills.listing(workspace)
 
 
 def _compactions(parts: Parts) -> "Compactions":

@@ -20,6 +20,7 @@ PARTS: dict[str, Row] = {
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
+    "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trusts")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -36,6 +37,7 @@ TOOLS: dict[str, Row] = {
     "data": Row("codewhale.tools.data:DataTools", ("workspaces",)),
     "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
     "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
+    "skills": Row("codewhale.tools.skills:SkillTools", ("skills",)),
     "toolsearch": Row("codewhale.tools.toolsearch:ToolSearchTools", ("finder",)),
 }
 
@@ -45,6 +47,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
+    "skills": Row("codewhale.commands.skills:SkillsCommand", ("skills",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -61,5 +64,6 @@ COMMANDS: dict[str, str] = {
     "/mode": "session",
     "/model": "session",
     "/sessions": "session",
+    "/skills": "skills",
     "/status": "session",
 }

@@ -17,7 +17,7 @@ from codewhale.protocol.modes import Mode
 
 INSTRUCTION_LIMIT = 32_768
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
-_CLOSING = re.compile(r"</(?=\s*(?:instructions|context))", re.IGNORECASE)
+_CLOSING = re.compile(r"</(?=\s*(?:instructions|context|skills))", re.IGNORECASE)
 _PROMPTS = Path(__file__).with_name("prompts")
 
 
@@ -34,11 +34,18 @@ def mode_text(mode: Mode) -> str:
     return (_PROMPTS / f"{mode}.md").read_text(encoding="utf-8").strip()
 
 
-def system_text(instructions: Iterable[Instruction]) -> str:
-    """The system text with the instruction chain behind it."""
+def system_text(instructions: Iterable[Instruction], skills: str = "") -> str:
+    """The system text with the listed skills and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
-    chain = instruction_text(instructions)
-    return f"{base}\n\n{chain}" if chain else base
+    return "\n\n".join(part for part in (base, skills_text(skills), instruction_text(instructions)) if part)
+
+
+def skills_text(listing: str) -> str:
+    """A listing of skills, a line each, with what it is for; "" when it is empty."""
+    if not listing:
+        return ""
+    head = "# Skills\nInstructions for kinds of tasks. Before a task that one fits, read it with load_skill."
+    return f"{head}\n<skills>\n{_contain(listing)}\n</skills>"
 
 
 def instruction_text(instructions: Iterable[Instruction]) -> str:

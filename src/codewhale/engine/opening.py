@@ -20,7 +20,7 @@ from codewhale.engine.modelcall import price_known, session_budget, unknown_pric
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.room import Maker, Room
 from codewhale.engine.session import LOST, Session
-from codewhale.engine.sources import ContextSource, InstructionSource, changes
+from codewhale.engine.sources import ContextSource, InstructionSource, SkillSource, changes
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
@@ -57,7 +57,7 @@ class Surroundings(Struct, frozen=True):
     find_root: Callable[[str], str | None]
     effort: str = ""
     context: ContextSettings = ContextSettings()
-    sources: tuple[ContextSource, ...] = ()
+    skills: Callable[[str], str] = lambda workspace: ""
     tools: HeadChoice = HeadChoice()
 
 
@@ -68,7 +68,10 @@ class Opener:
         self._around = around
         self._catalog = catalog
         self._heads: Heads = {}
-        self._sources: tuple[ContextSource, ...] = (InstructionSource(self.instructions), *around.sources)
+        self._sources: tuple[ContextSource, ...] = (
+            InstructionSource(self.instructions),
+            SkillSource(around.skills),
+        )
 
     def open(self, op: OpenSession) -> Session:
         """A session ready for its first or next turn. Raises SessionError, SessionBusyError, ConfigError."""
@@ -179,7 +182,7 @@ class Opener:
 
     def _header(self, session: Session, provider: Provider) -> HeaderPinned:
         state, choice = session.state, self._around.tools
-        system = system_text(self.instructions(state.workspace))
+        system = system_text(self.instructions(state.workspace), self._around.skills(state.workspace))
         tools_json = head_tools(self._catalog, choice, state, provider)
         profile = chosen_profile(choice, provider)
         return HeaderPinned(

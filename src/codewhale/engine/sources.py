@@ -5,7 +5,7 @@ with the person's next words when it stands otherwise.
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from codewhale.context.prompt import Instruction, instruction_text
+from codewhale.context.prompt import Instruction, instruction_text, skills_text
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.protocol.events import ContextAppended, HeaderPinned
@@ -42,6 +42,24 @@ class InstructionSource:
     def in_head(self, header: HeaderPinned, text: str) -> bool:
         """Whether the system text ends with it; without a chain, whether it has none either."""
         return header.system.endswith(text) if text else "<instructions" not in header.system
+
+
+class SkillSource:
+    """The skills that a model can read."""
+
+    kind = "skills"
+    title = "The skills"
+
+    def __init__(self, listing: Callable[[str], str]) -> None:
+        self._listing = listing
+
+    def text(self, workspace: str) -> str:
+        """The list as it stands now."""
+        return skills_text(self._listing(workspace))
+
+    def in_head(self, header: HeaderPinned, text: str) -> bool:
+        """Whether the system text holds it; without skills, whether it has none either."""
+        return text in header.system if text else "<skills>" not in header.system
 
 
 def changes(sources: Iterable[ContextSource], session: Session, redactor: Redactor) -> tuple[ContextAppended, ...]:

@@ -1,0 +1,26 @@
+"""/skills: what skills there are, and which files are left out."""
+
+import asyncio
+
+from codewhale.commands.base import CommandContext, command, told
+from codewhale.lib.text import one_line
+from codewhale.protocol.ops import CommandOutput
+from codewhale.services.skills import Found, Skills
+
+
+class SkillsCommand:
+    """/skills."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+
+    @command("/skills", "[json]")
+    async def skills(self, args: str, context: CommandContext) -> CommandOutput:
+        """List the skills of this workspace and your own, and what is left out and why."""
+        return told("/skills", args, await asyncio.to_thread(self._skills.of, context.workspace), _shown)
+
+
+def _shown(found: Found) -> str:
+    lines = [f"{skill.name:<24} {one_line(skill.description, 120)}  ({skill.path})" for skill in found.skills]
+    lines += [f"left out: {one_line(problem, 400)}" for problem in found.problems]
+    return "\n".join(lines) or "There are no skills: a skill is a folder with a SKILL.md, in ~/.agents/skills."

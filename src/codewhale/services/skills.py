@@ -1,0 +1,213 @@
+"""Skills: folders whose SKILL.md tells a model how to do one kind of task (the open Agent Skills form).
+
+They are found, read and listed here; nothing of a skill is ever run, and what it says about rights is not heard.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.lib.bounded import read_regular
+from codewhale.lib.text import one_line
+from codewhale.stores.skillplaces import Place, places
+
+FILES = ("SKILL.md", "skill.md")
+FILE_LIMIT = 1 << 20
+DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
+_DEPTH, _FOLDERS, _SKILLS, _COMPANIONS = 8, 2_000, 500, 100
+_HEAD_LIMIT = 16_384
+_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_MEMBER = re.compile(r"^(name|description):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_NAME = re.compile(r"\w(?:[\w.:-]{0,62}\w)?")
+
+Trusts = Callable[[str, str], bool]
+
+
+class Skill(Struct, frozen=True):
+    """A skill: `path` is its file as it may be shown, `file` where it is."""
+
+    name: str
+    description: str
+    path: str
+    file: str
+
+
+class Loaded(Struct, frozen=True):
+    """A skill with what its file says behind the head, and the other files of its folder."""
+
+    skill: Skill
+    body: str
+    companions: tuple[str, ...]
+
+
+class Found(Struct, frozen=True):
+    """The skills of a workspace by precedence, one a name, and a line for each file that is none or is left out."""
+
+    skills: tuple[Skill, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class _Read(Struct, frozen=True):
+    """A file as it was read: what it is known by, its digest, and its skill or why it is none."""
+
+    stamp: tuple[int, int, int]
+    digest: str
+    name: str = ""
+    description: str = ""
+    problem: str = ""
+
+
+class Skills:
+    """The skills of a person and of the workspaces they work in."""
+
+    def __init__(self, home: str, person: str, trusts: Trusts) -> None:
+        """`home` is the harness's own folder, `person` the person's home folder; `trusts` says of a workspace's file
+        and its sha256 whether the person has approved it."""
+        self._home, self._person = home, person
+        self._trusts = trusts
+        self._known: dict[str, _Read] = {}
+
+    def of(self, workspace: str) -> Found:
+        """All of them as they stand now."""
+        skills: dict[str, Skill] = {}
+        problems: list[str] = []
+        for place in places(workspace, self._home, self._person):
+            for file, shown in _files(place):
+                if len(skills) == _SKILLS:
+                    return Found(tuple(skills.values()), (*problems, f"only the first {_SKILLS} skills are used"))
+                found = self._read(file)
+                problem = found.problem or self._untrusted(place, file, found) or _shadowed(found, skills)
+                if problem:
+                    problems.append(f"{shown}: {problem}")
+                else:
+                    skills[found.name] = Skill(found.name, found.description, shown, file)
+        return Found(tuple(skills.values()), tuple(problems))
+
+    def listing(self, workspace: str) -> str:
+        """What a model is told: a line a skill, at most 12,000 characters; "" where there is none."""
+        lines: list[str] = []
+        left, skills = LISTING_LIMIT, self.of(workspace).skills
+        for skill in skills:
+            line = f"- {skill.name}: {one_line(skill.description, DESCRIPTION_LIMIT)} ({one_line(skill.path)})"
+            left -= len(line) + 1
+            if left < 0:
+                lines.append(f"- {len(skills) - len(lines)} more are not listed; load_skill finds them by name")
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    def load(self, workspace: str, name: str) -> Loaded | None:
+        """A skill by its name, None where there is no such."""
+        skill = next((skill for skill in self.of(workspace).skills if skill.name == name), None)
+        data = None if skill is None else _bytes(skill.file)
+        if skill is None or data is None:
+            return None
+        text = data.decode("utf-8", "replace")
+        head = _HEAD.match(text)
+        return Loaded(skill, text[head.end() :] if head else text, tuple(_companions(os.path.dirname(skill.file))))
+
+    def _read(self, file: str) -> _Read:
+        try:
+            info = os.stat(file)
+        except OSError as error:
+            return _Read((0, 0, 0), "", problem=error.strerror or "it cannot be read")
+        stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
+        known = self._known.get(file)
+        if known is None or known.stamp != stamp:
+            if len(self._known) > 4 * _SKILLS:
+                self._known.clear()
+            known = self._known[file] = _understood(file, stamp)
+        return known
+
+    def _untrusted(self, place: Place, file: str, found: _Read) -> str:
+        if not place.workspace or self._trusts(file, found.digest):
+            return ""
+        return "it is not trusted; to use it: codewhale trust add " + one_line(file)
+
+
+def _shadowed(found: _Read, skills: dict[str, Skill]) -> str:
+    other = skills.get(found.name)
+    return f"the skill {found.name} of {other.path} comes first" if other else ""
+
+
+def _files(place: Place) -> Iterator[tuple[str, str]]:
+    """Each skill file beneath a place, with the path it is shown by: hidden folders and the insides of a skill are left
+    out; a link out of a workspace is not followed, nor one that was gone through before."""
+    within = os.path.realpath(place.workspace) if place.workspace else ""
+    seen: set[str] = set()
+    todo = [(place.folder, place.shown, 0)]
+    while todo and len(seen) < _FOLDERS:
+        folder, shown, depth = todo.pop()
+        real = os.path.realpath(folder)
+        if real in seen or (within and os.path.commonpath((within, real)) != within):
+            continue
+        seen.add(real)
+        try:
+            names = sorted(os.listdir(folder), reverse=True)
+        except OSError:
+            continue
+        file = next((name for name in FILES if name in names), "")
+        path = os.path.join(folder, file)
+        if file and not (within and os.path.islink(path)):
+            yield path, f"{shown}/{file}"
+        elif depth < _DEPTH:
+            todo += [(os.path.join(folder, name), f"{shown}/{name}", depth + 1) for name in names if name[0] != "."]
+
+
+def _understood(file: str, stamp: tuple[int, int, int]) -> _Read:
+    data = _bytes(file)
+    if data is None:
+        return _Read(stamp, "", problem=f"it is no regular file of at most {FILE_LIMIT:,} bytes")
+    digest, text = sha256(data).hexdigest(), data.decode("utf-8", "replace")
+    folder = os.path.basename(os.path.dirname(file))
+    head = _HEAD.match(text)
+    if head is None:
+        title = re.search(r"^#+[ \t]+(\S.*)$", text[:_HEAD_LIMIT], re.MULTILINE)
+        said: dict[str, Any] = {"description": title.group(1)} if title else {}
+    elif len(head.group(1)) > _HEAD_LIMIT:
+        return _Read(stamp, digest, problem=f"its head is longer than {_HEAD_LIMIT:,} characters")
+    else:
+        said = _members(head.group(1))
+    name, description = said.get("name", folder), said.get("description")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return _Read(stamp, digest, problem="its name is not 1 to 64 letters, digits, hyphens, dots or colons")
+    if not isinstance(description, str) or not description.strip():
+        return _Read(stamp, digest, problem="it has no description")
+    return _Read(stamp, digest, name, description.strip())
+
+
+def _members(head: str) -> dict[str, Any]:
+    """The members of a YAML head; of one that is not YAML, most often for a colon within a text, name and description
+    by their lines."""
+    import yaml
+
+    try:
+        found = yaml.safe_load(head)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        found = dict(_MEMBER.findall(head))
+    return found if isinstance(found, dict) else {}
+
+
+def _bytes(file: str) -> bytes | None:
+    try:
+        return read_regular(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), FILE_LIMIT)
+    except OSError:
+        return None
+
+
+def _companions(folder: str) -> list[str]:
+    """The other files of a skill's folder, by their paths within it."""
+    found: list[str] = []
+    for above, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        for name in sorted(files):
+            path = os.path.relpath(os.path.join(above, name), folder)
+            if path not in FILES:
+                found.append(path)
+            if len(found) == _COMPANIONS:
+                return found
+    return found

@@ -1,0 +1,58 @@
+"""Skills: reading one that the system text lists."""
+
+import asyncio
+from difflib import get_close_matches
+from typing import Annotated
+
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.tools import CallContext, Effect, ToolResult
+from codewhale.services.skills import Loaded, Skills
+from codewhale.tools.base import Args, Doc, tool
+
+
+class LoadSkill(Args, frozen=True):
+    """Which skill."""
+
+    name: Annotated[str, Doc("The skill's name, as it is listed.", min_length=1, max_length=200)]
+
+
+class SkillTools:
+    """The tool that reads skills."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+
+    @tool("load_skill", effects={Effect.READS}, parallel=True)
+    async def load_skill(self, args: LoadSkill, call: CallContext) -> ToolResult:
+        """Read a skill: instructions for one kind of task, with the files that come with it. Load a listed skill
+        before you begin a task that it fits. Returns its text; its files can be read by their paths, and run like any
+        others.
+        """
+        name = args.name.strip().removeprefix("$")
+        found = await asyncio.to_thread(self._skills.load, call.workspace, name)
+        if found is None:
+            raise await asyncio.to_thread(self._missing, call.workspace, name)
+        skill = found.skill
+        metadata = {"skill_name": skill.name, "skill_path": skill.path, "companion_files": list(found.companions)}
+        return ToolResult(_shown(found), metadata=metadata)
+
+    def _missing(self, workspace: str, name: str) -> ToolError:
+        names = [skill.name for skill in self._skills.of(workspace).skills]
+        close = get_close_matches(name, names, 1) or names[:1]
+        known = f"The skills are: {', '.join(names)}." if names else "There are no skills in this session."
+        return ToolError(
+            "invalid_input",
+            f"There is no skill named {name[:80]!r}. {known}",
+            field="name",
+            expected="the name of a skill",
+            received=name[:80],
+            fix=NextCall("load_skill", {"name": close[0]}) if close else NextCall("list_dir", {"path": "."}),
+        )
+
+
+def _shown(found: Loaded) -> str:
+    skill = found.skill
+    lines = [f"# Skill: {skill.name}", "", skill.description, "", f"Source: {skill.file}", "", found.body.strip()]
+    if found.companions:
+        lines += ["", "Files beside it:", *(f"- {path}" for path in found.companions)]
+    return "\n".join(lines)
