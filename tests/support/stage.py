@@ -13,8 +13,9 @@ from codewhale.catalog.registry import Catalog
 from codewhale.engine.activation import HeadChoice
 from codewhale.engine.asking import Asking
 from codewhale.engine.compaction import Compactions
-from codewhale.engine.dispatch import Dispatcher, Hooks
+from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.engine import Engine
+from codewhale.engine.observers import Observers, nobody
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
 from codewhale.engine.redaction import Redactor
@@ -126,7 +127,7 @@ class Box:
 class Stage:
     """An engine in a folder, its obedient tools and its scripted model."""
 
-    def __init__(self, home: Path, workspace: Path, script: Sequence[Any], hooks: Hooks | None = None) -> None:
+    def __init__(self, home: Path, workspace: Path, script: Sequence[Any], observers: Observers = nobody) -> None:
         self.home, self.workspace, self.clock = home, workspace, FakeClock()
         self.tools = ObedientTools()
         self.provider = ScriptedProvider(script)
@@ -148,7 +149,7 @@ class Stage:
             tools=HeadChoice(always=("fim_edit",)),
         )
         self.asking = Asking(lambda session: self.engine.session(session))
-        self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), hooks)
+        self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), observers)
         self.opener = Opener(around, self.catalog)
         self.facts = ""
         self.engine = Engine(self.opener, self.catalog, self.dispatcher, lambda path: self.facts)
@@ -160,10 +161,10 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    home: Path, workspace: Path, script: Sequence[Any] = (), hooks: Hooks | None = None
+    home: Path, workspace: Path, script: Sequence[Any] = (), observers: Observers = nobody
 ) -> AsyncIterator[Stage]:
     """A stage, closed at the end."""
-    stage = Stage(home, workspace, script, hooks)
+    stage = Stage(home, workspace, script, observers)
     try:
         yield stage
     finally:

@@ -14,12 +14,13 @@ from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
 from codewhale.engine.asking import Asking
+from codewhale.engine.observers import Observers, Watch, nobody
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Mender, Prepared
 from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
-from codewhale.protocol.decisions import Decision, DecisionRequest
+from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
@@ -58,22 +59,6 @@ class Outcome(Struct, frozen=True):
     repeats: int = 0
 
 
-class Hooks(Protocol):
-    """The hook stage: may refuse a call before policy sees it."""
-
-    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
-        """None to go on."""
-        ...
-
-
-class NoHooks:
-    """The pass-through default."""
-
-    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
-        """Always go on."""
-        return None
-
-
 class Dispatcher:
     """Runs prepared calls."""
 
@@ -83,14 +68,14 @@ class Dispatcher:
         decide: Callable[[DecisionRequest], Decision],
         asking: Asking,
         outputs: Outputs,
-        hooks: Hooks | None = None,
+        observers: Observers = nobody,
         audit: AuditLog | None = None,
     ) -> None:
         self._toolbox = toolbox
         self._decide = decide
         self._asking = asking
         self._outputs = outputs
-        self._hooks = hooks or NoHooks()
+        self._observers = observers
         self._audit = audit
 
     def mender(self) -> Mender:
@@ -148,11 +133,10 @@ class Dispatcher:
             verdict = self._decision(session, spec, bound.subjects).verdict
             if verdict != "allow" or _touches(spec):
                 return shown_first(prepared)
-        refusal = await self._hooks.before(session, prepared)
-        if refusal is not None:
-            raise _Denied(refusal)
-        decision = self._decision(session, spec, bound.subjects)
-        context = _context(session, prepared)
+        view = _view(session, prepared, spec, bound.subjects)
+        watch = Watch(self._observers(view), view)
+        decision = self._decision(session, spec, bound.subjects, await watch.judge())
+        context = _context(session, prepared, decision)
         shown = await _bounded(bound.run(context)) if spec.previews else None
         if isinstance(shown, ToolResult):
             return shown
@@ -162,15 +146,24 @@ class Dispatcher:
             if not await asked(session, call_id, spec.name, bound.subjects, decision, display):
                 text = f"The person did not allow this call ({decision.rule})."
                 raise _Denied(ToolError("permission_denied", text))
-        arguments = msgspec.json.encode(prepared.arguments).decode()
-        session.emit(CallStarted(prepared.call.id, spec.name, arguments, spec.effects, decision.rule))
-        if _touches(spec):
-            await session.barrier()
-        done = await _bounded(bound.run(context) if shown is None else shown.run())
-        assert isinstance(done, ToolResult)
-        return done
+        refusal = await watch.before()
+        if refusal:
+            raise _Denied(ToolError("permission_denied", refusal))
 
-    def _decision(self, session: Session, spec: ToolSpec, subjects: tuple[Subject, ...]) -> Decision:
+        async def work() -> ToolResult:
+            arguments = msgspec.json.encode(prepared.arguments).decode()
+            session.emit(CallStarted(prepared.call.id, spec.name, arguments, spec.effects, decision.rule))
+            if _touches(spec):
+                await session.barrier()
+            done = await _bounded(bound.run(context) if shown is None else shown.run())
+            assert isinstance(done, ToolResult)
+            return done
+
+        return await watch.around(work())
+
+    def _decision(
+        self, session: Session, spec: ToolSpec, subjects: tuple[Subject, ...], opinions: tuple[Opinion, ...] = ()
+    ) -> Decision:
         """Policy's word on the call: allow or ask. Raises _Denied for any other."""
         state = session.state
         request = DecisionRequest(
@@ -182,6 +175,8 @@ class Dispatcher:
             session=session.id,
             tainted=state.tainted,
             unseen=spec.previews,
+            workspace=state.workspace,
+            opinions=opinions,
         )
         decision = self._decide(request)
         if decision.verdict == "deny":
@@ -264,7 +259,20 @@ def _check_gate(session: Session, spec: ToolSpec, arguments: dict[str, Any]) -> 
     )
 
 
-def _context(session: Session, prepared: Prepared) -> CallContext:
+def _view(session: Session, prepared: Prepared, spec: ToolSpec, subjects: tuple[Subject, ...]) -> CallView:
+    return CallView(
+        session=session.id,
+        call_id=prepared.call.id,
+        tool=spec.name,
+        arguments=prepared.arguments,
+        effects=spec.effects,
+        subjects=subjects,
+        workspace=session.state.workspace,
+        mode=session.state.mode,
+    )
+
+
+def _context(session: Session, prepared: Prepared, decision: Decision) -> CallContext:
     call_id = prepared.call.id
     return CallContext(
         call_id=call_id,
@@ -273,6 +281,8 @@ def _context(session: Session, prepared: Prepared) -> CallContext:
         mode=session.state.mode,
         progress=lambda text: session.emit(CallProgress(call_id, text)),
         cancelled=lambda: bool(session.stop_reason),
+        profile=decision.sandbox,
+        allowances=decision.allowances,
     )
 
 

@@ -19,6 +19,9 @@ def decide(request: DecisionRequest, disabled: frozenset[str] = frozenset()) -> 
             "config.tools.disabled",
             f"{request.tool} is switched off by the person's configuration (tools.disabled). Work without it.",
         )
+    for opinion in request.opinions:
+        if opinion.verdict == "deny":
+            return Decision("deny", opinion.rule, opinion.reason)
     if request.mode is Mode.PLAN:
         return _plan(request, effects)
     if effects <= {Effect.READS}:

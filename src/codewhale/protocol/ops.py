@@ -48,12 +48,14 @@ class Interrupt(Struct, frozen=True, tag="interrupt"):
 
 
 class Answer(Struct, frozen=True, tag="answer", omit_defaults=True):
-    """The person's answer to an approval (`allowed`) or to questions (`answers`)."""
+    """The person's answer to an approval (`allowed`) or to questions (`answers`). `remember` keeps the rule that the
+    approval offered, for the session or always."""
 
     session: str
     request_id: str
     allowed: bool = False
     answers: tuple[dict[str, Any], ...] = ()
+    remember: Literal["", "session", "always"] = ""
 
 
 class SetMode(Struct, frozen=True, tag="set_mode"):

@@ -81,7 +81,9 @@ class CallContext(Struct, frozen=True):
     """All a running call knows of its surroundings. Closed: whatever else a tool needs, its constructor takes.
 
     `workspace` is the absolute root; `progress` shows one line to people and is never logged; `cancelled`
-    tells whether the turn was interrupted (awaits are cancelled as well).
+    tells whether the turn was interrupted (awaits are cancelled as well). `profile` and `allowances` are what policy
+    decided that every child process of the call runs under: none, read-only or workspace-write, and what is allowed
+    beyond it.
     """
 
     call_id: str
@@ -90,6 +92,8 @@ class CallContext(Struct, frozen=True):
     mode: Mode
     progress: Callable[[str], None]
     cancelled: Callable[[], bool]
+    profile: str = "none"
+    allowances: tuple[str, ...] = ()
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
