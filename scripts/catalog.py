@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 
-from codewhale.app.parts import target
+from codewhale.app.table import target
 from codewhale.app.table import TOOLS
 from codewhale.catalog.lifecycle import NOT_YET, unlisted
 from codewhale.catalog.registry import SPECS_FILE

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.parts import Parts, target
-from codewhale.app.table import COMMAND_FAMILIES, COMMANDS, PARTS, TOOLS
+from codewhale.app.parts import Parts
+from codewhale.app.table import COMMAND_FAMILIES, COMMANDS, PARTS, TOOLS, target
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ToolError
 from codewhale.stores.artifacts import ArtifactStore
@@ -14,7 +14,7 @@ from codewhale.tools.base import declared
 
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
-    "catalog", "decide", "repair_extent",
+    "catalog", "decide", "repair_extent", "home",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.parts import target
+from codewhale.app.table import target
 from codewhale.app.table import TOOLS
 from codewhale.catalog.lifecycle import (
     ACTIVE,

@@ -4,6 +4,9 @@ Rows are read lazily: a class is imported when the first call needs it. The floo
 an import of this room.
 """
 
+import importlib
+from typing import Any
+
 from msgspec import Struct
 
 
@@ -14,8 +17,15 @@ class Row(Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
+def target(row: Row) -> Any:
+    """The class a row names."""
+    module, _, name = row.target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
 PARTS: dict[str, Row] = {
     "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
+    "trust": Row("codewhale.stores.trust:TrustStore", ("home",)),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
@@ -45,6 +55,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
+    "trust": Row("codewhale.commands.trust:TrustCommand", ("trust",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -62,4 +73,5 @@ COMMANDS: dict[str, str] = {
     "/model": "session",
     "/sessions": "session",
     "/status": "session",
+    "/trust": "trust",
 }
