@@ -38,6 +38,8 @@ from codewhale.system.repository import find_repository, find_root, read_head
 if TYPE_CHECKING:
     from codewhale.engine.compaction import Compactions
 
+LEFTOVERS_MOST = 20
+
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
     """What an application is opened with. `home` is CODEWHALE_HOME; `overrides` are dotted configuration keys
@@ -126,6 +128,9 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts, routes.may_ask)
     commands = CommandRegistry(COMMANDS, parts.commands)
     parts.give("listener", lambda session, event: _tell(engine, session, event))
+    parts.give("clock", clock)
+    parts.give("redact", redactor.text)
+    parts.give("past_jobs", lambda session: engine.session(session).state.stale_jobs.values())
     parts.give("control", engine)
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)
@@ -157,8 +162,11 @@ def _tell(engine: Engine, session: str, event: Event) -> None:
 async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:
     jobs = parts.built("jobs")
     if jobs is not None:
-        for job in await jobs.cancel_all(session):
+        ended = await jobs.cancel_all(session)
+        for job in ended[:LEFTOVERS_MOST]:
             _tell(engine, session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
+        if (more := len(ended) - LEFTOVERS_MOST) > 0:
+            _tell(engine, session, Notice("info", f"Ended with the session: {more} more jobs", "job_ended"))
 
 
 def _compactions(parts: Parts) -> "Compactions":

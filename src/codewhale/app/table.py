@@ -28,7 +28,8 @@ PARTS: dict[str, Row] = {
     "trust": Row("codewhale.stores.trust:TrustStore", ("home",)),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
-    "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
+    "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
+    "job_logs": Row("codewhale.services.shelljobs.keeping:LogKeeper", ("jobs", "artifacts", "redact")),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
@@ -39,7 +40,8 @@ TOOLS: dict[str, Row] = {
     "fim": Row("codewhale.tools.fim:FimTools", ("workspaces", "completer")),
     "search": Row("codewhale.tools.search:SearchTools"),
     "git": Row("codewhale.tools.git:GitTools"),
-    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs",)),
+    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs", "job_logs")),
+    "taskshell": Row("codewhale.tools.taskshell:TaskShellTools", ("jobs", "job_logs", "clock")),
     "verify": Row("codewhale.tools.verify:VerifyTools"),
     "diagnostics": Row("codewhale.tools.diagnostics:DiagnosticsTools"),
     "work": Row("codewhale.tools.work:WorkTools", ("lists",)),
@@ -56,6 +58,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
     "trust": Row("codewhale.commands.trust:TrustCommand", ("trust",)),
+    "jobs": Row("codewhale.commands.jobs:JobsCommand", ("jobs",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -69,6 +72,7 @@ COMMANDS: dict[str, str] = {
     "/tools": "tools",
     "/effort": "effort",
     "/help": "help",
+    "/jobs": "jobs",
     "/mode": "session",
     "/model": "session",
     "/sessions": "session",

@@ -318,12 +318,16 @@ class QuestionAnswered(_Event, frozen=True):
 
 
 class JobStarted(_Event, frozen=True):
-    """A background command began; jobs outlive turns and die with the process."""
+    """A background command began; jobs outlive turns and die with the process. `task_id` is the durable task it works
+    for; `pid` is its process, which began at `since` (kernel ticks): what tells it from a later one of that number."""
 
     job_id: str
     command: str
     cwd: str
     call_id: str = ""
+    task_id: str = ""
+    pid: int = 0
+    since: int = 0
 
 
 class JobEnded(_Event, frozen=True):
