@@ -27,6 +27,7 @@ from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, To
 from codewhale.stores.audit import AuditLog
 
 CALL_SECONDS = 3600.0
+_LISTS = ("checklist", "plan")
 _T = TypeVar("_T")
 
 
@@ -218,7 +219,8 @@ class Dispatcher:
             images=result.images,
         )
         follow: list[Event] = [FileChanged(prepared.call.id, change) for change in result.changes]
-        for kind, update in metadata.get("task_updates", {}).items():
+        lists = {kind: update for kind, update in metadata.get("task_updates", {}).items() if kind in _LISTS}
+        for kind, update in lists.items():
             items = update.get("items", update.get("plan", ()))
             follow.append(ListChanged(kind, tuple(items), update.get("explanation") or ""))
         follow += activation(session, self._shown(prepared, metadata))
