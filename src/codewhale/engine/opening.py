@@ -1,7 +1,7 @@
 """How a session begins: new, resumed or forked, with its provider, its pinned head and nothing left open."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from codewhale.engine.room import Maker, Room
 from codewhale.engine.session import LOST, Session
 from codewhale.engine.sources import ContextSource, InstructionSource, changes
 from codewhale.lib.clock import Clock
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
     LOG_VERSION,
@@ -29,6 +30,7 @@ from codewhale.protocol.events import (
     Edge,
     EffortChanged,
     HeaderPinned,
+    JobStarted,
     ModelChanged,
     SessionOpened,
     SessionResumed,
@@ -39,6 +41,8 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog
 from codewhale.stores.sessions import SessionStore
+
+STALE_SHOWN = 8
 
 
 class Surroundings(Struct, frozen=True):
@@ -142,8 +146,11 @@ class Opener:
             around.lists.set(session.id, kind, items)
         if op.resume or op.fork:
             damage = session.log.damage
+            running = list(state.jobs.values()) if op.resume else []
             session.emit(SessionResumed(op.mode, op.authority, damage.cut_bytes, damage.skipped_lines))
             self._tell_damage(session)
+            if running:
+                session.notice("warning", stale_text(running), "jobs_stale")
             session.close_calls(LOST)
             if wanted != (state.provider, state.model):
                 session.emit(ModelChanged(*wanted))
@@ -224,6 +231,13 @@ class Opener:
 
     def _load_image(self, image: Image) -> bytes:
         return self._around.artifacts.get(image.artifact)
+
+
+def stale_text(jobs: Sequence[JobStarted]) -> str:
+    """What a person is told of jobs that ran when the process that looked after them was gone."""
+    named = ", ".join(f"{job.job_id} ({one_line(job.command, 60)})" for job in jobs[:STALE_SHOWN])
+    more = f" and {len(jobs) - STALE_SHOWN} more" if len(jobs) > STALE_SHOWN else ""
+    return f"Background jobs that an earlier process of CodeWhale left behind: {named}{more}. /jobs tells of them."
 
 
 def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:
