@@ -1,0 +1,244 @@
+"""The history of one workspace: what its files are known to be, and who changed them. It looks at the files, finds
+what is different, and writes that into the journal under the name of whoever did it."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.lib.beneath import Root
+from codewhale.lib.clock import Clock
+from codewhale.lib.files import atomic_write, private_dir
+from codewhale.services.undo.looking import Known, Look, Looker, TooMuchError, changed
+from codewhale.stores.snapshots import Change, Content, Entry, Journal, SnapshotError, listed
+from codewhale.system.repository import find_repository
+from codewhale.system.walk import Walker
+
+MOST_FILES = 200_000
+MOST_BYTES = 2 << 30
+MOST_ON_DISK = 500 << 20
+MOST_TURNS = 50
+DAYS = 7
+LOOK_SECONDS = 25.0
+LOCK_SECONDS = 10.0
+_NEVER = re.compile(r"(?:^|/)(?:\.git|\.codewhale|git~1)(?:/|$)", re.IGNORECASE)
+_SLACK = 50_000_000  # a file's ctime may lag behind the clock (nanoseconds)
+_PICTURE = "picture"
+
+
+class _Picture(Struct):
+    """What is known of the files when the journal stands at `head`; `full`: all of them were looked at."""
+
+    head: str = ""
+    full: bool = False
+    files: dict[str, Known] = {}
+
+
+class History:
+    """The history of the workspace at `root`, kept under `folder`; `apart` are folders in it that are none of its
+    business. Raises SnapshotError and TooMuchError."""
+
+    def __init__(self, root: str, folder: str, clock: Clock, apart: Sequence[str] = ()) -> None:
+        self.root = Root(root)
+        self.journal = Journal(folder)
+        self.entries: list[Entry] = []
+        self._clock = clock
+        self._apart = frozenset(apart)
+        self._picture: _Picture | None = None
+        self._gone: set[str] = set()  # paths of files that were once deleted: what stands there again is not new
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Alone with the journal, which is read again if another process wrote to it. Not to be entered twice."""
+        async with self._lock:
+            private_dir(self.journal.folder)
+            fd = os.open(os.path.join(self.journal.folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                await _locked(fd)
+                if self._picture is None or self._picture.head != self.journal.head():
+                    await self._load()
+                yield
+            finally:
+                os.close(fd)
+
+    async def look(self, paths: Iterable[str] | None, author: Entry | None = None, begun: int = 0) -> tuple[Entry, ...]:
+        """Write down what is different at these paths, or (None) anywhere; the entries that came of it. It is the
+        `author`'s doing (an entry without changes), but for files that no one had seen and that are older than
+        `begun` (nanoseconds since the epoch); without an author it is somebody else's. Only while `held`."""
+        assert self._picture is not None
+        known, everywhere = self._picture.files, paths is None
+        names = await self._everywhere() if paths is None else {path for path in paths if self.is_ours(path)}
+        looker = Looker(self.root, MOST_BYTES, LOOK_SECONDS)
+        looks: list[Look] = []
+        made: list[Entry] = []
+
+        def contents() -> Iterator[Content]:
+            for look in looker.all(names, known):
+                looks.append(look)
+                content = changed(look, known.get(look.path))
+                if content is not None:
+                    yield content
+
+        def settle(changes: list[Change]) -> Sequence[Entry]:
+            made.extend(self._entries(changes, author, {look.path: look for look in looks}, begun))
+            return made
+
+        try:
+            await self.journal.record(contents(), settle)
+        finally:
+            looker.stop.set()
+        self._absorb(looks, made, everywhere)
+        return tuple(made)
+
+    def is_ours(self, path: str) -> bool:
+        """Whether a path is of those whose history is kept."""
+        if _NEVER.search(path):
+            return False
+        return not self._apart or not any(path == one or path.startswith(one + "/") for one in self._apart)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every file was looked at once."""
+        return self._picture is not None and self._picture.full
+
+    def knows(self, path: str) -> bool:
+        """Whether anything is known of a file at this path."""
+        return self._picture is not None and path in self._picture.files
+
+    async def save(self) -> None:
+        """Keep what is known of the files, so that the next process need not read them all."""
+        picture = self._picture
+        if picture is None:
+            return
+        async with self._lock:
+            with contextlib.suppress(OSError):
+                path = os.path.join(self.journal.folder, _PICTURE)
+                await asyncio.to_thread(atomic_write, path, msgspec.msgpack.encode(picture))
+
+    async def _everywhere(self) -> set[str]:
+        """Every path to look at: what is not ignored now, and what was known before."""
+        assert self._picture is not None
+        listing = await Walker(self.root.path, limit=MOST_FILES, seconds=LOOK_SECONDS).files()
+        if listing.truncated:
+            raise TooMuchError(f"it holds more than {MOST_FILES:,} files, or they take too long to list")
+        self._apart |= await asyncio.to_thread(_git_folders, self.root)
+        return {*filter(self.is_ours, listing.files), *filter(self.is_ours, listing.links), *self._picture.files}
+
+    def _entries(
+        self, changes: list[Change], author: Entry | None, looks: dict[str, Look], begun: int
+    ) -> Iterator[Entry]:
+        """The changes as entries, in the order in which they happened."""
+        new = {one.path for one in changes if one.before is None and self._was_there(looks[one.path], author, begun)}
+        new -= self._gone
+        found = tuple(one for one in changes if one.path in new)
+        rest = tuple(one for one in changes if one.path not in new)
+        number, at = (self.entries[-1].number if self.entries else 0), self._clock.now()
+        if found:
+            number += 1
+            yield Entry(number, at, "found", changes=found)
+        if rest:
+            kept = author or Entry(0, 0.0, "other")
+            yield msgspec.structs.replace(kept, number=number + 1, at=at, changes=rest)
+
+    def _was_there(self, look: Look, author: Entry | None, begun: int) -> bool:
+        """Whether a file seen for the first time had been there all along."""
+        return author is None or (look.known is not None and look.known.born < begun - _SLACK)
+
+    def _absorb(self, looks: Iterable[Look], made: Sequence[Entry], everywhere: bool) -> None:
+        assert self._picture is not None
+        for look in looks:
+            if look.known is None:
+                self._picture.files.pop(look.path, None)
+            else:
+                self._picture.files[look.path] = look.known
+        self._picture.full = self._picture.full or everywhere
+        self._picture.head = self.journal.head()
+        self._remember(made)
+
+    def _remember(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.entries.append(listed(entry))
+            self._gone |= {change.path for change in entry.changes if change.after is None}
+
+    async def _load(self) -> None:
+        """Read the journal, and what was known of the files when it was last written."""
+        await self.journal.open()
+        self.entries, self._gone = [], set()
+        self._remember(await self._kept())
+        head = self.journal.head()
+        picture = await asyncio.to_thread(_kept_picture, os.path.join(self.journal.folder, _PICTURE))
+        if picture is None or picture.head != head:
+            files = await self.journal.files()
+            picture = _Picture(head, False, {path: Known(state, ()) for path, state in files.items()})
+        self._picture = picture
+
+    async def _kept(self) -> list[Entry]:
+        """The entries, once those are forgotten that are older than a week or fifty turns; ten where the journal takes
+        too much room on the disk."""
+        entries = await self.journal.entries()
+        large = await asyncio.to_thread(self.journal.size) > MOST_ON_DISK
+        turns = MOST_TURNS // 5 if large else MOST_TURNS
+        oldest = _oldest_kept([entry for _, entry in entries], self._clock.now(), turns)
+        if oldest:
+            await self.journal.cut(entries[oldest][0])
+        return [entry for _, entry in entries[oldest:]]
+
+
+def _oldest_kept(entries: Sequence[Entry], now: float, turns: int) -> int:
+    """The index of the first entry to keep; 0 while not enough has gathered for it to be worth the while."""
+    seen: set[tuple[str, int]] = set()
+    oldest = 0
+    for index in reversed(range(len(entries))):
+        entry = entries[index]
+        if entry.turn:
+            seen.add((entry.session, entry.turn))
+        if len(seen) > turns or entry.at < now - DAYS * 86_400:
+            oldest = index + 1
+            break
+    return min(oldest, len(entries) - 1) if oldest > max(20, len(entries) // 5) else 0
+
+
+def _kept_picture(path: str) -> _Picture | None:
+    try:
+        with open(path, "rb") as file:
+            return msgspec.msgpack.decode(file.read(), type=_Picture)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _git_folders(root: Root) -> frozenset[str]:
+    """Folders beneath the root that hold the repository itself, wherever a `.git` file points."""
+    repository = find_repository(root.path)
+    folders = () if repository is None else (repository.gitdir, repository.common)
+    real = (os.path.realpath(folder) for folder in folders)
+    return frozenset(os.path.relpath(one, root.path) for one in real if one.startswith(root.path.rstrip("/") + "/"))
+
+
+async def _locked(fd: int) -> None:
+    """Wait for the lock on an open file."""
+    stop = threading.Event()
+    try:
+        async with asyncio.timeout(LOCK_SECONDS):
+            await asyncio.to_thread(_lock, fd, stop)
+    except TimeoutError:
+        raise SnapshotError("another process keeps its history busy") from None
+    finally:
+        stop.set()
+
+
+def _lock(fd: int, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(0.02)
