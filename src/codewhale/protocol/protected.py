@@ -13,5 +13,5 @@ PROTECTED_FILES: tuple[str, ...] = (
 # What the model is told by: instructions that later sessions take over.
 RULE_FILES: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 # Below a git directory: what names programs, or leads git elsewhere.
-GIT_FILES: tuple[str, ...] = ("config", "config.worktree", "commondir", "gitdir", "info/attributes", "info/grafts")
+GIT_FILES: tuple[str, ...] = ("config", "config.worktree", "commondir", "gitdir")
 GIT_FOLDERS: tuple[str, ...] = ("hooks",)
