@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -164,7 +164,9 @@ class Journal:
                 found[os.fsdecode(path)] = FileState(int(mode, 8) & ~0o677, blob.decode(), int(size))
         return found
 
-    async def record(self, contents: Iterator[Content], settle_on: Callable[[list[Change]], Sequence[Entry]]) -> None:
+    async def record(
+        self, contents: Iterator[Content], settle_on: Callable[[list[Change]], Awaitable[Sequence[Entry]]]
+    ) -> None:
         """Take the contents (worked out in a thread, piece by piece) and write the entries that `settle_on` makes of
         their changes, in one step: all of it is in the journal, or nothing."""
         importing: Child | None = None
@@ -174,7 +176,7 @@ class Journal:
                 changes += [piece.change for piece in pieces]
                 importing = importing or await start(self._launch(*_IMPORT, stdin=True))
                 await importing.write(b"".join(_blob(piece.data) for piece in pieces if piece.data is not None))
-            entries = settle_on(changes)
+            entries = await settle_on(changes)
             if entries:
                 importing = importing or await start(self._launch(*_IMPORT, stdin=True))
                 await importing.write(_commits(entries, bool(self.head())))

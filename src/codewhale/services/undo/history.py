@@ -17,6 +17,7 @@ from msgspec import Struct
 from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock
 from codewhale.lib.files import atomic_write, private_dir
+from codewhale.services.undo.hiding import hidden, is_rule_file
 from codewhale.services.undo.looking import Known, Look, Looker, TooMuchError, changed
 from codewhale.stores.snapshots import Change, Content, Entry, Journal, SnapshotError, listed
 from codewhale.system.repository import find_repository
@@ -88,8 +89,9 @@ class History:
                 if content is not None:
                     yield content
 
-        def settle(changes: list[Change]) -> Sequence[Entry]:
-            made.extend(self._entries(changes, author, {look.path: look for look in looks}, begun))
+        async def settle(changes: list[Change]) -> Sequence[Entry]:
+            new = await self._were_there(changes, author, {look.path: look for look in looks}, begun)
+            made.extend(self._entries(changes, author, new))
             return made
 
         try:
@@ -133,25 +135,30 @@ class History:
         self._apart |= await asyncio.to_thread(_git_folders, self.root)
         return {*filter(self.is_ours, listing.files), *filter(self.is_ours, listing.links), *self._picture.files}
 
-    def _entries(
-        self, changes: list[Change], author: Entry | None, looks: dict[str, Look], begun: int
-    ) -> Iterator[Entry]:
+    def _entries(self, changes: Sequence[Change], author: Entry | None, found: set[str]) -> Iterator[Entry]:
         """The changes as entries, in the order in which they happened."""
-        new = {one.path for one in changes if one.before is None and self._was_there(looks[one.path], author, begun)}
-        new -= self._gone
-        found = tuple(one for one in changes if one.path in new)
-        rest = tuple(one for one in changes if one.path not in new)
         number, at = (self.entries[-1].number if self.entries else 0), self._clock.now()
-        if found:
+        there = tuple(one for one in changes if one.path in found)
+        rest = tuple(one for one in changes if one.path not in found)
+        if there:
             number += 1
-            yield Entry(number, at, "found", changes=found)
+            yield Entry(number, at, "found", changes=there)
         if rest:
             kept = author or Entry(0, 0.0, "other")
             yield msgspec.structs.replace(kept, number=number + 1, at=at, changes=rest)
 
-    def _was_there(self, look: Look, author: Entry | None, begun: int) -> bool:
-        """Whether a file seen for the first time had been there all along."""
-        return author is None or (look.known is not None and look.known.born < begun - _SLACK)
+    async def _were_there(
+        self, changes: Sequence[Change], author: Entry | None, looks: dict[str, Look], begun: int
+    ) -> set[str]:
+        """The files seen for the first time that had been there all along: older than the call, or hidden before it."""
+        new = [one.path for one in changes if one.before is None and one.path not in self._gone]
+        if author is None or not begun:
+            return set(new) if author is None else set()
+        rules = {one.path: one.before for one in changes if is_rule_file(one.path)}
+        kept = await self.journal.read({state.blob: state.size for state in rules.values() if state and state.blob})
+        former = {path: kept.get(state.blob, b"") if state else b"" for path, state in rules.items()}
+        old = {path for path in new if (known := looks[path].known) and known.born < begun - _SLACK}
+        return old | (await asyncio.to_thread(hidden, self.root, new, former) if new else set())
 
     def _absorb(self, looks: Iterable[Look], made: Sequence[Entry], everywhere: bool) -> None:
         assert self._picture is not None

@@ -177,17 +177,17 @@ class Undo:
         refused, changes = list(plan.refused), list[FileChange]()
         author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session), tool="undo", since=plan.since)
         async with history.held():
-            # Deletions first: a file may be in the way of a folder.
-            for some in _portions(sorted(plan.files, key=lambda one: one.then is not None)):
-                kept = await history.journal.read(
-                    {one.then.blob: one.then.size for one in some if one.then is not None and one.then.blob}
-                )
+            # Deletions first: a file may be in the way of a folder, and a folder in that of a file.
+            for one in plan.files:
+                if one.then is None:
+                    await self._take(history, one, {}, changes, refused)
+            for change in changes:
+                await asyncio.to_thread(remove_empty, history.root, os.path.dirname(change.path))
+            for some in _portions([one for one in plan.files if one.then is not None]):
+                kept = await history.journal.read({one.then.blob: one.then.size for one in some if one.then})
                 for one in some:
                     await self._take(history, one, kept, changes, refused)
             paths = [change.path for change in changes]
-            for path in paths:
-                if not os.path.lexists(os.path.join(history.root.path, path)):
-                    await asyncio.to_thread(remove_empty, history.root, os.path.dirname(path))
             await self._look(history, paths, author)
         return Done(tuple(changes), tuple(refused))
 
