@@ -19,6 +19,7 @@ COMMANDS = (
     ("logout", "logout", "forget it"),
     ("config", "configuration", "read and change the configuration"),
     ("trust", "trust", "which of a project's own files may steer codewhale"),
+    ("sandbox", "sandbox", "what holds commands on this machine; run one in it"),
     ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
     ("apply", "patch", "apply a patch from stdin to files"),
     ("tools", "tools", "list the tools and the bytes that a model is sent"),

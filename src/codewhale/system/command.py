@@ -18,7 +18,8 @@ class Launch(Struct, frozen=True):
     `env` is added to the allow-listed environment. `stdin` is written and closed; empty, there is none at all, unless
     `keep_stdin` holds the pipe open. `seconds` bounds the command itself, not what it leaves behind. `merge` sends
     stderr into stdout; `tty` gives a pseudo-terminal, which merges them as well. `output_limit` bytes of each stream
-    are kept. Unsupervised is for programs of the harness's own choice that start nothing lasting.
+    are kept. `attached` gives it the harness's own three streams instead. Unsupervised is for programs of the harness's
+    own choice that start nothing lasting.
 
     `profile` ("none", "read-only", "workspace-write") with its `allowances` says what the sandbox lets it touch, and
     `workspace` the root of what it works on ("" is `cwd`). In a sandbox /tmp is private to this run of the program,
@@ -36,6 +37,7 @@ class Launch(Struct, frozen=True):
     workspace: str = ""
     tty: bool = False
     merge: bool = False
+    attached: bool = False
     output_limit: int = 1_000_000
     supervised: bool = True
     ceiling: Ceiling = Ceiling()

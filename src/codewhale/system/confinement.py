@@ -15,12 +15,14 @@ from codewhale.protocol.errors import ToolError
 from codewhale.sandbox.bubblewrap import bubblewrap
 from codewhale.sandbox.denial import Denial, recognise
 from codewhale.sandbox.landlock import landlock
-from codewhale.sandbox.profiles import NONE, Confinement, GitPlace, Plan, Site, parse_profile
+from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.system.command import Launch
 from codewhale.system.environment import child_env
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, sandbox
 from codewhale.system.repository import find_repository, read_small
+
+__all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 
 
 class Confined(Struct, frozen=True):

@@ -265,7 +265,9 @@ class _Ends:
         self.outputs: dict[str, int] = {}
         self.stdin: int | None = None
         self._opened: list[int] = []
-        if launch.tty:
+        if launch.attached:
+            self.theirs = (0, 1, 2)
+        elif launch.tty:
             self.theirs = self._terminal()
         else:
             self.theirs = self._pipes(launch)
