@@ -131,6 +131,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("clock", clock)
     parts.give("redact", redactor.text)
     parts.give("past_jobs", lambda session: engine.session(session).state.stale_jobs.values())
+    parts.give("turn_of", lambda session: engine.session(session).state.turns)
     parts.give("control", engine)
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)

@@ -30,6 +30,7 @@ PARTS: dict[str, Row] = {
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
     "job_logs": Row("codewhale.services.shelljobs.keeping:LogKeeper", ("jobs", "artifacts", "redact")),
+    "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
@@ -42,6 +43,7 @@ TOOLS: dict[str, Row] = {
     "git": Row("codewhale.tools.git:GitTools"),
     "shell": Row("codewhale.tools.shell:ShellTools", ("jobs", "job_logs")),
     "taskshell": Row("codewhale.tools.taskshell:TaskShellTools", ("jobs", "job_logs", "clock")),
+    "undo": Row("codewhale.tools.undo:UndoTools", ("undo",)),
     "verify": Row("codewhale.tools.verify:VerifyTools"),
     "diagnostics": Row("codewhale.tools.diagnostics:DiagnosticsTools"),
     "work": Row("codewhale.tools.work:WorkTools", ("lists",)),
@@ -59,6 +61,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
     "trust": Row("codewhale.commands.trust:TrustCommand", ("trust",)),
     "jobs": Row("codewhale.commands.jobs:JobsCommand", ("jobs",)),
+    "undo": Row("codewhale.commands.undo:UndoCommands", ("undo", "control", "listener")),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -75,7 +78,9 @@ COMMANDS: dict[str, str] = {
     "/jobs": "jobs",
     "/mode": "session",
     "/model": "session",
+    "/restore": "undo",
     "/sessions": "session",
     "/status": "session",
     "/trust": "trust",
+    "/undo": "undo",
 }
