@@ -19,6 +19,7 @@ COMMANDS = (
     ("logout", "logout", "forget it"),
     ("config", "configuration", "read and change the configuration"),
     ("trust", "trust", "which of a project's own files may steer codewhale"),
+    ("policy", "policy", "tell what would be decided about a command line"),
     ("sandbox", "sandbox", "what holds commands on this machine; run one in it"),
     ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
     ("apply", "patch", "apply a patch from stdin to files"),

@@ -86,7 +86,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         profile: Profile = "read-only" if context.sandbox else "none"
         return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
     rule = _asked(reading.rule, floor.calls, parsed)
-    reason = f"{reading.why[:1].upper()}{reading.why[1:]}."
+    reason = f"Asked, because {reading.why}."
     return ShellJudgement("ask", rule, reason, commands, "none" if rule in _A_PERSONS else "workspace-write", plain)
 
 

@@ -45,7 +45,7 @@ class Names(Struct, frozen=True):
     starts: tuple[str, ...]
 
     def __contains__(self, name: str) -> bool:
-        return name in self.whole or bool(self.starts) and name.startswith(self.starts)
+        return name in self.whole or (bool(self.starts) and name.startswith(self.starts))
 
 
 class HarmRow(Struct, frozen=True):
