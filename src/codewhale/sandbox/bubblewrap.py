@@ -84,6 +84,9 @@ def _covered(path: str) -> bool:
 
 def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[str]:
     places = (site.workspace, *(place.path for place in site.git))
+    for path in confinement.seen:
+        if _covered(path) and os.path.isdir(path):
+            yield from ("--ro-bind", path, path)
     if not confinement.writes:
         for path in places:
             if _covered(path):

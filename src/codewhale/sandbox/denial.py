@@ -19,11 +19,14 @@ _UNREACHABLE = re.compile(
     r"|no such host",
     re.IGNORECASE,
 )
-_UNWRITABLE = re.compile(r"read-only file system|\berofs\b|\[errno 30\]|os error 30", re.IGNORECASE)
-_REFUSED = re.compile(
-    r"permission denied|operation not permitted|device or resource busy|\be(acces|perm|busy)\b"
-    r"|\[errno (1|13|16|18)\]|os error (1|13|16)\b|invalid cross-device link|^(bwrap|sandbox): ",
+# What a place that is mounted read-only, or lies elsewhere, answers; and what Landlock and a lack of rights do.
+_UNWRITABLE = re.compile(
+    r"read-only file system|device or resource busy|invalid cross-device link|\be(rofs|busy|xdev)\b"
+    r"|\[errno (16|18|30)\]|os error (16|18|30)\b|^(bwrap|sandbox): ",
     re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"permission denied|operation not permitted|\be(acces|perm)\b|\[errno (1|13)\]|os error (1|13)\b", re.IGNORECASE
 )
 
 
@@ -36,9 +39,18 @@ class Denial(Struct, frozen=True):
     message: str
 
 
-def recognise(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:
-    """The denial that a command's end and output (stdout and stderr) tell of, or None. `profile` is the one it ran
-    under. A refusal that the machine would give without a sandbox may be taken for one of its own."""
+class Held(Struct, frozen=True):
+    """How a command was held. `loses_rights`: by more than its mounts say, as Landlock holds, or as root is held."""
+
+    profile: str
+    allowances: Sequence[str] = ()
+    loses_rights: bool = False
+
+
+def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
+    """The denial that a command's end and output (stdout and stderr) tell of, or None. Where it lost rights, a refusal
+    that the machine would have given in any case may be taken for one of the sandbox."""
+    profile, allowances = held.profile, held.allowances
     if profile == "none" or exit_code == 0:
         return None
     lines = text[-_TAIL:].splitlines()
@@ -47,7 +59,7 @@ def recognise(profile: str, allowances: Sequence[str], exit_code: int | None, te
         if line:
             message = "The sandbox gives commands no network; it must be allowed by the person."
             return Denial(NETWORK, line, message)
-    line = _first(_UNWRITABLE, lines) or _first(_REFUSED, lines)
+    line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
     if not line:
         return None
     where = "no file outside a private /tmp" if profile == READ_ONLY else "the workspace and a private /tmp alone"

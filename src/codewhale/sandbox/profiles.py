@@ -8,17 +8,18 @@ from msgspec import Struct
 from codewhale.sandbox.caches import FAMILIES
 
 NONE, READ_ONLY, WORKSPACE_WRITE = PROFILES = ("none", "read-only", "workspace-write")
-NETWORK, CACHE, WRITE = "network", "cache:", "write:"
+NETWORK, CACHE, WRITE, READ = "network", "cache:", "write:", "read:"
 
 
 class Confinement(Struct, frozen=True):
     """A profile with its allowances: whether the workspace and the network are open, which families' package caches
-    are the real ones, and which folders beside the workspace may be written (absolute)."""
+    are the real ones, and which folders beside the workspace may be written, or must be seen (absolute)."""
 
     writes: bool = False
     network: bool = False
     caches: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 class GitPlace(Struct, frozen=True):
@@ -59,11 +60,12 @@ class Plan(Struct, frozen=True):
 
 
 def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
-    """The confinement that a profile's name and its allowances ("network", "cache:FAMILY", "write:/absolute/folder")
-    stand for. Raises ValueError, with what there is, for a name that is not known."""
+    """The confinement that a profile's name and its allowances stand for: "network", "cache:FAMILY", "write:FOLDER",
+    and "read:FOLDER" for one that the private /tmp would cover; folders are absolute. Raises ValueError, with what
+    there is, for a name that is not known."""
     if profile not in (READ_ONLY, WORKSPACE_WRITE):
         raise ValueError(f"there is no sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
-    caches, folders, network = [], [], False
+    caches, folders, seen, network = [], [], [], False
     for allowance in allowances:
         if allowance == NETWORK:
             network = True
@@ -71,10 +73,12 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
             caches.append(allowance[len(CACHE) :])
         elif allowance.startswith(WRITE) and os.path.isabs(allowance[len(WRITE) :]):
             folders.append(os.path.realpath(allowance[len(WRITE) :]))
+        elif allowance.startswith(READ) and os.path.isabs(allowance[len(READ) :]):
+            seen.append(os.path.realpath(allowance[len(READ) :]))
         else:
-            known = f"{NETWORK}, {WRITE}/absolute/folder, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
+            known = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
             raise ValueError(f"there is no sandbox allowance {allowance!r}; it is one of {known}")
-    return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders))
+    return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen))
 
 
 def beneath(path: str, folder: str) -> bool:

@@ -12,6 +12,16 @@ class Ceiling(Struct, frozen=True):
     file_size: int = 0
 
 
+class Held(Struct, frozen=True):
+    """What a command may touch: the `profile` and `allowances` of a Launch."""
+
+    profile: str = "none"
+    allowances: tuple[str, ...] = ()
+
+
+FREE = Held()
+
+
 class Launch(Struct, frozen=True):
     """A command to run.
 

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from codewhale.protocol.errors import ToolError
 from codewhale.sandbox.bubblewrap import bubblewrap
-from codewhale.sandbox.denial import Denial, recognise
+from codewhale.sandbox.denial import Denial, Held, recognise
 from codewhale.sandbox.landlock import landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
@@ -66,7 +66,15 @@ async def confine(launch: Launch) -> Confined:
 
 def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:
     """What the sandbox refused a command that ran under a profile, by its end and its output; None for nothing."""
-    return recognise(profile, allowances, exit_code, text)
+    if profile == NONE or exit_code == 0:
+        return None
+    return recognise(Held(profile, allowances, sandbox().mechanism == LANDLOCK or os.geteuid() == 0), exit_code, text)
+
+
+async def held_where_possible(profile: str) -> str:
+    """The profile, or none where nothing on this machine can hold a command: for programs of the harness's choice,
+    which are hardened besides."""
+    return profile if (await asyncio.to_thread(sandbox)).mechanism else NONE
 
 
 def _plan(mechanism: str, program: str, launch: Launch, wanted: Confinement, site: Site) -> Plan:

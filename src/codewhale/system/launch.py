@@ -11,14 +11,14 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from codewhale.system.command import Ceiling, Completed, Launch
+from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
 from codewhale.system.confinement import Confined, confine
 from codewhale.system.environment import child_env
 from codewhale.system.output import HeadTail
 from codewhale.system.owners import Direct, Owner, Process, Supervised
 from codewhale.system.pipes import Reader, Writer
 
-__all__ = ("Ceiling", "Child", "Completed", "Launch", "run", "settle", "start")
+__all__ = ("FREE", "Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
 if TYPE_CHECKING:
     from codewhale.system.warm import Warm
 
