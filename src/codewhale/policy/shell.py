@@ -77,7 +77,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
     reading = _Readings(places, known).line(line, parsed, 0)
     plain = len(commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
-    plain = plain and not parsed.commands[0].assigns and plain_commands(line) == [commands[0].argv]
+    plain = plain and not parsed.commands[0].assigns and plain_commands(line) == [_seen(parsed.commands[0])]
     if not reading.rule and reading.sandboxed and not context.sandbox:
         reading = Reading(
             "shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here"
@@ -88,6 +88,10 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     rule = _asked(reading.rule, floor.calls, parsed)
     reason = f"Asked, because {reading.why}."
     return ShellJudgement("ask", rule, reason, commands, "none" if rule in _A_PERSONS else "workspace-write", plain)
+
+
+def _seen(command: Command) -> tuple[tuple[str, bool], ...]:
+    return tuple((word.text, word.glob) for word in command.words)
 
 
 def _simple(words: list[Word]) -> SimpleCommand:
@@ -144,7 +148,7 @@ class _Readings:
             if reading.rule:
                 return reading
             sandboxed |= reading.sandboxed
-        if plain_commands(text) != [tuple(word.text for word in command.words) for command in line.commands]:
+        if plain_commands(text) != [_seen(command) for command in line.commands]:
             return Reading("shell.construct", "it is written in a way that shells may read differently")
         return Reading(sandboxed=sandboxed)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from codewhale.policy.shellpaths import Places
+from codewhale.policy.shellpaths import Places, secret
 
 Values = list[tuple[str, str]]
 
@@ -54,9 +54,8 @@ def _find(words: list[str], where: str, places: Places) -> tuple[str, str]:
         if word in _FIND_VALUES:
             roots = False
             value = next(rest, "")
-            rule, why = places.reading(value, where) if "/" in value and word in ("-newer", "-samefile") else ("", "")
-            if rule:
-                return rule, why
+            if secret(value):
+                return "shell.secret-read", f"{value} is the name of a secret"
         elif word in _FIND_FLAGS:
             roots = roots and word in ("-L", "-H", "-P")
         elif word.startswith(("-", "(", "!")) or not roots:
@@ -124,9 +123,36 @@ def _config(options: list[str], values: Values, operands: list[str]) -> str:
     return "git config may show credentials" if _CREDENTIAL.search(operands[0]) else ""
 
 
+def _command(words: list[str], where: str, places: Places) -> tuple[str, str]:
+    if words[:1] in (["-v"], ["-V"]) and not any(word.startswith("-") for word in words[1:]):
+        return "", ""
+    return "shell.option", "command runs what it names"
+
+
+def _tar(words: list[str], where: str, places: Places) -> tuple[str, str]:
+    if not words or not re.fullmatch(r"-?[vf]*t[vf]*|--list", words[0]):
+        return "shell.write", "tar may unpack"
+    for word in words[1:]:
+        if (word.startswith("-") and not re.fullmatch(r"--file=[^:]*|-[fv]+|--verbose", word)) or ":" in word:
+            return "shell.option", f"tar {word} is not known to only read"
+        rule, why = places.reading(word.removeprefix("--file="), where) if not word.startswith("-v") else ("", "")
+        if rule:
+            return rule, why
+    return "", ""
+
+
+def _unzip(options: list[str], values: Values, operands: list[str]) -> str:
+    return "" if {"l", "v", "Z", "z"}.intersection(options) else "unzip unpacks"
+
+
 # Whole command lines of their own kind, and looks at operands that were sorted already.
-SYNTAXES: dict[str, Callable[[list[str], str, Places], tuple[str, str]]] = {"find": _find, "test": _test}
+SYNTAXES: dict[str, Callable[[list[str], str, Places], tuple[str, str]]] = {
+    "find": _find,
+    "test": _test,
+    "command": _command,
+    "tar": _tar,
+}
 CHECKS: dict[str, Callable[[list[str], Values, list[str]], str]] = {
     "sed": _sed, "awk": _awk, "jq": _jq, "date": _date, "number": _number, "printf": _printf, "ps": _ps,
-    "listing": _listing, "remote": _remote, "config": _config,
+    "listing": _listing, "remote": _remote, "config": _config, "unzip": _unzip,
 }  # fmt: skip

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from codewhale.policy.shellflow import Flow, exfiltration, remote_code
-from codewhale.policy.shellharm import Call, Harm, bomb, harm_of, harm_of_code, harm_of_redirect
+from codewhale.policy.shellharm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
 from codewhale.policy.shellparse import INCOMPLETE, Command, Line, parse
 from codewhale.policy.shellpaths import Places
 from codewhale.policy.shelltable import harm
@@ -15,7 +15,7 @@ DEEPEST = 3
 LONGEST = 16 * 1024
 # Commands looked at in one line, those inside it counted.
 _MOST = 6000
-_OPERATORS = re.compile(r"[;&|\n(){}`]+|\$\(")
+_OPERATORS = re.compile(r"[;&|\n()`]+|\$\(|(?<!\S)[{}](?!\S)")
 
 
 class Floor:
@@ -41,6 +41,7 @@ class Floor:
         redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
         return (
             next((found for call in calls if (found := self._alone(call))), None)
+            or connection(text if INCOMPLETE in line.shapes else "")
             or next((found for found in redirected if found), None)
             or bomb(line)
             or remote_code(flow)
@@ -121,7 +122,7 @@ def _rough(text: str, known: dict[str, str]) -> list[Command]:
     """Commands as they look in text that no grammar reads: cut at every operator and blank."""
     found = []
     for piece in _OPERATORS.split(text)[:200]:
-        words = [bare(part.strip("'\"")) for part in piece.split()[:100]]
+        words = [bare(part.strip("'\"")) for word in piece.split()[:100] for part in braces(word)]
         if words and words[0].text:
             found.append(Command(words, [], [], [], where=known["PWD"]))
     return found

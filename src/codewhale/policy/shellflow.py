@@ -47,8 +47,6 @@ def decodes(call: Call) -> bool:
         return "d" in call.letters() or call.has("--decompress", "--uncompress")
     if name in ("printf", "echo"):
         return any(_ESCAPES.search(text) for text in texts) or (name == "printf" and "-v" in texts)
-    if name == "sed":
-        return any(re.match(r"(?:s|y)[/|,#]", text) for text in texts)
     return name in harm().names["decoders"]
 
 
@@ -62,7 +60,7 @@ def fetches(call: Call) -> bool:
 def runs_input(call: Call) -> bool:
     """Whether a command runs what it reads or carries: a shell or interpreter without a script, eval, source."""
     names = harm().names
-    if call.name in ("eval", "source", ".", "crontab", "at", "batch", "parallel"):
+    if call.name in ("eval", "source", ".", "crontab", "at", "batch", "parallel") or UNKNOWN in call.words[0].text:
         return True
     if call.name == "xargs":
         return any(posixpath.basename(text) in names["shells"] for text in call.texts)
@@ -103,10 +101,8 @@ def _fetched_then_run(flow: Flow) -> str:
         elif call.name == "tee" and any(id(source) in hidden for source in call.command.feeds):
             files.update(map(posixpath.basename, call.operands()))
         for text in _run(call, files):
-            top = posixpath.normpath(text).split("/")[0]
-            if posixpath.basename(text) in files - {"", "-", "null", "stdout"} or (
-                "/" in text and top in folders - {""}
-            ):
+            parts = posixpath.normpath(posixpath.join(call.command.where, text)).split("/")
+            if parts[-1] in files - {"", "-", "null", "stdout"} or ("/" in text and folders.intersection(parts)):
                 return text
     return ""
 
@@ -138,7 +134,7 @@ def _run(call: Call, files: set[str]) -> Iterator[str]:
     if "/" in first or first in files:
         yield first
     if call.name in names["shells"] or call.name in names["interpreters"]:
-        yield from call.operands()
+        yield from call.operands()[:1]
     elif call.name in (
         "source",
         ".",
@@ -211,8 +207,9 @@ def _sent(call: Call, sources: list[Call]) -> str:
         return f"{call.name} carries the output of {carried[0].name} away"
     if flow["local"].search(call.text):
         return ""
-    if any(flow["dumps"].match(source.text) for source in sources):
-        return f"{call.name} sends away what {sources[0].name} tells of this machine"
+    dumps = next((source.name for source in carried if flow["dumps"].match(source.text)), "")
+    if dumps:
+        return f"{call.name} sends away what {dumps} tells of this machine"
     reads = any(source.name in names["readers"] for source in sources)
     reads = reads or any(redirect.op == "<" for redirect in call.command.redirects)
     if call.name in names["sockets"] or call.name == "openssl":
@@ -226,5 +223,7 @@ def _sent(call: Call, sources: list[Call]) -> str:
         return f"{call.name} puts a local file where strangers collect it"
     if stranger and reads:
         return f"{call.name} puts local data where strangers collect it"
-    whole = call.name in ("scp", "rsync", "sftp", "rclone") and _WHOLE.search(call.text)
+    packed = [source.text for source in sources if source.name in ("tar", "zip", "find", "cpio", "7z", "rsync")]
+    packed += [call.text] if call.name in ("scp", "rsync", "sftp", "rclone") else []
+    whole = any(_WHOLE.search(text) for text in packed)
     return f"{call.name} sends a whole home or system folder away" if whole else ""

@@ -16,6 +16,12 @@ from codewhale.policy.shelltable import HarmRow, harm
 from codewhale.policy.shellwords import UNKNOWN, Word
 from codewhale.policy.shellwrap import code_of, name_of
 
+# The longest program in a line that is judged by words that meet in it.
+_SHORT = 1500
+# Words of a sub-command or of speech that are also names of secret files.
+_SPOKEN = frozenset(
+    "secret secrets token tokens credential credentials password passwords environ shadow keychain keychains".split()
+)
 _KEY = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.I)
 _CONNECTS = re.compile(r"/dev/(?:tcp|udp)/")
 _DELETERS = frozenset("rm shred unlink chmod chown mv truncate srm dd".split())
@@ -72,7 +78,9 @@ class Call(Struct):
 
 
 def _spelled(word: Word) -> str:
-    return word.text.replace(UNKNOWN, f"${word.names[0]}" if word.names else "") if UNKNOWN in word.text else word.text
+    return (
+        word.text.replace(UNKNOWN, f"${word.names[0]}" if word.names else "$()") if UNKNOWN in word.text else word.text
+    )
 
 
 def harm_of(call: Call, places: Places) -> Harm | None:
@@ -81,8 +89,9 @@ def harm_of(call: Call, places: Places) -> Harm | None:
     rows: tuple[HarmRow, ...] = table.rows.get(call.name, ())
     if call.name.startswith(tuple(start for start, _ in table.starts)):
         rows += tuple(row for start, row in table.starts if call.name.startswith(start))
+    told = call.texts in (["--help"], ["--version"])
     for row in rows:
-        if row.when is None or row.when.search(call.text):
+        if row.when.search(call.text) if row.when is not None else not told:
             return Harm(f"floor.{row.kind}", f"{call.name}: {row.why}")
     for name, _ in call.command.assigns:
         if name.startswith("CODEWHALE_"):
@@ -102,6 +111,12 @@ def harm_of(call: Call, places: Places) -> Harm | None:
 def _losses(call: Call, places: Places) -> Iterator[str]:
     """What wholes a command deletes or changes: the system, the home, with rm the workspace too."""
     name, here = call.name, call.command.where
+    if name in _DELETERS and call.command.words and name_of(call.command.words[0]) in ("xargs", "parallel"):
+        for fed in call.command.feeds:
+            for word in _roots_of_find([word.text for word in fed.words[1:]]):
+                lost = places.root(word, here)
+                if lost and lost != "the whole workspace":
+                    yield f"{name} of all in {word} hits {lost}"
     if name in harm().names["recursive"]:
         everything = name in ("mv", "shred", "srm", "chattr") or bool(set("rR") & set(call.letters()))
         everything = everything or call.has("--recursive", "--no-preserve-root", "--dir")
@@ -165,10 +180,16 @@ def harm_of_redirect(redirect: Redirect, where: str, places: Places) -> Harm | N
     return None
 
 
+def connection(text: str) -> Harm | None:
+    """A connection that the shell itself would open, in text that no grammar reads."""
+    return Harm("floor.exfil", "it opens a connection out of the machine") if _CONNECTS.search(text) else None
+
+
 def harm_of_code(call: Call) -> Harm | None:
-    """What a program handed to an interpreter in the line does that must not be done, by its text."""
+    """What a program handed to an interpreter in the line does that must not be done, by its text. A long one does many
+    things, and words far apart in it say little: only its strings are looked at, as lines."""
     code = code_of(call.words, call.command.input)
-    for row in harm().code if code else ():
+    for row in harm().code if 0 < len(code) <= _SHORT else ():
         if row.when is not None and row.when.search(code):
             return Harm(f"floor.{row.kind}", row.why)
     return None
@@ -189,4 +210,4 @@ def secret_word(word: Word) -> bool:
         return True
     text = word.text.replace(UNKNOWN, "")
     parts = {text, text.lstrip("@<"), text.rpartition("@")[2], text.rpartition("=")[2]}
-    return any(secret(part) for part in parts if part and "://" not in part and len(part) > 3)
+    return any(secret(part) for part in parts - _SPOKEN if part and "://" not in part and len(part) > 3)

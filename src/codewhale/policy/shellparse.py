@@ -267,7 +267,8 @@ class _Walk:
             elif child.children:
                 self._parts(child, command, depth + 1) if depth < DEEPEST else self._shape("commands nested too deep")
             else:
-                command.words.append(bare(self._text(child)))
+                text = self._text(child)
+                command.words.append(Word(text) if text in ("[", "]") else bare(text))
 
     def _word(self, node: Any, depth: int) -> Word:
         kind = node.type
@@ -275,7 +276,8 @@ class _Walk:
             self._shape("commands nested too deep")
             return Word(UNKNOWN, literal=False)
         if kind in ("word", "number", "test_operator", "variable_name") and not node.child_count:
-            return self._home(bare(self._text(node)))
+            text = self._text(node)
+            return Word(text) if text in ("[", "]") else self._home(bare(text))
         if kind == "string" or kind == "translated_string":
             return self._string(node, depth, kind == "string")
         if kind == "raw_string":

@@ -34,7 +34,7 @@ _HOME_GUARDED = re.compile(
     re.I,
 )
 _SYSTEM = re.compile(
-    r"/(?:etc|usr|bin|sbin|lib\w*|boot|dev|proc|sys|var/(?:lib|spool|log|run|cache)|run|srv|System|Library|Applications)(?:/|$)"
+    r"/(?:etc|usr(?!/local/.)|bin|sbin|lib\w*|boot|dev|proc|sys|var/(?:lib|spool)|System|Library|Applications)(?:/|$)"
 )
 _PLAIN_DEVICES = re.compile(r"/dev/(?:null|zero|full|std(?:out|err|in)|tty|u?random|fd/\d+|shm(?:/.*)?)$")
 # A last component that stands for everything in its folder.

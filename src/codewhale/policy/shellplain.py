@@ -10,7 +10,7 @@ _TOKEN = re.compile(
     r"""(?P<blank>[ \t]+|(?<![^\s;|&()])\#[^\n]*)
     |(?P<op>&&|\|\||[;\n|()])
     |(?P<redirect>(?:[12]?>>?[ \t]*/dev/null|[12]?>&[12])(?=[\s;|&)]|\Z))
-    |(?P<word>(?![=~])(?:
+    |(?P<word>(?!~|=[^\s=])(?:
         (?:(?<![=:])~|[A-Za-z0-9_@%+=:,./^*?!\[\]-]|(?<=[^\s;|&()])\#|[^\x00-\x7f])+
         |\\[^\n]
         |'[^']*'
@@ -23,10 +23,11 @@ _PIECE = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|\$\?|([^\\'"$]+)""",
 _DOUBLE = re.compile(r"\\([$`\"\\])|\\\n|\$\?")
 
 
-def plain_commands(text: str) -> list[tuple[str, ...]] | None:
-    """The words of each simple command, in order; None for a line with anything beyond the plain subset."""
-    commands: list[tuple[str, ...]] = []
-    words: list[str] = []
+def plain_commands(text: str) -> list[tuple[tuple[str, bool], ...]] | None:
+    """The words of each simple command, in order, each with whether a pattern stands in it; None for a line with
+    anything beyond the plain subset."""
+    commands: list[tuple[tuple[str, bool], ...]] = []
+    words: list[tuple[str, bool]] = []
     at = 0
     while at < len(text):
         token = _TOKEN.match(text, at)
@@ -35,11 +36,15 @@ def plain_commands(text: str) -> list[tuple[str, ...]] | None:
         at = token.end()
         if token["word"] is not None:
             if words or token["word"] != "!":
-                words.append(_unquoted(token["word"]))
+                words.append((_unquoted(token["word"]), _pattern(token["word"])))
         elif token["op"] is not None and words:
             commands.append(tuple(words))
             words = []
     return [*commands, tuple(words)] if words else commands
+
+
+def _pattern(word: str) -> bool:
+    return word not in ("[", "]") and bool(re.search(r"[*?\[]", _PIECE.sub(lambda found: found[4] or "", word)))
 
 
 def _unquoted(word: str) -> str:

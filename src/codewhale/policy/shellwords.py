@@ -35,7 +35,7 @@ class Word(Struct, frozen=True):
 
 def bare(raw: str, start: bool = True) -> Word:
     """The word that unquoted text makes; `start` says that it begins its word (a tilde is expanded only there)."""
-    if _PLAIN.match(raw) or raw in ("[", "]"):
+    if _PLAIN.match(raw):
         return Word(raw)
     text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], raw)
     glob = bool(_GLOB.search(_ESCAPE.sub("", raw)))

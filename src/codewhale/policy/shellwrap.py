@@ -9,7 +9,7 @@ from msgspec import Struct
 from codewhale.policy.shelltable import harm, reads
 from codewhale.policy.shellwords import Word
 
-_POSIX = re.compile(r"(?:/usr)?(?:/bin/)?(?:sh|bash|zsh|dash)")
+_POSIX = frozenset("sh bash zsh dash".split())
 # What runs the words behind it and changes nothing but how; the value is its options that take a value.
 _QUIET = {"env": "", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "command": ""}
 _QUIET_OPTIONS = {
@@ -21,6 +21,8 @@ _QUIET_OPTIONS = {
 _XARGS = re.compile(r"-[0rt]+|-[nPLs]\d*|--null|--no-run-if-empty|--max-(?:args|procs|lines)=\d+")
 _EXEC = re.compile(r"-(?:exec|ok)(?:dir)?|-[xX]|--exec(?:-batch)?")
 _STRING = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`\n]*)`|[%q][qx]?[({/]([^)}/]*)[)}/]")
+# A string of one word that may be a command.
+_PROGRAM = re.compile(r"(?:/(?:usr/)?s?bin/)?[a-z][\w.-]{2,}")
 _LIST = re.compile(r"\[((?:\s*(?:'[^']*'|\"[^\"]*\")\s*,?)+)\]")
 _ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
@@ -40,10 +42,10 @@ def name_of(word: Word) -> str:
 
 def quiet(words: Sequence[Word]) -> Inner | None:
     """The command that a harmless wrapper runs, None where the words are anything else."""
-    name = words[0].text
+    name = re.sub(r"^/(?:usr/)?bin/", "", words[0].text)
     if not words[0].plain or not words[0].literal:
         return None
-    if _POSIX.fullmatch(name):
+    if name in _POSIX:
         return _shell_line([word for word in words[1:] if word.literal], len(words) - 1)
     rest = list(words[1:])
     if name == "xargs":
@@ -83,8 +85,10 @@ def carried(words: Sequence[Word]) -> Iterator[Inner]:
         for at, word in enumerate(words[1:-1], 1):
             if re.fullmatch(r"-\w*[ceC]\w*|--command|-Command|--eval", word.text):
                 yield Inner([], line=words[at + 1].text)
-    if name in ("eval", "ssh", "trap", "watch", "parallel", "xargs", "source", "."):
+    if name in ("eval", "trap", "watch", "parallel", "xargs"):
         yield Inner([], line=" ".join(word.text for word in words[1:]))
+    if name == "ssh":
+        yield from (Inner([], line=word.text) for word in words[1:] if " " in word.text)
     if name in ("env", "xargs") or name in names["shells"]:
         yield from _split_strings(words)
     if name in ("alias", "function"):
@@ -98,6 +102,8 @@ def _starts(name: str, words: Sequence[Word]) -> Iterator[int]:
     an option may be one, or may be the command already."""
     if name in ("find", "fd", "fdfind"):
         yield from (at for at, word in enumerate(words[1:], 2) if _EXEC.fullmatch(word.text) and at < len(words))
+        return
+    if name == "command" and len(words) > 1 and words[1].text in ("-v", "-V"):
         return
     leading = harm().leading.get(name, 0)
     behind = False
@@ -142,7 +148,7 @@ def lines_in_code(code: str, most: int = 12) -> Iterator[str]:
     """The string literals of a program: each may be a command line; and its list of strings, which may be one."""
     for number, found in enumerate(_STRING.finditer(code)):
         text = next(part for part in found.groups() if part is not None)
-        if number < most and len(text) > 3:
+        if number < most and (" " in text or _PROGRAM.fullmatch(text)):
             yield re.sub(r"\\(.)", r"\1", text)
     for found in list(_LIST.finditer(code))[:most]:
         yield " ".join(one or other for one, other in _ITEM.findall(found[1]))
