@@ -124,7 +124,7 @@ class TrustStore:
 
 
 def _standing(root: str, path: str, rows: dict[str, Trusted]) -> Standing | None:
-    data = _read(path, MAX_BYTES)
+    data = read_file(path)
     if data is None:
         return None
     sha256 = hashlib.sha256(data).hexdigest()
@@ -140,7 +140,7 @@ def _changed(row: Trusted) -> tuple[str, ...]:
     return tuple(path for path, sha256 in row.named.items() if _hash(path) != sha256)
 
 
-def _read(path: str, limit: int) -> bytes | None:
+def read_file(path: str, limit: int = MAX_BYTES) -> bytes | None:
     """The bytes of a regular file, None where there is none. Raises ConfigError for one that is too large."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -158,7 +158,7 @@ def _read(path: str, limit: int) -> bytes | None:
 def _hash(path: str) -> str:
     """The hash of a file's bytes, "" for one that cannot be read or is too large."""
     try:
-        data = _read(path, MAX_NAMED_BYTES)
+        data = read_file(path, MAX_NAMED_BYTES)
     except (ConfigError, OSError):
         return ""
     return "" if data is None else hashlib.sha256(data).hexdigest()
