@@ -171,8 +171,10 @@ class Journal:
         their changes, in one step: all of it is in the journal, or nothing."""
         importing: Child | None = None
         changes: list[Change] = []
+        coming = asyncio.ensure_future(asyncio.to_thread(_batch, contents))
         try:
-            while pieces := await asyncio.to_thread(_batch, contents):
+            while pieces := await coming:
+                coming = asyncio.ensure_future(asyncio.to_thread(_batch, contents))
                 changes += [piece.change for piece in pieces]
                 importing = importing or await start(self._launch(*_IMPORT, stdin=True))
                 await importing.write(b"".join(_blob(piece.data) for piece in pieces if piece.data is not None))
@@ -185,6 +187,7 @@ class Journal:
         except (OSError, BrokenPipeError) as error:
             raise SnapshotError(f"the changes of a call cannot be kept in {self.folder}: {error}") from error
         finally:
+            coming.cancel()
             if importing is not None:
                 await settle(importing.kill())
 

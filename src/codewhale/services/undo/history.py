@@ -18,7 +18,7 @@ from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock
 from codewhale.lib.files import atomic_write, private_dir
 from codewhale.services.undo.hiding import hidden, is_rule_file
-from codewhale.services.undo.looking import Known, Look, Looker, TooMuchError, changed
+from codewhale.services.undo.looking import Known, Look, Looker, TooLongError, TooMuchError, changed
 from codewhale.stores.snapshots import Change, Content, Entry, Journal, SnapshotError, listed
 from codewhale.system.repository import find_repository
 from codewhale.system.walk import Walker
@@ -78,16 +78,20 @@ class History:
         assert self._picture is not None
         known, everywhere = self._picture.files, paths is None
         names = await self._everywhere() if paths is None else {path for path in paths if self.is_ours(path)}
-        looker = Looker(self.root, MOST_BYTES, LOOK_SECONDS)
+        looker = Looker(self.root, LOOK_SECONDS)
         looks: list[Look] = []
         made: list[Entry] = []
+        late: list[TooLongError] = []
 
         def contents() -> Iterator[Content]:
-            for look in looker.all(names, known):
-                looks.append(look)
-                content = changed(look, known.get(look.path))
-                if content is not None:
-                    yield content
+            try:
+                for look in looker.all(names, known):
+                    looks.append(msgspec.structs.replace(look, data=None))
+                    content = changed(look, known.get(look.path))
+                    if content is not None:
+                        yield content
+            except TooLongError as error:
+                late.append(error)
 
         async def settle(changes: list[Change]) -> Sequence[Entry]:
             new = await self._were_there(changes, author, {look.path: look for look in looks}, begun)
@@ -98,7 +102,9 @@ class History:
             await self.journal.record(contents(), settle)
         finally:
             looker.stop.set()
-        self._absorb(looks, made, everywhere)
+        self._absorb(looks, made, everywhere and not late)
+        if late:
+            raise late[0]
         return tuple(made)
 
     def is_ours(self, path: str) -> bool:
@@ -132,6 +138,10 @@ class History:
         listing = await Walker(self.root.path, limit=MOST_FILES, seconds=LOOK_SECONDS).files()
         if listing.truncated:
             raise TooMuchError(f"it holds more than {MOST_FILES:,} files, or they take too long to list")
+        if not self._picture.full:
+            room = await asyncio.to_thread(_room, self.root.path, listing.files)
+            if room > MOST_BYTES:
+                raise TooMuchError(f"its files take {room >> 20:,} MiB, more than {MOST_BYTES >> 20:,}")
         self._apart |= await asyncio.to_thread(_git_folders, self.root)
         return {*filter(self.is_ours, listing.files), *filter(self.is_ours, listing.links), *self._picture.files}
 
@@ -212,6 +222,15 @@ def _oldest_kept(entries: Sequence[Entry], now: float, turns: int) -> int:
             oldest = index + 1
             break
     return min(oldest, len(entries) - 1) if oldest > max(20, len(entries) // 5) else 0
+
+
+def _room(root: str, files: Iterable[str]) -> int:
+    """The bytes that files beneath a root take."""
+    total = 0
+    for path in files:
+        with contextlib.suppress(OSError):
+            total += os.lstat(f"{root}/{path}").st_size
+    return total
 
 
 def _kept_picture(path: str) -> _Picture | None:

@@ -24,6 +24,10 @@ class TooMuchError(Exception):
     """The workspace is beyond a bound; the text says which."""
 
 
+class TooLongError(TooMuchError):
+    """Looking took too long; what was seen so far is good."""
+
+
 class Known(Struct, frozen=True, array_like=True):
     """A file as it was last looked at. While `identity` (inode, size, times, mode) is the same it need not be read
     again; () where that cannot be relied on. `born` is its ctime."""
@@ -42,17 +46,16 @@ class Look(Struct, frozen=True):
 
 
 class Looker:
-    """Looks at many files in a row. `bytes_left` and `deadline` (time.monotonic) bound it; `stop` ends it."""
+    """Looks at many files in a row, for so many seconds; `stop` ends it."""
 
-    def __init__(self, root: Root, bytes_left: int, seconds: float) -> None:
+    def __init__(self, root: Root, seconds: float) -> None:
         self._root = root
-        self._left = bytes_left
         self._deadline = time.monotonic() + seconds
         self.stop = threading.Event()
 
     def all(self, paths: Iterable[str], known: dict[str, Known]) -> Iterator[Look]:
         """What stands at each path now, in the order of their folders; those that are `known` and the same are left
-        out. Raises TooMuchError."""
+        out. Raises TooLongError."""
         for folder, names in groupby(sorted(paths), key=os.path.dirname):
             try:
                 fd = self._root.open_dir(folder or ".", links=False)
@@ -69,7 +72,7 @@ class Looker:
 
     def _one(self, folder: int, path: str, known: Known | None) -> Iterator[Look]:
         if self.stop.is_set() or time.monotonic() > self._deadline:
-            raise TooMuchError("looking at its files took too long")
+            raise TooLongError("looking at its files took too long")
         name = os.path.basename(path)
         try:
             found = os.lstat(name, dir_fd=folder)
@@ -77,9 +80,6 @@ class Looker:
             if known is not None:
                 yield Look(path, None)
             return
-        self._left -= found.st_size
-        if self._left < 0:
-            raise TooMuchError("its files take too much room")
         if known is None or not known.identity or known.identity != _identity(found):
             look = _read(folder, name, path, found)
             if look.known is not None or known is not None:

@@ -117,7 +117,8 @@ class Undo:
         history = self._history(root)
         try:
             async with asyncio.timeout(BEFORE_SECONDS), history.held():
-                await history.look(window.paths, window.author, window.begun)
+                # A file that stands where none was before is new; of files nobody had looked for their age must tell.
+                await history.look(window.paths, window.author, window.begun if window.paths is None else 0)
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
         return None
