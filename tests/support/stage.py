@@ -1,8 +1,9 @@
 """An engine over tools that obey a test: they wait, fail, raise or ask as they are told."""
 
 import asyncio
+import hashlib
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from codewhale.engine.engine import Engine
 from codewhale.engine.observers import Observers, nobody
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
+from codewhale.engine.passage import Passage
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.lib.threads import run_to_end
 from codewhale.policy.decide import decide
 from codewhale.protocol.blocks import MarkdownBlock
+from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
@@ -124,6 +127,25 @@ class Box:
         return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call))
 
 
+class BareGate:
+    """Decides by modes and needs alone, and remembers nothing."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, str]] = []
+
+    def decide(self, request: DecisionRequest) -> Decision:
+        """Without anybody's rules."""
+        return decide(request)
+
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
+        """Of the arguments alone."""
+        return hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
+
+    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
+        """Keep it for the test."""
+        self.answers.append((by, remember))
+
+
 class Stage:
     """An engine in a folder, its obedient tools and its scripted model."""
 
@@ -149,7 +171,8 @@ class Stage:
             tools=HeadChoice(always=("fim_edit",)),
         )
         self.asking = Asking(lambda session: self.engine.session(session))
-        self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), observers)
+        passage = Passage(BareGate(), self.asking, observers)
+        self.dispatcher = Dispatcher(Box(self.tools), passage, Outputs(artifacts, redactor))
         self.opener = Opener(around, self.catalog)
         self.facts = ""
         self.engine = Engine(self.opener, self.catalog, self.dispatcher, lambda path: self.facts)

@@ -26,6 +26,8 @@ def target(row: Row) -> Any:
 PARTS: dict[str, Row] = {
     "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
     "trust": Row("codewhale.stores.trust:TrustStore", ("home",)),
+    "hooks": Row("codewhale.services.hooks:Hooks", ("hooks_written", "trust", "redact", "control", "listener")),
+    "permits": Row("codewhale.services.permits:Permits", ("home", "lookups", "audit", "permit_settings")),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
@@ -34,6 +36,20 @@ PARTS: dict[str, Row] = {
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
+
+# What policy asks of the rest of the program, each imported when a call needs it.
+LOOKUPS: dict[str, Row] = {
+    "hooks_written": Row("codewhale.services.hooks.service:Written"),
+    "analyse": Row("codewhale.policy.shell:analyse"),
+    "where": Row("codewhale.policy.shell:ShellContext"),
+    "permit_settings": Row("codewhale.services.permits:Settings"),
+    "judge_url": Row("codewhale.policy.network:judge_url"),
+    "leak": Row("codewhale.policy.network:leak"),
+    "sandbox": Row("codewhale.system.probing:sandbox"),
+}
+
+# The parts that watch calls which may change the workspace.
+WATCHERS: tuple[str, ...] = ("undo",)
 
 TOOLS: dict[str, Row] = {
     "files": Row("codewhale.tools.files:FileTools", ("workspaces",)),
@@ -62,6 +78,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "trust": Row("codewhale.commands.trust:TrustCommand", ("trust",)),
     "jobs": Row("codewhale.commands.jobs:JobsCommand", ("jobs",)),
     "undo": Row("codewhale.commands.undo:UndoCommands", ("undo", "control", "listener")),
+    "hooks": Row("codewhale.commands.hooks:HooksCommand", ("hooking",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -75,6 +92,7 @@ COMMANDS: dict[str, str] = {
     "/tools": "tools",
     "/effort": "effort",
     "/help": "help",
+    "/hooks": "hooks",
     "/jobs": "jobs",
     "/mode": "session",
     "/model": "session",

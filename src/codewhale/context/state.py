@@ -82,6 +82,7 @@ class SessionState:
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.tainted = False
+        self.origins: tuple[Origin, ...] = ()
         self.changed_files = 0
         self.jobs: dict[str, JobStarted] = {}  # that run
         self.stale_jobs: dict[str, JobStarted] = {}  # that ran when their process was gone
@@ -179,7 +180,8 @@ class SessionState:
         for name in (event.name, *event.metadata.get("tool_references", ())):
             if name in self.activated:
                 self.activated[name] = KnownTool(self.activated[name].bytes, self.finished_calls)
-        self.tainted = self.tainted or event.origin not in _TRUSTED
+        if event.origin not in _TRUSTED and event.origin not in self.origins:
+            self.tainted, self.origins = True, (*self.origins, event.origin)
         artifact = event.metadata.get("artifact_sha256")
         if artifact:
             self.artifacts[event.call_id] = artifact

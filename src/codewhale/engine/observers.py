@@ -4,12 +4,12 @@ add a note to its result. Hooks and snapshots are such; `app` says who watches w
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-import msgspec
+from msgspec.structs import replace
 
 from codewhale.protocol.decisions import CallView, Opinion
-from codewhale.protocol.tools import ToolResult
+from codewhale.protocol.tools import Subject, ToolResult
 
 AFTER_SECONDS = 60.0
 
@@ -41,23 +41,39 @@ def nobody(call: CallView) -> Sequence[CallObserver]:
 
 
 class Watch:
-    """The observers of one call."""
+    """The observers of one call. `subjects` are those of other arguments, or a ToolError where they do not fit."""
 
-    def __init__(self, observers: Sequence[CallObserver], call: CallView) -> None:
+    def __init__(
+        self,
+        observers: Sequence[CallObserver],
+        call: CallView,
+        subjects: Callable[[dict[str, Any]], tuple[Subject, ...]],
+    ) -> None:
+        self.call = call
         self._observers = observers
-        self._call = call
+        self._subjects = subjects
+        self._notes: list[str] = []
         self._begun: list[CallObserver] = []
 
     async def judge(self) -> tuple[Opinion, ...]:
-        """Every opinion."""
-        said = [await observer.judge(self._call) for observer in self._observers]
-        return tuple(opinion for opinion in said if opinion is not None)
+        """Every opinion. What one puts in place of the arguments is what the next one sees."""
+        said = []
+        for observer in self._observers:
+            opinion = await observer.judge(self.call)
+            if opinion is None:
+                continue
+            said.append(opinion)
+            self._notes += [opinion.context] if opinion.context else []
+            if opinion.arguments is not None:
+                subjects = self._subjects(opinion.arguments)
+                self.call = replace(self.call, arguments=opinion.arguments, subjects=subjects)
+        return tuple(said)
 
     async def before(self) -> str:
         """Why the call must not run after all, "" when it may. Those that saw it begin are told of its end then."""
         for observer in self._observers:
             self._begun.append(observer)
-            reason = await observer.before(self._call)
+            reason = await observer.before(self.call)
             if reason:
                 await self._end(None)
                 return reason
@@ -66,20 +82,20 @@ class Watch:
     async def around(self, work: Awaitable[ToolResult]) -> ToolResult:
         """The work's result with the observers' notes. Its errors, and a cancellation, pass through once every
         observer has seen the end."""
-        if not self._begun:
+        if not self._begun and not self._notes:
             return await work
         try:
             result = await work
         except BaseException:
             await asyncio.shield(self._end(None))
             raise
-        notes = await self._end(result)
-        return msgspec.structs.replace(result, content="\n\n".join((result.content, *notes))) if notes else result
+        notes = self._notes + await self._end(result)
+        return replace(result, content="\n\n".join((result.content, *notes))) if notes else result
 
     async def _end(self, result: ToolResult | None) -> list[str]:
         notes = []
         while self._begun:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(AFTER_SECONDS):
-                    notes.append(await self._begun.pop().after(self._call, result))
+                    notes.append(await self._begun.pop().after(self.call, result))
         return [note for note in notes if note]

@@ -36,6 +36,7 @@ from codewhale.protocol.events import (
     SessionResumed,
 )
 from codewhale.protocol.messages import Image
+from codewhale.protocol.modes import Approval
 from codewhale.protocol.ops import ContextView, OpenSession
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
@@ -47,7 +48,7 @@ STALE_SHOWN = 8
 
 class Surroundings(Struct, frozen=True):
     """What sessions are opened from: the stores, and how the machine and its configuration are asked. `effort` is what
-    a new session begins with, `tools` what is configured of its array."""
+    a new session begins with, `approval` what becomes of asks, `tools` what is configured of its array."""
 
     home: str
     sessions: SessionStore
@@ -60,6 +61,7 @@ class Surroundings(Struct, frozen=True):
     default_route: Callable[[str], tuple[str, str]]
     find_root: Callable[[str], str | None]
     effort: str = ""
+    approval: Approval = Approval.SUGGEST
     context: ContextSettings = ContextSettings()
     sources: tuple[ContextSource, ...] = ()
     tools: HeadChoice = HeadChoice()
@@ -139,6 +141,7 @@ class Opener:
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*wanted))
         session.authority = op.authority
+        session.approval = op.approval or around.approval
         session.budget = session_budget(session.accounts, provider.model.price, around.clock).slice(op.limits)
         for call_id, sha in state.artifacts.items():
             around.artifacts.remember(session.id, call_id, sha)

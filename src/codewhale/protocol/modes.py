@@ -37,3 +37,12 @@ class Rights(Struct, frozen=True):
     mode: Mode
     authority: Authority
     approval: Approval = Approval.SUGGEST
+
+
+def narrowest(child: Rights, parent: Rights) -> Rights:
+    """What a child may do: never more than its parent may at this moment, and nothing that its own rights leave out.
+    Where the parent asks a person, what the child would run unasked is asked as well."""
+    mode = min(child.mode, parent.mode, key=list(Mode).index)
+    approval = min(child.approval, parent.approval, key=(Approval.NEVER, Approval.SUGGEST, Approval.AUTO).index)
+    alone = Authority.HEADLESS in (child.authority, parent.authority)
+    return Rights(mode, Authority.HEADLESS if alone else parent.authority, approval)

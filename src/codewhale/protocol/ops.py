@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -17,8 +17,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 
 class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
-    """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty
-    provider, model and effort mean the session's own, or the configured ones. Answered by the session's id."""
+    """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
+    effort and approval mean the session's own, or the configured ones. Answered by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -28,6 +28,7 @@ class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
     resume: str = ""
     fork: str = ""
     effort: str = ""
+    approval: Approval | None = None
     limits: Limits = Limits()
 
 

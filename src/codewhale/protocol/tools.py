@@ -53,7 +53,14 @@ class UrlSubject(Struct, frozen=True, tag="url"):
     url: str
 
 
-Subject = CommandSubject | PathSubject | UrlSubject
+class JobSubject(Struct, frozen=True, tag="job"):
+    """A running job that would be told `text`, or ended where there is none; "*" is every job of the session."""
+
+    id: str
+    text: str = ""
+
+
+Subject = CommandSubject | PathSubject | UrlSubject | JobSubject
 
 
 class ToolSpec(Struct, frozen=True, omit_defaults=True):
