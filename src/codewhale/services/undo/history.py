@@ -23,16 +23,25 @@ from codewhale.stores.snapshots import Change, Content, Entry, Journal, Snapshot
 from codewhale.system.repository import find_repository
 from codewhale.system.walk import Walker
 
-MOST_FILES = 200_000
-MOST_BYTES = 2 << 30
-MOST_ON_DISK = 500 << 20
-MOST_TURNS = 50
-DAYS = 7
-LOOK_SECONDS = 25.0
 LOCK_SECONDS = 10.0
 _NEVER = re.compile(r"(?:^|/)(?:\.git|\.codewhale|git~1)(?:/|$)", re.IGNORECASE)
 _SLACK = 50_000_000  # a file's ctime may lag behind the clock (nanoseconds)
 _PICTURE = "picture"
+
+
+class Bounds(Struct, frozen=True):
+    """What a history may take: files and bytes of the workspace, seconds of one look at it, bytes on the disk before
+    fewer turns are kept, turns and days that are kept."""
+
+    files: int = 200_000
+    bytes: int = 2 << 30
+    seconds: float = 25.0
+    disk: int = 500 << 20
+    turns: int = 50
+    days: float = 7.0
+
+
+BOUNDS = Bounds()
 
 
 class _Picture(Struct):
@@ -47,11 +56,14 @@ class History:
     """The history of the workspace at `root`, kept under `folder`; `apart` are folders in it that are none of its
     business. Raises SnapshotError and TooMuchError."""
 
-    def __init__(self, root: str, folder: str, clock: Clock, apart: Sequence[str] = ()) -> None:
+    def __init__(
+        self, root: str, folder: str, clock: Clock, apart: Sequence[str] = (), bounds: Bounds = BOUNDS
+    ) -> None:
         self.root = Root(root)
         self.journal = Journal(folder)
         self.entries: list[Entry] = []
         self._clock = clock
+        self._bounds = bounds
         self._apart = frozenset(apart)
         self._picture: _Picture | None = None
         self._gone: set[str] = set()  # paths of files that were once deleted: what stands there again is not new
@@ -78,7 +90,7 @@ class History:
         assert self._picture is not None
         known, everywhere = self._picture.files, paths is None
         names = await self._everywhere() if paths is None else {path for path in paths if self.is_ours(path)}
-        looker = Looker(self.root, LOOK_SECONDS)
+        looker = Looker(self.root, self._bounds.seconds)
         looks: list[Look] = []
         made: list[Entry] = []
         late: list[TooLongError] = []
@@ -113,15 +125,6 @@ class History:
             return False
         return not self._apart or not any(path == one or path.startswith(one + "/") for one in self._apart)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether every file was looked at once."""
-        return self._picture is not None and self._picture.full
-
-    def knows(self, path: str) -> bool:
-        """Whether anything is known of a file at this path."""
-        return self._picture is not None and path in self._picture.files
-
     async def save(self) -> None:
         """Keep what is known of the files, so that the next process need not read them all."""
         picture = self._picture
@@ -135,13 +138,14 @@ class History:
     async def _everywhere(self) -> set[str]:
         """Every path to look at: what is not ignored now, and what was known before."""
         assert self._picture is not None
-        listing = await Walker(self.root.path, limit=MOST_FILES, seconds=LOOK_SECONDS).files()
+        bounds = self._bounds
+        listing = await Walker(self.root.path, limit=bounds.files, seconds=bounds.seconds).files()
         if listing.truncated:
-            raise TooMuchError(f"it holds more than {MOST_FILES:,} files, or they take too long to list")
+            raise TooMuchError(f"it holds more than {bounds.files:,} files, or they take too long to list")
         if not self._picture.full:
             room = await asyncio.to_thread(_room, self.root.path, listing.files)
-            if room > MOST_BYTES:
-                raise TooMuchError(f"its files take {room >> 20:,} MiB, more than {MOST_BYTES >> 20:,}")
+            if room > bounds.bytes:
+                raise TooMuchError(f"its files take {room >> 20:,} MiB, more than {bounds.bytes >> 20:,}")
         self._apart |= await asyncio.to_thread(_git_folders, self.root)
         return {*filter(self.is_ours, listing.files), *filter(self.is_ours, listing.links), *self._picture.files}
 
@@ -202,15 +206,16 @@ class History:
         """The entries, once those are forgotten that are older than a week or fifty turns; ten where the journal takes
         too much room on the disk."""
         entries = await self.journal.entries()
-        large = await asyncio.to_thread(self.journal.size) > MOST_ON_DISK
-        turns = MOST_TURNS // 5 if large else MOST_TURNS
-        oldest = _oldest_kept([entry for _, entry in entries], self._clock.now(), turns)
+        large = await asyncio.to_thread(self.journal.size) > self._bounds.disk
+        turns = self._bounds.turns // 5 if large else self._bounds.turns
+        since = self._clock.now() - self._bounds.days * 86_400
+        oldest = _oldest_kept([entry for _, entry in entries], since, turns)
         if oldest:
             await self.journal.cut(entries[oldest][0])
         return [entry for _, entry in entries[oldest:]]
 
 
-def _oldest_kept(entries: Sequence[Entry], now: float, turns: int) -> int:
+def _oldest_kept(entries: Sequence[Entry], since: float, turns: int) -> int:
     """The index of the first entry to keep; 0 while not enough has gathered for it to be worth the while."""
     seen: set[tuple[str, int]] = set()
     oldest = 0
@@ -218,7 +223,7 @@ def _oldest_kept(entries: Sequence[Entry], now: float, turns: int) -> int:
         entry = entries[index]
         if entry.turn:
             seen.add((entry.session, entry.turn))
-        if len(seen) > turns or entry.at < now - DAYS * 86_400:
+        if len(seen) > turns or entry.at < since:
             oldest = index + 1
             break
     return min(oldest, len(entries) - 1) if oldest > max(20, len(entries) // 5) else 0

@@ -62,9 +62,9 @@ def _standing(slot: Slot, now: FileState | None) -> bytes | None:
         if found is not None or now is not None:
             raise _DiffersError
         return None
-    if found.st_mode != now.mode and not now.is_link:
+    if found.st_mode != now.mode and not (_is_link(slot) and now.is_link):
         raise _DiffersError
-    if stat.S_ISLNK(found.st_mode):
+    if now.is_link:
         data: bytes | None = os.fsencode(os.readlink(slot.name, dir_fd=slot.folder))
     else:
         data = read_regular(os.open(slot.name, _OPEN, dir_fd=slot.folder), FILE_LIMIT)
