@@ -23,6 +23,7 @@ from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.hooks.rows import AFTER, BEFORE, SHELL_ENV, SUBMIT, Hook, Moment, read_hooks
 from codewhale.services.hooks.running import RESULT_LIMIT, Said, run_hook
+from codewhale.stores.audit import AuditLog
 from codewhale.stores.trust import read_file
 
 PROJECT_FILE = os.path.join(".codewhale", "hooks.toml")
@@ -67,13 +68,15 @@ class Hooks:
         redact: Callable[[str], str],
         control: SessionControl,
         tell: Callable[[str, Event], None],
+        audit: AuditLog,
     ) -> None:
-        """`tell(session, event)` shows a notice."""
+        """`tell(session, event)` shows a notice; what comes after the session's end stands in the audit log alone."""
         self._own, self._refused = read_hooks(written.tree, written.origin)
         self._trust = trust
         self._redact = redact
         self._control = control
         self._tell = tell
+        self._audit = audit
         self._projects: dict[str, _Project] = {}
         self._warned: set[str] = set()
         self._behind: set[asyncio.Task[Said]] = set()
@@ -269,6 +272,7 @@ class Hooks:
         if text not in self._warned:
             self._warned.add(text)
             self._tell(session, Notice("warning", text, "hooks"))
+            self._audit.add("hook", session=session, text=self._redact(text))
 
 
 def _moment(event: str, call: CallView) -> Moment:
