@@ -52,6 +52,14 @@ class _Picture(Struct):
     files: dict[str, Known] = {}
 
 
+class Former(Struct, frozen=True):
+    """What was seen before a call and is not written down yet: looks, each with what was known before it, and whose
+    doing the difference is."""
+
+    looks: tuple[tuple[Look, Known | None], ...] = ()
+    author: Entry | None = None
+
+
 class History:
     """The history of the workspace at `root`, kept under `folder`; `apart` are folders in it that are none of its
     business. Raises SnapshotError and TooMuchError."""
@@ -83,6 +91,52 @@ class History:
             finally:
                 os.close(fd)
 
+    async def peek(self, paths: Iterable[str], author: Entry | None = None, former: Former | None = None) -> Former:
+        """What is different at these paths (against `former`, where that came before), by the doing of `author` or of
+        somebody else: kept in memory, to be written down later. Only while `held`, or right behind `former`."""
+        assert self._picture is not None
+        names = [path for path in paths if self.is_ours(path)]
+        known = {path: one for path in names if (one := self._picture.files.get(path)) is not None}
+        known = _with(known, (look for look, _ in former.looks)) if former else known
+        looker = Looker(self.root, self._bounds.seconds)
+        try:
+            looks = await asyncio.to_thread(lambda: list(looker.all(names, known)))
+        finally:
+            looker.stop.set()
+        return Former(tuple((look, known.get(look.path)) for look in looks), author)
+
+    async def write(self, formers: Sequence[Former]) -> tuple[Entry, ...]:
+        """Write down what was seen, in this order, but for files of which something was written down since. Only while
+        `held`."""
+        assert self._picture is not None
+        files = self._picture.files
+        known = {look.path: files.get(look.path) for former in formers for look, _ in former.looks}
+        looks: list[Look] = []
+        made: list[Entry] = []
+        groups: list[tuple[Entry | None, list[Change]]] = []
+
+        def contents() -> Iterator[Content]:
+            for former in formers:
+                groups.append((former.author, []))
+                for look, was in former.looks:
+                    if changed(Look(look.path, was), known[look.path]) is None:
+                        known[look.path] = look.known
+                        looks.append(look)
+                        content = changed(look, was)
+                        if content is not None:
+                            groups[-1][1].append(content.change)
+                            yield content
+
+        async def settle(changes: list[Change]) -> Sequence[Entry]:
+            for author, done in groups:
+                new = set() if author else {one.path for one in done if one.before is None} - self._gone
+                made.extend(self._entries(done, author, new, len(made)))
+            return made
+
+        await self.journal.record(contents(), settle)
+        self._absorb(looks, made, False)
+        return tuple(made)
+
     async def look(self, paths: Iterable[str] | None, author: Entry | None = None, begun: int = 0) -> tuple[Entry, ...]:
         """Write down what is different at these paths, or (None) anywhere; the entries that came of it. It is the
         `author`'s doing (an entry without changes), but for files that no one had seen and that are older than
@@ -107,7 +161,7 @@ class History:
 
         async def settle(changes: list[Change]) -> Sequence[Entry]:
             new = await self._were_there(changes, author, {look.path: look for look in looks}, begun)
-            made.extend(self._entries(changes, author, new))
+            made.extend(self._entries(changes, author, new, 0))
             return made
 
         try:
@@ -149,9 +203,9 @@ class History:
         self._apart |= await asyncio.to_thread(_git_folders, self.root)
         return {*filter(self.is_ours, listing.files), *filter(self.is_ours, listing.links), *self._picture.files}
 
-    def _entries(self, changes: Sequence[Change], author: Entry | None, found: set[str]) -> Iterator[Entry]:
-        """The changes as entries, in the order in which they happened."""
-        number, at = (self.entries[-1].number if self.entries else 0), self._clock.now()
+    def _entries(self, changes: Sequence[Change], author: Entry | None, found: set[str], made: int) -> Iterator[Entry]:
+        """The changes as entries, behind `made` others that are not yet remembered."""
+        number, at = made + (self.entries[-1].number if self.entries else 0), self._clock.now()
         there = tuple(one for one in changes if one.path in found)
         rest = tuple(one for one in changes if one.path not in found)
         if there:
@@ -176,11 +230,7 @@ class History:
 
     def _absorb(self, looks: Iterable[Look], made: Sequence[Entry], everywhere: bool) -> None:
         assert self._picture is not None
-        for look in looks:
-            if look.known is None:
-                self._picture.files.pop(look.path, None)
-            else:
-                self._picture.files[look.path] = look.known
+        _with(self._picture.files, looks)
         self._picture.full = self._picture.full or everywhere
         self._picture.head = self.journal.head()
         self._remember(made)
@@ -213,6 +263,16 @@ class History:
         if oldest:
             await self.journal.cut(entries[oldest][0])
         return [entry for _, entry in entries[oldest:]]
+
+
+def _with(known: dict[str, Known], looks: Iterable[Look]) -> dict[str, Known]:
+    """What is known after these looks."""
+    for look in looks:
+        if look.known is None:
+            known.pop(look.path, None)
+        else:
+            known[look.path] = look.known
+    return known
 
 
 def _oldest_kept(entries: Sequence[Entry], since: float, turns: int) -> int:

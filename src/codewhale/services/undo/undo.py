@@ -19,7 +19,7 @@ from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
-from codewhale.services.undo.history import History
+from codewhale.services.undo.history import Former, History
 from codewhale.services.undo.looking import TooMuchError
 from codewhale.services.undo.resolving import TOO_LARGE, Move, Refusal, resolve
 from codewhale.services.undo.restoring import remove_empty, write_back
@@ -27,7 +27,7 @@ from codewhale.services.undo.turns import Turn, last_undo, live_turns
 from codewhale.stores.snapshots import Entry, FileState, SnapshotError, blob_id
 from codewhale.system.launch import settle
 
-BEFORE_SECONDS = 60.0
+LOOK_SECONDS = 60.0
 READ_AT_ONCE = 32 << 20
 SHOWN_FILES = 40
 SHOWN_BYTES = 256 << 10
@@ -62,11 +62,13 @@ class Done(Struct, frozen=True):
 
 
 class _Window(Struct, frozen=True):
-    """A call that runs: where it may change something (None: anywhere), and since when (nanoseconds)."""
+    """A call that runs: where it may change something (None: anywhere), since when (nanoseconds), and what was seen
+    there before."""
 
     author: Entry
     paths: frozenset[str] | None
     begun: int
+    former: Former = Former()
 
 
 class Undo:
@@ -84,6 +86,7 @@ class Undo:
         self._open: dict[str, dict[str, _Window]] = {}
         self._unwatched: set[str] = set()
         self._told: set[tuple[str, str]] = set()
+        self._writing: dict[str, asyncio.Task[None]] = {}
 
     async def judge(self, call: CallView) -> Opinion | None:
         """Nothing: it has no opinion of calls."""
@@ -97,51 +100,77 @@ class Undo:
         history = self._history(root)
         if paths is not None:
             paths = frozenset(_resolved(history, path) for path in paths)
-        open_here = self._open.setdefault(root, {})
+        open_here, former = self._open.setdefault(root, {}), Former()
+        await self._settled(root)
         try:
-            async with asyncio.timeout(BEFORE_SECONDS), history.held():
-                await history.look(paths, _elsewhere(open_here))
+            async with asyncio.timeout(LOOK_SECONDS), history.held():
+                if paths is None:
+                    await history.look(None, _elsewhere(open_here))
+                else:
+                    former = await history.peek(paths, _elsewhere(open_here))
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
             return None
         author = Entry(0, 0.0, "call", call.session, self._turn_of(call.session), call.call_id, call.tool)
-        open_here[call.call_id] = _Window(author, paths, time.time_ns())
+        open_here[call.call_id] = _Window(author, paths, time.time_ns(), former)
         return None
 
     async def after(self, call: CallView, result: ToolResult | None) -> str | None:
-        """Write down what the call changed."""
+        """Look at what the call changed. What was seen of named files is written down beside whatever comes next; all
+        that is done here waits for it."""
         root = os.path.realpath(call.workspace)
         window = self._open.get(root, {}).pop(call.call_id, None)
         if window is None:
             return None
         history = self._history(root)
         try:
-            async with asyncio.timeout(BEFORE_SECONDS), history.held():
-                # A file that stands where none was before is new; of files nobody had looked for their age must tell.
-                await history.look(window.paths, window.author, window.begun if window.paths is None else 0)
+            async with asyncio.timeout(LOOK_SECONDS):
+                if window.paths is not None:
+                    later = await history.peek(window.paths, window.author, window.former)
+                    await self._settled(root)
+                    write = self._write_down(call, root, (window.former, later))
+                    self._writing[root] = asyncio.create_task(write, name=f"undo {call.call_id}")
+                    return None
+                await self._settled(root)
+                async with history.held():
+                    await history.look(None, window.author, window.begun)
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
         return None
 
+    async def _write_down(self, call: CallView, root: str, seen: Sequence[Former]) -> None:
+        history = self._history(root)
+        try:
+            async with asyncio.timeout(LOOK_SECONDS), history.held():
+                await history.write(seen)
+        except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
+            self._give_up(call, root, error)
+
+    async def _settled(self, root: str) -> None:
+        """Wait until what earlier calls changed is written down."""
+        while (task := self._writing.get(root)) is not None:
+            await asyncio.wait([task])
+            if self._writing.get(root) is task:
+                del self._writing[root]
+
     async def turns(self, session: str, workspace: str) -> tuple[Turn, ...]:
         """The session's turns that changed files here and still stand, newest first. Raises SnapshotError."""
-        history = self._history(os.path.realpath(workspace))
+        history = await self._present(workspace)
         async with history.held():
             return tuple(live_turns(history.entries, session))
 
     async def last_undo(self, session: str, workspace: str) -> Turn | None:
         """The undo that was the last thing the session did here. Raises SnapshotError."""
-        history = self._history(os.path.realpath(workspace))
+        history = await self._present(workspace)
         async with history.held():
             return last_undo(history.entries, session)
 
     async def plan(self, session: str, workspace: str, since: int) -> Plan:
         """What taking back all that the session did from entry `since` on comes to. Raises SnapshotError."""
-        root = os.path.realpath(workspace)
-        history = self._history(root)
+        history = await self._present(workspace)
         async with history.held():
             await self._look(history, _paths(history.entries, session, since))
-            return await _plan(history, session, root, since)
+            return await _plan(history, session, history.root.path, since)
 
     async def contents(self, plan: Plan) -> tuple[tuple[str, bytes | None, bytes | None], ...]:
         """(path, bytes now, bytes then) of a plan's first forty files, to be shown; larger ones are left out."""
@@ -169,12 +198,13 @@ class Undo:
         return done[0]
 
     async def aclose(self) -> None:
-        """Keep what is known of the files for the next process."""
-        for history in self._histories.values():
+        """Write down what is left to be, and keep what is known of the files for the next process."""
+        for root, history in self._histories.items():
+            await self._settled(root)
             await history.save()
 
     async def _carry_out(self, plan: Plan) -> Done:
-        history = self._history(plan.workspace)
+        history = await self._present(plan.workspace)
         refused, changes = list(plan.refused), list[FileChange]()
         author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session), tool="undo", since=plan.since)
         async with history.held():
@@ -220,6 +250,12 @@ class Undo:
             await history.look(paths, author)
         except TooMuchError as error:
             raise SnapshotError(f"the files cannot be looked at: {error}") from error
+
+    async def _present(self, workspace: str) -> History:
+        """The history of a workspace, with all that has happened in it."""
+        root = os.path.realpath(workspace)
+        await self._settled(root)
+        return self._history(root)
 
     def _history(self, root: str) -> History:
         if root not in self._histories:
