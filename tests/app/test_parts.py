@@ -16,7 +16,7 @@ from codewhale.tools.base import declared
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
     "catalog", "decide", "repair_extent", "home", "clock",
-    "redact", "past_jobs", "lookups", "audit", "permit_settings", "turn_of", "hooking",
+    "redact", "past_jobs", "lookups", "audit", "turn_of", "hooking", "hooks_written", "shell_env",
 }  # fmt: skip
 
 

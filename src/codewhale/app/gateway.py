@@ -10,6 +10,7 @@ from codewhale.app.table import LOOKUPS, WATCHERS, target
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.engine.observers import CallObserver
 from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
+from codewhale.protocol.events import Event
 from codewhale.protocol.tools import CommandSubject, Effect
 
 if TYPE_CHECKING:
@@ -23,18 +24,10 @@ class Gateway:
     def __init__(self, parts: Parts, redactor: "Redactor", disabled: frozenset[str]) -> None:
         self._parts = parts
         self._redactor = redactor
-        self._disabled = disabled
+        self.disabled = disabled
 
     def permits(self) -> "Permits":
         """The permits themselves, built when they are first needed."""
-        if self._parts.built("permits") is None:
-            settings = target(LOOKUPS["permit_settings"])(
-                disabled=self._disabled,
-                canonical=_canonical,
-                clean=self._redactor.text,
-                tell=self._parts.part("listener"),
-            )
-            self._parts.give("permit_settings", settings)
         found: Permits = self._parts.part("permits")  # type: ignore[assignment]
         return found
 
@@ -54,6 +47,19 @@ class Gateway:
         """What a session was granted ends with it."""
         if self._parts.built("permits") is not None:
             self.permits().forget(session)
+
+    def canonical(self, name: str) -> str:
+        """The name that a tool is decided by, for any of its names."""
+        return ALIASES[name].canonical if name in ALIASES else name
+
+    def clean(self, text: str) -> str:
+        """Text without secrets."""
+        return self._redactor.text(text)
+
+    def tell(self, session: str, event: Event) -> None:
+        """Tell the person of a session."""
+        listener: Any = self._parts.part("listener")
+        listener(session, event)
 
     def observers(self, call: CallView) -> Sequence[CallObserver]:
         """Who watches a call: hooks where there are any, and innermost what keeps the workspace's former state, where a
@@ -97,8 +103,3 @@ class Gateway:
         """Whether a project's file with these bytes may be used."""
         trust: Any = self._parts.part("trust")
         return bool(trust.holds(path, sha256))
-
-
-def _canonical(name: str) -> str:
-    """The name that a tool is decided by, for any of its names."""
-    return ALIASES[name].canonical if name in ALIASES else name

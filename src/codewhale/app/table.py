@@ -26,10 +26,12 @@ def target(row: Row) -> Any:
 PARTS: dict[str, Row] = {
     "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
     "trust": Row("codewhale.stores.trust:TrustStore", ("home",)),
-    "hooks": Row("codewhale.services.hooks:Hooks", ("hooks_written", "trust", "redact", "control", "listener")),
-    "permits": Row("codewhale.services.permits:Permits", ("home", "lookups", "audit", "permit_settings")),
+    "hooks": Row(
+        "codewhale.services.hooks:Hooks", ("hooks_written", "trust", "redact", "control", "listener", "audit")
+    ),
+    "permits": Row("codewhale.services.permits:Permits", ("home", "lookups", "audit")),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
-    "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
+    "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts", "redact")),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
     "job_logs": Row("codewhale.services.shelljobs.keeping:LogKeeper", ("jobs", "artifacts", "redact")),
     "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
@@ -42,7 +44,6 @@ LOOKUPS: dict[str, Row] = {
     "hooks_written": Row("codewhale.services.hooks.service:Written"),
     "analyse": Row("codewhale.policy.shell:analyse"),
     "where": Row("codewhale.policy.shell:ShellContext"),
-    "permit_settings": Row("codewhale.services.permits:Settings"),
     "judge_url": Row("codewhale.policy.network:judge_url"),
     "leak": Row("codewhale.policy.network:leak"),
     "sandbox": Row("codewhale.system.probing:sandbox"),
@@ -78,11 +79,13 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "trust": Row("codewhale.commands.trust:TrustCommand", ("trust",)),
     "jobs": Row("codewhale.commands.jobs:JobsCommand", ("jobs",)),
     "undo": Row("codewhale.commands.undo:UndoCommands", ("undo", "control", "listener")),
+    "permissions": Row("codewhale.commands.permissions:PermissionsCommands", ("permits", "control")),
     "hooks": Row("codewhale.commands.hooks:HooksCommand", ("hooking",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
 COMMANDS: dict[str, str] = {
+    "/approval": "permissions",
     "/budget": "usage",
     "/cache": "usage",
     "/compact": "context",
@@ -95,6 +98,8 @@ COMMANDS: dict[str, str] = {
     "/hooks": "hooks",
     "/jobs": "jobs",
     "/mode": "session",
+    "/network": "permissions",
+    "/permissions": "permissions",
     "/model": "session",
     "/restore": "undo",
     "/sessions": "session",

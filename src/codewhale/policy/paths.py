@@ -57,7 +57,7 @@ def matches(pattern: str, path: str) -> bool:
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Raises ValueError for an empty pattern."""
     body = pattern.strip("/").removeprefix("./")
-    if not body:
+    if body in ("", "."):
         raise ValueError("a path pattern cannot be empty")
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
     out = "(?:.*/)?" if anywhere else ""

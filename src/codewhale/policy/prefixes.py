@@ -46,11 +46,12 @@ _VALUED = {
 _RUNNERS = frozenset(
     """. ash at awk babashka bash batch bb builtin bunx busybox chroot chrt command csh cscript dash doas ed emacs
     env eval ex exec expect find fish flock gawk gdb git-shell groovy guile ionice iex java jshell ksh less ltrace
-    lua luajit man mawk mksh more mosh msbuild nano nawk nice node nodejs nohup npx nsenter nvim osascript parallel
-    perl php pipx pkexec pnpx powershell proot prlimit psql pwsh python racket rc rksh rlwrap rsync rscript ruby
-    run-parts runuser scala scp screen script sed setarch setpriv setsid sh socat source sqlite3 ssh sshpass
-    start-stop-daemon stdbuf strace su sudo swift systemd-run taskset tclsh tcsh time timeout tmux toybox trap
-    ts-node tsx unbuffer unshare uvx vi view vim watch wish wsl x xargs xonsh xterm yash zsh""".split()
+    lua luajit man mawk mksh more mosh msbuild nano nawk nice node nodejs nohup npx nsenter nvim osascript
+    parallel perl php pipx pkexec pnpx powershell proot prlimit psql pwsh python racket rc rksh rlwrap rsync
+    rscript ruby run-parts runuser scala scp screen script sed setarch setpriv setsid sh socat source sqlite3 ssh
+    sshpass start-stop-daemon stdbuf strace su sudo swift systemd-run taskset tclsh tcsh time timeout tmux toybox
+    trap ts-node tsx unbuffer unshare uvx vi view vim watch wish wsl x xargs xonsh xterm yash zsh pypy julia
+    bpython ipython hy""".split()
 )
 # Programs that destroy, change rights, or carry data away: allowed each time, never for ever.
 _GRAVE = frozenset(

@@ -165,6 +165,7 @@ class StatusView(Struct, frozen=True):
     tokens_in: int
     tokens_out: int
     effort: str = ""
+    approval: Approval = Approval.SUGGEST
 
 
 class ContextView(Struct, frozen=True):

@@ -36,7 +36,21 @@ _WORD = re.compile(r"""[^\s;|&<>()]+""")
 
 
 class Lookups(Protocol):
-    """What is asked elsewhere, each only when a call needs it."""
+    """What is asked elsewhere, each only when a call needs it. `disabled` are the tools that are switched off."""
+
+    disabled: frozenset[str]
+
+    def canonical(self, name: str) -> str:
+        """The name that a tool is decided by, for any of its names."""
+        ...
+
+    def clean(self, text: str) -> str:
+        """Text without secrets."""
+        ...
+
+    def tell(self, session: str, event: Event) -> None:
+        """Tell the person of a session."""
+        ...
 
     def analyse(self, subject: CommandSubject, request: DecisionRequest) -> Any:
         """The judgement of a command line."""
@@ -59,16 +73,6 @@ class Lookups(Protocol):
         ...
 
 
-class Settings(Struct, frozen=True):
-    """What the configuration and the session say: the tools that are switched off, the canonical name of a tool that a
-    rule names, text without secrets, and how a person is told a line."""
-
-    disabled: frozenset[str] = frozenset()
-    canonical: Callable[[str], str] = lambda name: name
-    clean: Callable[[str], str] = lambda text: text
-    tell: Callable[[str, Event], None] = lambda session, event: None
-
-
 class _Read(Struct, frozen=True):
     """A file of rules as it was read: how it stood then, and its rows."""
 
@@ -87,12 +91,11 @@ class _Held(Struct, frozen=True):
 class Permits:
     """The gate of every session of this process."""
 
-    def __init__(self, home: str, lookups: Lookups, audit: AuditLog, settings: Settings) -> None:
+    def __init__(self, home: str, lookups: Lookups, audit: AuditLog) -> None:
         self.path = os.path.join(os.path.realpath(home), PERMISSIONS_FILE)
         self._trust = os.path.join(os.path.realpath(home), "trust.json")
         self._lookups = lookups
         self._audit = audit
-        self._settings = settings
         self._files: dict[str, _Read] = {}
         self._policies: dict[str, _Held] = {}
         self._grants: dict[str, RuleSet] = {}
@@ -178,7 +181,7 @@ class Permits:
         held = self._policies.get(workspace)
         if held is None or held.user is not user or held.project is not project:
             rules = RuleSet((*user.rules, *project.rules))
-            held = _Held(user, project, Policy(self._judges, rules, self._settings.disabled))
+            held = _Held(user, project, Policy(self._judges, rules, self._lookups.disabled))
             self._policies[workspace] = held
         return held.policy
 
@@ -220,13 +223,13 @@ class Permits:
         return self._files[places[0]]
 
     def _canonical(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-        name = self._settings.canonical
+        name = self._lookups.canonical
         return tuple(msgspec.structs.replace(rule, tool=name(rule.tool)) if rule.tool else rule for rule in rules)
 
     def _tell(self, session: str, text: str) -> None:
         if session and text not in self._told:
             self._told.add(text)
-            self._settings.tell(session, Notice("warning", text, "permissions"))
+            self._lookups.tell(session, Notice("warning", text, "permissions"))
 
     def _note(self, event: str, request: DecisionRequest, decision: Decision, **more: str) -> None:
         about = " ".join(_shown(subject) for subject in request.subjects)
@@ -238,7 +241,7 @@ class Permits:
             mode=request.mode.value,
             authority=request.authority.value,
             rule=decision.rule,
-            about=one_line(self._settings.clean(about), 300) if about else "",
+            about=one_line(self._lookups.clean(about), 300) if about else "",
             **more,
         )
 
