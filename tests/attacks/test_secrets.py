@@ -167,3 +167,24 @@ async def test_f1_no_tool_hands_a_key_to_what_it_runs(
     await played(home, workspace, *calls, environ=dict(os.environ))
     seen = "".join((workspace / name).read_text() for name in ("shell.txt", "made.txt", "checked.txt"))
     assert "PATH=" in seen and "hunter2" not in seen and "API_KEY" not in seen
+
+
+async def test_f3_what_stands_for_a_secret_is_never_written_over_it(home: Path, workspace: Path) -> None:
+    key = KEYS["github"]
+    text = f"name: x\ntoken: {key}\nold: {SECRET}\n"
+    (workspace / "settings.txt").write_text(text)
+    seen = "name: y\ntoken: [redacted GitHub token]\nold: [redacted SOME_API_KEY]\n"
+    calls = [
+        call("read_file", path="settings.txt"),
+        call("write_file", path="settings.txt", content=seen),
+        call("write_file", path="sample.txt", content=seen),
+        call("edit_file", path="settings.txt", search="name: x", replace="name: z"),
+    ]
+    found = await played(home, workspace, *calls, environ=ENVIRON)
+    assert [result.ok for result in found] == [True, False, True, True]
+    assert "the secret would be lost" in found[1].content
+    assert (workspace / "settings.txt").read_text() == text.replace("name: x", "name: z")
+    again = await played(
+        home, workspace, call("write_file", path="sample.txt", content=seen + "more\n"), environ=ENVIRON
+    )
+    assert again[0].ok

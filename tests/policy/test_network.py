@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.policy.network import Judged, host_matches, judge_addresses, judge_host, judge_url, leak
+from codewhale.policy.network import host_matches, judge_addresses, judge_host, judge_url, leak
+from codewhale.system.addresses import Judged
 
 SECRET = "sk-9f8e7d6c5b4a39281706abcd"
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codewhale.system.addresses import address_kind, is_local_name
+from codewhale.system.addresses import Judged, address_kind, is_local_name
 
 PORTS = frozenset({80, 443, 8000, 8008, 8080, 8443, 8888})
 MAX_URL = 8192
@@ -25,19 +25,6 @@ _METADATA = frozenset(
     " metadata.platformequinix.com rancher-metadata kubernetes kubernetes.default host.docker.internal"
     " gateway.docker.internal".split()
 )
-
-
-class Judged(Struct, frozen=True):
-    """What is said of a URL or a host. `rule` and `reason` tell why it is refused, "" where it is not; `host` is in
-    lower case, an address in its usual spelling; `target` is path and query as they are sent."""
-
-    ok: bool
-    rule: str = ""
-    reason: str = ""
-    scheme: str = ""
-    host: str = ""
-    port: int = 0
-    target: str = ""
 
 
 class Leak(Struct, frozen=True):

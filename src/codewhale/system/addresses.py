@@ -7,6 +7,8 @@ NAT64, 6to4, site-local and multicast addresses), so the blocks stand here.
 import functools
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
@@ -54,6 +56,20 @@ _V6: tuple[tuple[str, Kind], ...] = (
     ("ff00::/8", "multicast"),
     ("2000::/3", "public"),
 )
+
+
+class Judged(Struct, frozen=True):
+    """What is said of a URL or a host. `rule` and `reason` tell why it is refused, "" where it is not; `host` is in
+    lower case, an address in its usual spelling; `target` is path and query as they are sent."""
+
+    ok: bool
+    rule: str = ""
+    reason: str = ""
+    scheme: str = ""
+    host: str = ""
+    port: int = 0
+    target: str = ""
+
 
 _LOCAL_ENDS = frozenset("localhost localdomain local internal intranet lan home corp private arpa onion svc".split())
 

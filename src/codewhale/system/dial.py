@@ -5,9 +5,11 @@ import asyncio
 import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+
+from codewhale.system.addresses import Judged
 
 if TYPE_CHECKING:
     import httpcore2
@@ -20,30 +22,11 @@ _OURS = frozenset({"host", "connection", "content-length", "transfer-encoding", 
 _NEUTRAL = frozenset({"accept", "accept-language", "user-agent"})
 
 
-class Verdict(Protocol):
-    """What the guard says of a URL or of the addresses of a host."""
-
-    @property
-    def ok(self) -> bool: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def scheme(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-    @property
-    def target(self) -> str: ...
-
-
 class Guard(Struct, frozen=True):
     """Who says what may be dialled: `url(url)`, with the URL taken apart where it may, and `addresses(host, found)`."""
 
-    url: Callable[[str], Verdict]
-    addresses: Callable[[str, Sequence[str]], Verdict]
+    url: Callable[[str], Judged]
+    addresses: Callable[[str, Sequence[str]], Judged]
 
 
 class Bounds(Struct, frozen=True):
@@ -142,7 +125,7 @@ async def fetch(
 class _Hop:
     """One request and what came of it so far."""
 
-    def __init__(self, url: str, there: Verdict, headers: Mapping[str, str], bounds: Bounds) -> None:
+    def __init__(self, url: str, there: Judged, headers: Mapping[str, str], bounds: Bounds) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.content = bytearray()
@@ -209,13 +192,13 @@ class _Hop:
             yield piece
 
 
-def _allowed(verdict: Verdict, url: str) -> Verdict:
+def _allowed(verdict: Judged, url: str) -> Judged:
     if not verdict.ok:
         raise DialError("refused", f"{url[:200]} is not dialled: {verdict.reason}", verdict.rule)
     return verdict
 
 
-async def _resolved(there: Verdict, guard: Guard, wires: Wires) -> list[str]:
+async def _resolved(there: Judged, guard: Guard, wires: Wires) -> list[str]:
     """The addresses of a host, every one of them checked. Raises DialError."""
     try:
         socket.inet_pton(socket.AF_INET6 if ":" in there.host else socket.AF_INET, there.host)
