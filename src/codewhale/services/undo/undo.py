@@ -169,7 +169,8 @@ class Undo:
         """What taking back all that the session did from entry `since` on comes to. Raises SnapshotError."""
         history = await self._present(workspace)
         async with history.held():
-            await self._look(history, _paths(history.entries, session, since))
+            running = _elsewhere(self._open.get(history.root.path, {}))
+            await self._look(history, _paths(history.entries, session, since), running)
             return await _plan(history, session, history.root.path, since)
 
     async def contents(self, plan: Plan) -> tuple[tuple[str, bytes | None, bytes | None], ...]:
