@@ -23,7 +23,7 @@ GIVEN = {
 @pytest.fixture
 def parts(home: Path) -> Parts:
     """Parts over real stores."""
-    return Parts({"artifacts": ArtifactStore(str(home / "artifacts")), "lists": Lists()})
+    return Parts({"artifacts": ArtifactStore(str(home / "artifacts")), "lists": Lists(), "redact": str})
 
 
 def test_every_need_of_every_row_is_given_or_another_row() -> None:
