@@ -57,6 +57,7 @@ class ObedientTools:
         self.gates: dict[str, asyncio.Event] = {}
         self.latch = threading.Event()
         self.begun: list[str] = []
+        self.contexts: list[CallContext] = []
         self.shown: list[str] = []
 
     def gate(self, name: str) -> asyncio.Event:
@@ -65,6 +66,7 @@ class ObedientTools:
 
     async def _obey(self, args: Told, call: CallContext) -> ToolResult:
         self.begun.append(call.call_id)
+        self.contexts.append(call)
         if args.wait == "latch":
             await run_to_end(self.latch.wait, 10)
         elif args.wait:
@@ -123,7 +125,10 @@ class Box:
     def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         """The call of a row's tool with these arguments."""
         found = self._tools[spec.name]
-        args = msgspec.convert(arguments, found.args, strict=True)
+        try:
+            args = msgspec.convert(arguments, found.args, strict=True)
+        except msgspec.ValidationError as error:
+            raise ToolError("invalid_input", f"The arguments do not fit: {error}.") from None
         return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call))
 
 
@@ -132,14 +137,16 @@ class BareGate:
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, str]] = []
+        self.disabled: frozenset[str] = frozenset()
+        self.salt = b""
 
     def decide(self, request: DecisionRequest) -> Decision:
         """Without anybody's rules."""
-        return decide(request)
+        return decide(request, self.disabled)
 
     def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
-        """Of the arguments alone."""
-        return hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
+        """Of the arguments and a salt."""
+        return hashlib.sha256(self.salt + msgspec.json.encode(arguments)).hexdigest()
 
     def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
         """Keep it for the test."""
@@ -171,7 +178,8 @@ class Stage:
             tools=HeadChoice(always=("fim_edit",)),
         )
         self.asking = Asking(lambda session: self.engine.session(session))
-        passage = Passage(BareGate(), self.asking, observers)
+        self.gate = BareGate()
+        passage = Passage(self.gate, self.asking, observers)
         self.dispatcher = Dispatcher(Box(self.tools), passage, Outputs(artifacts, redactor))
         self.opener = Opener(around, self.catalog)
         self.facts = ""
