@@ -76,7 +76,9 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     if found is not None:
         return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
     reading = _Readings(places, known).line(line, parsed, 0)
-    plain = len(commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
+    plain = (
+        len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
+    )
     plain = plain and not parsed.commands[0].assigns and plain_commands(line) == [_seen(parsed.commands[0])]
     if not reading.rule and reading.sandboxed and not context.sandbox:
         reading = Reading(
@@ -100,8 +102,9 @@ def _simple(words: list[Word]) -> SimpleCommand:
 
 def _asked(rule: str, calls: list[Call], line: Line) -> str:
     """The rule that a question names: what most needs a person, wherever in the line it stands."""
-    words = [word for call in calls for word in call.words[1:]] + [redirect.target for redirect in line.redirects]
-    if any(secret_word(word) for word in words):
+    words = {(word.text, word.names): word for call in calls for word in call.words[1:]}
+    words |= {(redirect.target.text, ()): redirect.target for redirect in line.redirects}
+    if any(secret_word(word) for word in words.values()):
         return "shell.secret-read"
     if any(_reaches(call) for call in calls):
         return "shell.network"

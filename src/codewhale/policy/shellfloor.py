@@ -34,7 +34,7 @@ class Floor:
         self._seen.add(text)
         if INCOMPLETE in line.shapes:
             line.commands.extend(_rough(text, self._known))
-        calls = [call for command in line.commands for call in self._unwrapped(command)]
+        calls = [call for command in _distinct(line.commands) for call in self._unwrapped(command)]
         self.calls += calls
         flow = Flow(calls, _feeding(calls), line.redirects)
         where = line.variables.get("PWD", "")
@@ -61,8 +61,9 @@ class Floor:
         words = _split(command.words)
         if words and self._left > 0:
             self._left -= 1
-            yield Call(name_of(words[0]), words, command)
-            for inner in carried(words):
+            call = Call(name_of(words[0]), words, command)
+            yield call
+            for inner in carried(words) if call.name in harm().carrying else ():
                 if inner.line is None and self._left > 0:
                     self._left -= 1
                     yield Call(name_of(inner.words[0]), inner.words, command)
@@ -94,6 +95,21 @@ class Floor:
             yield from lines_in_code(code_of(call.words, call.command.input))
 
 
+def _distinct(commands: list[Command]) -> Iterator[Command]:
+    """Commands without those that do again, on their own, what one before them did."""
+    seen = set()
+    for command in commands:
+        alone = not (command.feeds or command.redirects or command.input or command.assigns or command.piped)
+        key = (
+            (id(command.words), command.where, command.within, command.background)
+            if alone
+            else (id(command), "", "", False)
+        )
+        if key not in seen:
+            seen.add(key)
+            yield command
+
+
 def _feeding(calls: list[Call]) -> dict[int, list[Call]]:
     by_command: dict[int, list[Call]] = {}
     for call in calls:
@@ -107,7 +123,7 @@ def _feeding(calls: list[Call]) -> dict[int, list[Call]]:
 
 def _split(words: list[Word]) -> list[Word]:
     """The words as they may come to be: brace lists and blanks in unquoted values taken apart."""
-    if all(word.literal or not (word.names or "{" in word.text) for word in words):
+    if not any(word.names or "{" in word.text for word in words if not word.literal):
         return words
     out: list[Word] = []
     for word in words[:500]:

@@ -4,7 +4,9 @@ The grammar is tree-sitter's for bash. It is read leniently here, so that what i
 too; that a line is harmless is believed only where shellplain.py reads the very same words.
 """
 
+import functools
 import posixpath
+import re
 from typing import Any
 
 from msgspec import Struct
@@ -12,6 +14,10 @@ from msgspec import Struct
 from codewhale.policy.shellwords import UNKNOWN, Word, bare, in_dollar_single, in_double
 
 DEEPEST = 160
+# Of a longer pipe, a command is taken to read from the first and the last ones before it.
+_STAGES = 16
+# A command of words in which no character means anything: it is cut at blanks, and its nodes need no look.
+_WORDS_ALONE = re.compile(rb"[\w@%+,./-]+(?: +[\w@%+=:,./-]+)*")
 INCOMPLETE = "text that is not a complete command line"
 _TRANSPARENT = frozenset(("program", "list", "negated_command", "subshell", "ERROR"))
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
@@ -63,18 +69,21 @@ def parse(text: str, variables: dict[str, str]) -> Line:
     """Take a line apart; `variables` are the ones whose values are known. Never raises for any text."""
     source = text.encode("utf-8", "surrogatepass")
     walk = _Walk(source, dict(variables))
-    root = _parser().parse(source).root_node
+    import tree_sitter
+
+    root = tree_sitter.Parser(_grammar()).parse(source).root_node
     if root.has_error:
         walk.line.shapes.append(INCOMPLETE)
     walk.statement(root, 0)
     return walk.line
 
 
-def _parser() -> Any:
+@functools.cache
+def _grammar() -> Any:
     import tree_sitter
     import tree_sitter_bash
 
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return tree_sitter.Language(tree_sitter_bash.language())
 
 
 class _Walk:
@@ -84,6 +93,7 @@ class _Walk:
         self._source = source
         self.line = Line([], [], [], variables)
         self._function = ""
+        self._alone: dict[bytes, list[Word]] = {}
 
     def _text(self, node: Any) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
@@ -118,13 +128,14 @@ class _Walk:
     def _children(self, node: Any, depth: int) -> None:
         if node.is_named and node.type not in _TRANSPARENT and node.type not in _SILENT:
             self._shape(node.type.replace("_", " "))
-        before = len(self.line.commands)
-        for child in node.children:
+        begin = len(self.line.commands)
+        for child in _flat(node) if node.type == "list" else node.children:
             if child.type in _SHAPES:
                 self._shape(_SHAPES[child.type])
-                for command in self.line.commands[before:]:
-                    command.background |= child.type == "&"
+                for command in self.line.commands[begin:] if child.type == "&" else ():
+                    command.background = True
             elif child.is_named:
+                begin = len(self.line.commands)
                 self.statement(child, depth + 1)
 
     def _subshell(self, node: Any, depth: int) -> None:
@@ -148,11 +159,15 @@ class _Walk:
                 continue
             begin = len(self.line.commands)
             self.statement(child, depth + 1)
+            before = self.line.commands[first:begin]
+            if len(before) > 2 * _STAGES:
+                self._shape("a pipe of very many commands")
+                before = before[:_STAGES] + before[-_STAGES:]
             for command in self.line.commands[begin:]:
                 command.piped = True
-                command.feeds.extend(self.line.commands[first:begin])
+                command.feeds.extend(before)
                 for redirect in command.redirects:
-                    redirect.feeds.extend(self.line.commands[first:begin])
+                    redirect.feeds.extend(before)
 
     def _redirected(self, node: Any, depth: int) -> None:
         first = len(self.line.commands)
@@ -226,6 +241,14 @@ class _Walk:
 
     def _command(self, node: Any, depth: int) -> None:
         command = Command([], [], [], [], where=self.line.variables.get("PWD", ""), within=self._function)
+        raw = self._source[node.start_byte : node.end_byte]
+        if node.type == "command" and _WORDS_ALONE.fullmatch(raw):
+            if raw not in self._alone:
+                self._alone[raw] = [Word(word) for word in raw.decode().split()]
+            command.words = self._alone[raw]
+            self.line.commands.append(command)
+            self._moved(command)
+            return
         begin = len(self.line.commands)
         kept = dict(self.line.variables)
         if node.type == "test_command" and self._text(node.children[0]) != "[":
@@ -351,6 +374,16 @@ class _Walk:
     def _names(self, node: Any) -> list[str]:
         found = [self._text(child) for child in node.children if child.type == "variable_name"]
         return found[:4]
+
+
+def _flat(node: Any) -> list[Any]:
+    """The parts of a list of commands, which the grammar nests to the left, in order."""
+    parts: list[Any] = []
+    while node.type == "list":
+        first, *rest = node.children
+        parts += reversed(rest)
+        node = first
+    return [node, *reversed(parts)]
 
 
 def _joined(words: list[Word]) -> Word:

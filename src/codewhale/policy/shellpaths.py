@@ -22,6 +22,8 @@ _SECRET = re.compile(
     r"|/proc/(?:self|\d+)(?:/.*)?|/proc/kcore|/dev/k?mem",
     re.I,
 )
+# What may be a folder of secrets, told by its own name.
+_FOLDER = re.compile(r"(?:^|/)(?:\.[^/]+|gcloud|keyrings|gh|glab-cli|hub|rclone|op)/*$")
 _GUARDED = re.compile(
     r"/(?:\.git/(?:config(?:\.worktree)?|hooks|info/attributes|commondir)|\.gitmodules|\.codewhale|\.claude|\.codex|\.cursor"
     r"|\.gemini|\.mcp\.json|\.ripgreprc|\.vscode/(?:tasks|settings|mcp)\.json|\.husky|\.githooks)(?:/|$)|/\.git$",
@@ -110,4 +112,6 @@ class Places(Struct, frozen=True):
 
 def secret(path: str) -> bool:
     """Whether a path looks like one that holds credentials, or tells how to come by them."""
-    return bool(_SECRET.fullmatch(path) or secret_file(path) or secret_file(path + "/_"))
+    if _SECRET.fullmatch(path) or secret_file(path):
+        return True
+    return bool(_FOLDER.search(path)) and bool(secret_file(path.rstrip("/") + "/_"))

@@ -57,11 +57,13 @@ class HarmRow(Struct, frozen=True):
 
 
 class HarmTable(Struct, frozen=True):
-    """Sets of names, the rows for each program, those for names by their beginning, the shapes of programs handed to
-    interpreters, the patterns of what flows out; the rule that a question names by program, and the words behind a
-    program that mean the network."""
+    """Sets of names; `carrying` those of all that may run what stands in its words; the rows for each program, those for
+    names by their beginning, the shapes of programs handed to interpreters, the patterns of what flows out; the rule
+    that a question names by program, the words behind a program that mean the network, how many operands stand before
+    a wrapped command."""
 
     names: dict[str, Names]
+    carrying: Names
     rows: dict[str, tuple[HarmRow, ...]]
     starts: tuple[tuple[str, HarmRow], ...]
     code: tuple[HarmRow, ...]
@@ -69,6 +71,10 @@ class HarmTable(Struct, frozen=True):
     asks: dict[str, Names]
     reaches: dict[str, frozenset[str]]
     leading: dict[str, int]
+
+
+# What runs its words besides the shells, wrappers and takers of lines that the table names.
+_CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 
 
 @functools.cache
@@ -107,7 +113,8 @@ def harm() -> HarmTable:
     asks = {rule: _names(text) for rule, text in data["asks"].items()}
     reaches = {name: frozenset(text.split()) for name, text in data["reaches"].items()}
     made_rows = {name: tuple(found) for name, found in rows.items()}
-    return HarmTable(names, made_rows, tuple(starts), code, flow, asks, reaches, data["leading"])
+    carrying = _names(" ".join([*(data["names"][key] for key in ("shells", "liners", "carriers")), *_CARRYING]))
+    return HarmTable(names, carrying, made_rows, tuple(starts), code, flow, asks, reaches, data["leading"])
 
 
 def _load(name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ _ESCAPE = re.compile(r"\\(.)", re.S)
 _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\])|\\\n")
 _ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.S)
 _ANSI_CHARS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_LONGEST = 300
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -67,8 +68,12 @@ def _ansi(found: re.Match[str]) -> str:
 
 
 def braces(text: str, most: int = 64) -> Iterator[str]:
-    """The words that brace lists in a word expand to, at most `most`; the word itself where there is none."""
+    """The words that brace lists in a word expand to, at most `most`; the word itself where there is none, and where it
+    is too long for a command."""
     waiting = [text]
+    if len(text) > _LONGEST:
+        waiting, most = [], 0
+        yield text
     while waiting and most > 0:
         word = waiting.pop(0)
         found = _BRACES.search(word)

@@ -37,7 +37,7 @@ class Inner(Struct):
 
 def name_of(word: Word) -> str:
     """The program that a word names, whatever folder and quotes it is written with."""
-    return posixpath.basename(word.text)
+    return posixpath.basename(word.text) if "/" in word.text else word.text
 
 
 def quiet(words: Sequence[Word]) -> Inner | None:
@@ -80,6 +80,8 @@ def _shell_line(words: list[Word], count: int) -> Inner | None:
 def carried(words: Sequence[Word]) -> Iterator[Inner]:
     """Everything that a command may run beside itself, read generously: for finding harm, not for allowing."""
     name = name_of(words[0])
+    if name not in harm().carrying:
+        return
     names = harm().names
     if name in names["shells"] or name in names["liners"]:
         for at, word in enumerate(words[1:-1], 1):
