@@ -38,6 +38,7 @@ class World:
         self.tcp = self._listen(socket.AF_INET, ("127.0.0.1", 0))
         self.udp = self._listen(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM)
         self._listen(socket.AF_UNIX, str(self.out / "socket"))
+        os.utime(self.out / "socket", (1_700_000_000, 1_700_000_000))
         self._listen(socket.AF_UNIX, f"\0{self.mark}")
         self.key = 0x5A000000 | os.getpid() & 0xFFFFFF
         libc = ctypes.CDLL(None)
@@ -98,7 +99,8 @@ class World:
                 found[str(path)] += (path.read_bytes(), tuple(os.listxattr(path)))
         for name in ("/tmp", "/var/tmp", "/dev/shm"):
             found[name] = (Path(name) / self.mark).exists()
-        found["victim"] = (self.victim.poll(), os.getpriority(os.PRIO_PROCESS, self.victim.pid))
+        ended = self.victim.poll()
+        found["victim"] = ended if ended is not None else os.getpriority(os.PRIO_PROCESS, self.victim.pid)
         found["base"] = sorted(os.listdir(self.base))
         return found
 
@@ -119,6 +121,8 @@ class World:
     def planted(self) -> list[str]:
         """What lies in the workspace and may not: in a protected place, or as a special file."""
         found = []
+        if not self.workspace.is_dir():
+            return ["the workspace is gone"]
         for path in self.workspace.rglob("*"):
             mode = path.lstat().st_mode
             inside = path.relative_to(self.workspace)
@@ -137,7 +141,7 @@ class World:
 async def try_probe(base: Path, probe: Probe, profile: str) -> list[str]:
     """Let one probe loose; what it reached, nothing when it was held."""
     with World(base) as world:
-        own = str(world.workspace / "src") if profile == "workspace-write" else "."
+        own = "." if profile == "read-only" else str(world.workspace / "src")
         text = program(probe).replace("{own}", own)
         environ = {"HOME": str(world.home), "CODEWHALE_HOME": str(world.home / "state"), "DEEPSEEK_API_KEY": CANARY}
         os.environ.update(environ)

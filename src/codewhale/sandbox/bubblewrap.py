@@ -2,6 +2,8 @@
 names; and over that the few places that are private or may be written."""
 
 import os
+import stat
+import time
 from collections.abc import Iterator, Sequence
 
 from codewhale.sandbox.caches import cache_folders, private_caches
@@ -29,11 +31,12 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
     for path in (*guards.fixed, *guards.folders, *guards.pointers):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
-    args += ("--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
+    args += ("{masks}", "--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
     return Plan(
         argv=tuple(args),
         env={"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", **private_caches(confinement.caches, "/tmp/.cache")},
         filter=build_filter(Filter(network=confinement.network)),
+        masks=tuple(_sockets(site.workspace)),
         folders=guards.folders,
         pointers=guards.pointers,
         inits=1,
@@ -102,7 +105,7 @@ def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[
 
 
 def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:
-    """Secrets, and the sockets by which services of the machine take orders."""
+    """Secrets that lie in files."""
     paths = [os.path.join(site.state, "secrets")] if site.state else []
     if not confinement.network and site.home:
         paths += [os.path.join(site.home, name) for name in _CREDENTIALS]
@@ -113,12 +116,12 @@ def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:
             yield from ("--tmpfs", os.path.realpath(path))
         elif os.path.exists(path):
             yield from ("--ro-bind", "/dev/null", os.path.realpath(path))
-    for path in _sockets(site.workspace):
-        yield from ("--ro-bind", "/dev/null", path)
 
 
 def _sockets(workspace: str) -> list[str]:
-    """The named sockets of this network namespace outside the workspace that no private folder covers, at most 64."""
+    """The named sockets by which services of the machine take orders: those of this network namespace that lie outside
+    the workspace, that no private folder covers, and that are older than a second: newer ones come and go. At most 64.
+    """
     try:
         with open("/proc/net/unix", "rb") as table:
             lines = table.read(1 << 20).splitlines()
@@ -126,4 +129,12 @@ def _sockets(workspace: str) -> list[str]:
         return []
     paths = {os.fsdecode(fields[7]) for line in lines if b" /" in line and len(fields := line.split(None, 7)) == 8}
     seen = [path for path in sorted(paths) if not _covered(path) and not beneath(path, workspace)]
-    return [path for path in seen if os.path.realpath(path) == path and os.path.exists(path)][:_MOST_SOCKETS]
+    return [path for path in seen if os.path.realpath(path) == path and _lasting(path)][:_MOST_SOCKETS]
+
+
+def _lasting(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_mtime < time.time() - 1.0

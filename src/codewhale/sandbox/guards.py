@@ -19,9 +19,10 @@ HELD = (
     ".git", ".codewhale", ".vscode", ".idea", ".gitmodules", ".gitconfig", ".mcp.json", ".ripgreprc", ".bashrc",
     ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", "AGENTS.md",
 )  # fmt: skip
-# An empty folder of this time (seconds) was left by a command of ours that could not tidy up.
+# What a command of ours puts there has this time (seconds), as in system.launcher.
 MARK = 1
 _NAMES = frozenset(name.lower() for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES))
+_HELD = frozenset(name.lower() for name in HELD)
 _MOST_MODULES = 64
 
 
@@ -38,13 +39,12 @@ class Guards(Struct, frozen=True):
 def find_guards(site: Site) -> Guards:
     """The guards of a workspace that a command may write. Reads its top level and its git directories alone."""
     root = site.workspace
-    names = {entry.name: entry for entry in os.scandir(root)}
-    fixed = [
-        path for name in sorted(names) if name.lower() in _NAMES for path in _fixed(root, os.path.join(root, name))
-    ]
-    present = {name.lower() for name in names}
+    names = sorted(entry.name for entry in os.scandir(root))
+    paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES]
+    fixed = [real for path in paths for real in _fixed(root, path)]
+    held = [name for name in names if name.lower() in _HELD]
+    present = {name.lower() for name in held if not _free(os.path.join(root, name))}
     folders = [os.path.join(root, name) for name in HELD if name.lower() not in present]
-    folders += [path for path in fixed if _left_over(path)]
     dot_git = os.path.join(root, ".git")
     if os.path.isfile(dot_git):
         fixed.append(dot_git)
@@ -65,13 +65,13 @@ def _fixed(root: str, path: str) -> list[str]:
     return [real] if beneath(real, root) and real != root and os.path.exists(real) else []
 
 
-def _left_over(path: str) -> bool:
-    """Whether this is a name taken by an earlier command, and nothing of the person's."""
+def _free(path: str) -> bool:
+    """Whether nothing stands there, or only what an earlier command of ours could not tidy up."""
     try:
         found = os.lstat(path)
     except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and int(found.st_mtime) == MARK
+        return True
+    return int(found.st_mtime) == MARK and (stat.S_ISDIR(found.st_mode) or os.path.basename(path) == "commondir")
 
 
 def _git(places: tuple[GitPlace, ...]) -> Guards:
@@ -84,13 +84,12 @@ def _git(places: tuple[GitPlace, ...]) -> Guards:
         fixed += [path for path in below if os.path.exists(path)]
         if not place.linked:
             absent = [os.path.join(place.path, name) for name in GIT_FOLDERS]
-            folders += [path for path in absent if not os.path.lexists(path) or _left_over(path)]
+            folders += [path for path in absent if _free(path)]
             pointers.append(os.path.join(place.path, "commondir"))
         modules = _modules(os.path.join(place.path, "modules"))
         pinned += (place.path, *modules.writable)
         fixed += modules.fixed
-    pointed = [path for path in pointers if not os.path.lexists(path) or int(os.lstat(path).st_mtime) == MARK]
-    return Guards(tuple(pinned), tuple(fixed), tuple(folders), tuple(pointed))
+    return Guards(tuple(pinned), tuple(fixed), tuple(folders), tuple(path for path in pointers if _free(path)))
 
 
 def _modules(folder: str) -> Guards:

@@ -47,13 +47,15 @@ class Site(Struct, frozen=True):
 
 class Plan(Struct, frozen=True):
     """A command as it must be started to be held. `filter` is a seccomp program whose descriptor number replaces the
-    word `{filter}` of argv; `folders` and `pointers` are names that must be taken while it runs, so that nothing can
+    word `{filter}` of argv; in the place of `{masks}` stand the words that lay /dev/null over each of `masks` that is
+    still there at that moment; `folders` and `pointers` are names that must be taken while it runs, so that nothing can
     be put there (empty folders, and git's pointer to itself). `inits`: processes of the mechanism itself that stay as
     long as anything of the command does."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
     filter: bytes = b""
+    masks: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()
     inits: int = 0

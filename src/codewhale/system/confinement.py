@@ -26,12 +26,11 @@ __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse
 
 
 class Confined(Struct, frozen=True):
-    """A command ready to start: `words` are what the launcher must hold for it, `filter` the seccomp program of one
-    that starts without a launcher. `mechanism` is "" where nothing holds it."""
+    """A command ready to start: `words` are what must be held around it (see system.launcher). `mechanism` is "" where
+    nothing holds it."""
 
     launch: Launch
     words: tuple[str, ...] = ()
-    filter: bytes = b""
     mechanism: str = ""
 
 
@@ -56,12 +55,13 @@ async def confine(launch: Launch) -> Confined:
     words = [f"inits={plan.inits}"]
     if plan.filter:
         words.append(f"filter={plan.filter.hex()}")
+    words += [f"mask={path}" for path in plan.masks]
     words += [f"folder={path}" for path in plan.folders] + [f"pointer={path}" for path in plan.pointers]
     if plan.folders or plan.pointers:
         words.append(f"lock={site.workspace}")
     supervised = launch.supervised or wanted.writes
     held = structs.replace(launch, argv=plan.argv, env={**launch.env, **plan.env}, supervised=supervised)
-    return Confined(held, tuple(words), plan.filter, found.mechanism)
+    return Confined(held, tuple(words), found.mechanism)
 
 
 def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:

@@ -110,7 +110,7 @@ class Child:
             self._owner = supervised
         else:
             direct = Direct(self._report)
-            direct.start(spawn, launch.argv, self._hold.filter)
+            direct.start(spawn, launch.argv, self._hold.words)
             self._owner = direct
 
     def _forked(self, arguments: Sequence[str], fds: Sequence[int]) -> Process | None:

@@ -106,8 +106,9 @@ def prctl(option: int, value: int) -> None:
 
 class Hold:
     """What a sandbox needs around its command, from words: `filter=HEX` (the seccomp program whose descriptor replaces
-    `{filter}`), `lock=DIR` (shared by all commands that hold names below it), `folder=PATH` and `pointer=PATH` (names
-    taken while any of them runs, so that nothing can be put there), `inits=N` (processes of the sandbox itself)."""
+    `{filter}`), `mask=PATH` (covered in the place of `{masks}`, if it is still there), `lock=DIR` (shared by all
+    commands that hold names below it), `folder=PATH` and `pointer=PATH` (names taken while any of them runs, so that
+    nothing can be put there), `inits=N` (processes of the sandbox itself)."""
 
     def __init__(self, words: "list[str]") -> None:
         given = [word.partition("=")[::2] for word in words]
@@ -115,6 +116,7 @@ class Hold:
         self.given = bool(given)
         self.filter = bytes.fromhex(options.get("filter", ""))
         self.inits = int(options.get("inits", "0"))
+        self.masks = [path for name, path in given if name == "mask"]
         self.names = [(name, path) for name, path in given if name in ("folder", "pointer")]
         self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
 
@@ -133,12 +135,24 @@ class Hold:
                 os.utime(path, (MARK, MARK))
             except FileExistsError:
                 pass
-        if self.filter:
-            fd = os.memfd_create("filter", 0)
-            os.write(fd, self.filter)
-            os.lseek(fd, 0, os.SEEK_SET)
-            argv = [str(fd) if word == "{filter}" else word for word in argv]
-        return argv
+        if not self.filter:
+            return argv
+        fd = os.memfd_create("filter", 0)
+        os.write(fd, self.filter)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return self.fill(argv, fd)
+
+    def fill(self, argv: "list[str]", fd: int) -> "list[str]":
+        """The command with what only now is known; `fd` is the filter's. Only before its `--`."""
+        end = argv.index("--")
+        filled = []
+        for word in argv[:end]:
+            if word == "{masks}":
+                there = [path for path in self.masks if os.path.lexists(path)]
+                filled += [part for path in there for part in ("--ro-bind", "/dev/null", path)]
+            else:
+                filled.append(str(fd) if word == "{filter}" else word)
+        return filled + argv[end:]
 
     def _share(self) -> None:
         """A shared lock; held alone by whoever tidies up, for a moment."""

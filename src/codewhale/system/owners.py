@@ -195,16 +195,16 @@ class Direct:
         self._watch = -1
         self._killed = False
 
-    def start(self, spawn: Spawn, argv: Sequence[str], filter: bytes = b"") -> None:
-        """Start the program; a seccomp `filter` is handed to it by the number that replaces the word `{filter}`. Raises
-        OSError as the system says it."""
-        if not filter:
+    def start(self, spawn: Spawn, argv: Sequence[str], words: Sequence[str] = ()) -> None:
+        """Start the program, with what its sandbox needs of `words`. Raises OSError as the system says it."""
+        hold = launcher.Hold([word for word in words if word.startswith(("filter=", "mask="))])
+        if not hold.filter:
             return self.watch(spawn(argv, ()))
         fd = os.memfd_create("filter")
         try:
-            os.write(fd, filter)
+            os.write(fd, hold.filter)
             os.lseek(fd, 0, os.SEEK_SET)
-            self.watch(spawn([str(fd) if word == "{filter}" else word for word in argv], (fd,)))
+            self.watch(spawn(hold.fill(list(argv), fd), (fd,)))
         finally:
             os.close(fd)
 
