@@ -10,6 +10,7 @@ from codewhale.app.table import LOOKUPS, WATCHERS, target
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.engine.observers import CallObserver
 from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
 from codewhale.protocol.tools import CommandSubject, Effect
 
@@ -95,9 +96,12 @@ class Gateway:
         return bool(target(LOOKUPS["sandbox"])().mechanism)
 
     def job(self, session: str, job: str) -> str | None:
-        """The profile that a running job is held to."""
+        """The profile that a job is held to, None where there is no such job."""
         jobs = self._parts.built("jobs")
-        return None if jobs is None else jobs.profile(session, job)
+        try:
+            return None if jobs is None else str(jobs.view(session, job).profile)
+        except ToolError:
+            return None
 
     def trusts(self, path: str, sha256: str) -> bool:
         """Whether a project's file with these bytes may be used."""

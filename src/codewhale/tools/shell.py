@@ -12,7 +12,7 @@ import msgspec
 from codewhale.lib.beneath import Root
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
+from codewhale.protocol.tools import CallContext, CommandSubject, Effect, JobSubject, ToolResult
 from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
 from codewhale.services.shelljobs.beginning import begin, directory, shell_argv
 from codewhale.services.shelljobs.keeping import LogKeeper
@@ -93,6 +93,14 @@ def _command(args: ExecShell) -> tuple[CommandSubject, ...]:
     return (CommandSubject(args.command, args.cwd or ".", background),)
 
 
+def _told(args: ExecShellInteract) -> tuple[JobSubject, ...]:
+    return (JobSubject(args.task_id, args.input or ""),)
+
+
+def _ended(args: ExecShellCancel) -> tuple[JobSubject, ...]:
+    return (JobSubject("*" if args.all else args.task_id or ""),)
+
+
 class ShellTools:
     """Runs commands and looks after the jobs they become."""
 
@@ -163,7 +171,7 @@ class ShellTools:
             raise unknown(self._jobs, call.session, args.task_id)
         return await self._logs.with_whole(call.session, reading, delta(reading, _failure(reading)))
 
-    @tool("exec_shell_interact", effects={Effect.EXECUTES})
+    @tool("exec_shell_interact", effects={Effect.EXECUTES}, subjects=_told)
     async def exec_shell_interact(self, args: ExecShellInteract, call: CallContext) -> ToolResult:
         """Write to a background job's input and return the first new output. The text is written as it is: end a line
         with a newline."""
@@ -188,7 +196,7 @@ class ShellTools:
                 fix=NextCall("exec_shell_wait", {"task_id": args.task_id, "wait": False}),
             )
 
-    @tool("exec_shell_cancel", effects={Effect.EXECUTES})
+    @tool("exec_shell_cancel", effects={Effect.EXECUTES}, subjects=_ended)
     async def exec_shell_cancel(self, args: ExecShellCancel, call: CallContext) -> ToolResult:
         """End one background job with all its processes, or with all true every running job of this session."""
         if args.all:
