@@ -1,5 +1,6 @@
 """The /jobs command: the background jobs of this session as a person sees them, with a cursor of the person's own."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 from codewhale.commands.base import CommandContext, command
@@ -17,6 +18,7 @@ USAGE = (
     "Say /jobs [list], /jobs show ID, /jobs poll ID, /jobs wait ID [SECONDS], /jobs stdin ID [TEXT], /jobs stdin ID "
     "--eof or /jobs cancel ID|all. The beginning of an id will do."
 )
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 _Verb = Callable[["JobsCommand", str, str, str], Awaitable[CommandOutput]]
 
@@ -92,12 +94,9 @@ class JobsCommand:
         return _told(self._jobs.read(session, job_id, PERSON))
 
     async def _wait(self, session: str, job_id: str, rest: str) -> CommandOutput:
-        try:
-            seconds = min(WAIT_MOST, float(rest)) if rest else WAIT_SECONDS
-        except ValueError:
-            seconds = -1.0
-        if not seconds >= 0:
+        if rest and not _SECONDS.fullmatch(rest):
             return CommandOutput(f"{rest!r} is no number of seconds. {USAGE}", ok=False)
+        seconds = min(WAIT_MOST, float(rest)) if rest else WAIT_SECONDS
         return _told(await self._jobs.wait(session, job_id, seconds, PERSON))
 
     async def _stdin(self, session: str, job_id: str, rest: str) -> CommandOutput:

@@ -12,6 +12,7 @@ from codewhale.services.shelljobs.job import STALE, Input, Job, JobSpec, JobView
 from codewhale.services.shelljobs.log import JobLog, Shelf
 from codewhale.system.launch import Ceiling, Launch, settle, start
 from codewhale.system.launcher import stat
+from codewhale.system.warm import Warm
 
 KEEP_SECONDS = 3600.0
 KEEP_MOST = 128
@@ -37,6 +38,7 @@ class ShellJobs:
         self._shelf = Shelf(folder or os.environ.get("TMPDIR", "/tmp"))
         self._past = past
         self._jobs: dict[str, Job] = {}
+        self._warm = Warm()
         self._closed = False
 
     async def start(self, session: str, spec: JobSpec) -> JobView:
@@ -47,7 +49,7 @@ class ShellJobs:
             why = "the session is closing" if self._closed else f"{running} jobs run already, the most there may be"
             raise ToolError("execution_failed", f"Nothing was started: {why}.", fix=_CANCEL_ALL)
         job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
-        child = await start(_launch(spec), job.output)
+        child = await start(_launch(spec), job.output, self._warm)
         self._jobs[job.id] = job
         job.begin(child)
         return job.view()
@@ -137,6 +139,7 @@ class ShellJobs:
         ended = await self._end([job for job in self._jobs.values() if job.ended_at is None])
         for job in self._jobs.values():
             job.log.close()
+        await self._warm.aclose()
         return ended
 
     async def _end(self, jobs: list[Job]) -> list[JobView]:
