@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.stores.snapshots import Change, Content, Entry, FileState, Journal, SnapshotError, blob_id, listed
+from codewhale.stores.snapshots import (
+    Change,
+    Content,
+    DamagedError,
+    Entry,
+    FileState,
+    Journal,
+    SnapshotError,
+    blob_id,
+    listed,
+)
 from support.repos import raw_git
 
 FILE = stat.S_IFREG | 0o644
@@ -150,5 +160,5 @@ async def test_a_damaged_journal_is_told(journal: Journal) -> None:
     await put(journal, 1, {"a": b"1\n"})
     ref = Path(journal.folder, "refs/heads/journal")
     ref.write_text("0" * 39 + "1\n")
-    with pytest.raises(SnapshotError, match="git failed on the journal"):
+    with pytest.raises(DamagedError, match="git failed on the journal"):
         await journal.entries()

@@ -24,6 +24,7 @@ BATCH = 8 << 20
 MOST_LISTED = 20_000
 SECONDS = 120.0
 _LOG_LIMIT = 256 << 20
+_FATAL = 128  # how git ends when it cannot make sense of a repository
 _DIFF_LIMIT = 16 << 20
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _ENVIRONMENT = {
@@ -51,6 +52,10 @@ Hunk = tuple[int, int, int, int]
 
 class SnapshotError(Exception):
     """The journal cannot be read or written; the text says why, for a person."""
+
+
+class DamagedError(SnapshotError):
+    """What is in the journal is no longer what was written."""
 
 
 class FileState(Struct, frozen=True, array_like=True):
@@ -260,7 +265,8 @@ class Journal:
 def _checked(done: Completed) -> Completed:
     if done.exit_code != 0:
         said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise SnapshotError(f"git failed on the journal of changes: {said or f'exit code {done.exit_code}'}")
+        kind = DamagedError if done.exit_code == _FATAL else SnapshotError
+        raise kind(f"git failed on the journal of changes: {said or f'exit code {done.exit_code}'}")
     return done
 
 
@@ -268,7 +274,7 @@ def _entry(text: bytes) -> Entry:
     try:
         return msgspec.json.decode(text, type=Entry)
     except msgspec.MsgspecError as error:
-        raise SnapshotError(f"an entry of the journal of changes cannot be read: {error}") from error
+        raise DamagedError(f"an entry of the journal of changes cannot be read: {error}") from error
 
 
 def _batch(contents: Iterator[Content]) -> list[Content]:

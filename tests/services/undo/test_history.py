@@ -1,6 +1,8 @@
 """A workspace's history: who changed what, within its bounds, over processes and crashes."""
 
 import asyncio
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from codewhale.lib.clock import Clock
 from codewhale.services.undo.history import Bounds, History
 from codewhale.services.undo.looking import TooMuchError
-from codewhale.stores.snapshots import Entry
+from codewhale.stores.snapshots import Entry, SnapshotError
 from codewhale.testing import FakeClock
 
 CALL = Entry(0, 0.0, "call", "s", 1, "c", "tool")
@@ -126,3 +128,30 @@ async def test_a_cancelled_look_leaves_the_history_to_the_next(root: Path) -> No
         await task
     (found,) = await look(it)
     assert len(found.changes) == 300
+
+
+async def test_a_damaged_journal_is_set_aside_and_a_new_one_is_begun(root: Path) -> None:
+    (root / "a").write_text("1\n")
+    await look(history(root))
+    folder = root.parent / "journal"
+    for file in folder.joinpath("objects").rglob("*"):
+        if file.is_file():
+            file.chmod(0o600)
+            file.write_bytes(b"garbage")
+    it = history(root)
+    with pytest.raises(SnapshotError, match="set aside"):
+        await look(it)
+    assert (root.parent / "journal.damaged").is_dir()
+    (found,) = await look(it)
+    assert found.kind == "found" and found.number == 1
+
+
+async def test_a_workspace_beyond_a_bound_is_left_alone_for_a_day(root: Path) -> None:
+    it = history(root)
+    await look(it)
+    assert it.refusal() == ""
+    it.refuse("too large")
+    assert history(root).refusal() == "too large"
+    mark = root.parent / "journal" / "refused"
+    os.utime(mark, (time.time() - 90_000, time.time() - 90_000))
+    assert it.refusal() == ""

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shutil
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -19,14 +20,16 @@ from codewhale.lib.clock import Clock
 from codewhale.lib.files import atomic_write, private_dir
 from codewhale.services.undo.hiding import hidden, is_rule_file
 from codewhale.services.undo.looking import Known, Look, Looker, TooLongError, TooMuchError, changed
-from codewhale.stores.snapshots import Change, Content, Entry, Journal, SnapshotError, listed
-from codewhale.system.repository import find_repository
+from codewhale.stores.snapshots import Change, Content, DamagedError, Entry, Journal, SnapshotError, listed
+from codewhale.system.repository import find_repository, read_small
 from codewhale.system.walk import Walker
 
 LOCK_SECONDS = 10.0
 _NEVER = re.compile(r"(?:^|/)(?:\.git|\.codewhale|git~1)(?:/|$)", re.IGNORECASE)
 _SLACK = 50_000_000  # a file's ctime may lag behind the clock (nanoseconds)
 _PICTURE = "picture"
+_REFUSED = "refused"
+_DAY = 86_400.0
 
 
 class Bounds(Struct, frozen=True):
@@ -179,6 +182,19 @@ class History:
             return False
         return not self._apart or not any(path == one or path.startswith(one + "/") for one in self._apart)
 
+    def refusal(self) -> str:
+        """Why the whole workspace is not looked at today, "" when it is."""
+        path = os.path.join(self.journal.folder, _REFUSED)
+        with contextlib.suppress(OSError):
+            if time.time() - os.stat(path).st_mtime < _DAY:
+                return (read_small(path) or b"").decode("utf-8", "replace")
+        return ""
+
+    def refuse(self, reason: str) -> None:
+        """Do not look at the whole workspace again today."""
+        with contextlib.suppress(OSError):
+            atomic_write(os.path.join(self.journal.folder, _REFUSED), reason.encode())
+
     async def save(self) -> None:
         """Keep what is known of the files, so that the next process need not read them all."""
         picture = self._picture
@@ -244,12 +260,16 @@ class History:
         """Read the journal, and what was known of the files when it was last written."""
         await self.journal.open()
         self.entries, self._gone = [], set()
-        self._remember(await self._kept())
-        head = self.journal.head()
-        picture = await asyncio.to_thread(_kept_picture, os.path.join(self.journal.folder, _PICTURE))
-        if picture is None or picture.head != head:
-            files = await self.journal.files()
-            picture = _Picture(head, False, {path: Known(state, ()) for path, state in files.items()})
+        try:
+            self._remember(await self._kept())
+            head = self.journal.head()
+            picture = await asyncio.to_thread(_kept_picture, os.path.join(self.journal.folder, _PICTURE))
+            if picture is None or picture.head != head:
+                files = await self.journal.files()
+                picture = _Picture(head, False, {path: Known(state, ()) for path, state in files.items()})
+        except DamagedError as error:
+            aside = await asyncio.to_thread(_set_aside, self.journal.folder)
+            raise SnapshotError(f"{error}; it is set aside as {aside}, and a new one is begun") from error
         self._picture = picture
 
     async def _kept(self) -> list[Entry]:
@@ -258,7 +278,7 @@ class History:
         entries = await self.journal.entries()
         large = await asyncio.to_thread(self.journal.size) > self._bounds.disk
         turns = self._bounds.turns // 5 if large else self._bounds.turns
-        since = self._clock.now() - self._bounds.days * 86_400
+        since = self._clock.now() - self._bounds.days * _DAY
         oldest = _oldest_kept([entry for _, entry in entries], since, turns)
         if oldest:
             await self.journal.cut(entries[oldest][0])
@@ -296,6 +316,14 @@ def _room(root: str, files: Iterable[str]) -> int:
         with contextlib.suppress(OSError):
             total += os.lstat(f"{root}/{path}").st_size
     return total
+
+
+def _set_aside(folder: str) -> str:
+    """Put a journal that cannot be read out of the way, in place of an earlier one; where it is then."""
+    aside = folder + ".damaged"
+    shutil.rmtree(aside, ignore_errors=True)
+    os.rename(folder, aside)
+    return aside
 
 
 def _kept_picture(path: str) -> _Picture | None:

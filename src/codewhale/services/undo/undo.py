@@ -20,7 +20,7 @@ from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
 from codewhale.services.undo.history import Former, History
-from codewhale.services.undo.looking import TooMuchError
+from codewhale.services.undo.looking import TooLongError, TooMuchError
 from codewhale.services.undo.resolving import TOO_LARGE, Move, Refusal, resolve
 from codewhale.services.undo.restoring import remove_empty, write_back
 from codewhale.services.undo.turns import Turn, last_undo, live_turns
@@ -95,9 +95,11 @@ class Undo:
     async def before(self, call: CallView) -> str | None:
         """Look at what the call may change. Never stands in its way."""
         root, paths = os.path.realpath(call.workspace), _scope(call)
-        if paths is None and root in self._unwatched:
-            return None
         history = self._history(root)
+        if paths is None and (root in self._unwatched or (reason := history.refusal())):
+            if root not in self._unwatched:
+                self._give_up(call, root, TooLongError(reason))
+            return None
         if paths is not None:
             paths = frozenset(_resolved(history, path) for path in paths)
         open_here, former = self._open.setdefault(root, {}), Former()
@@ -272,6 +274,8 @@ class Undo:
         reason = str(error) or "it took too long"
         if isinstance(error, TooMuchError | TimeoutError):
             self._unwatched.add(root)
+            if not isinstance(error, TooLongError):  # which goes on where it ended, next time
+                self._history(root).refuse(reason)
         if (root, reason) not in self._told:
             self._told.add((root, reason))
             text = f"What {call.tool} changes in {root} cannot be undone: {reason}."
