@@ -21,6 +21,10 @@ from support.running import context
 SECRET = "sk-0123456789abcdef"
 
 
+async def _env(session: str, workspace: str) -> dict[str, str]:
+    return {"SESSION_NAME": session}
+
+
 class Clock:
     """Time that a test moves."""
 
@@ -59,7 +63,7 @@ class Shell:
         self.jobs = jobs or ShellJobs(lambda session, event: None)
         self.artifacts = ArtifactStore(str(workspace.parent / "artifacts"))
         logs = LogKeeper(self.jobs, self.artifacts, lambda text: text.replace(SECRET, "[redacted]"))
-        families = (ShellTools(self.jobs, logs), TaskShellTools(self.jobs, logs, SystemClock()))
+        families = (ShellTools(self.jobs, logs, _env), TaskShellTools(self.jobs, logs, SystemClock(), _env))
         self.tools = {name: tool for family in families for name, tool in bound(family).items()}
 
     async def call(self, name: str, session: str = "one", **arguments: Any) -> ToolResult:

@@ -14,12 +14,13 @@ from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, JobSubject, ToolResult
 from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
-from codewhale.services.shelljobs.beginning import begin, directory, shell_argv
+from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
 from codewhale.services.shelljobs.keeping import LogKeeper
 from codewhale.services.shelljobs.telling import (
     delta,
     line_end,
     metadata,
+    refusal,
     standing,
     streams,
     succeeded,
@@ -104,9 +105,10 @@ def _ended(args: ExecShellCancel) -> tuple[JobSubject, ...]:
 class ShellTools:
     """Runs commands and looks after the jobs they become."""
 
-    def __init__(self, jobs: ShellJobs, logs: LogKeeper) -> None:
+    def __init__(self, jobs: ShellJobs, logs: LogKeeper, shell_env: ShellEnv) -> None:
         self._jobs = jobs
         self._logs = logs
+        self._shell_env = shell_env
 
     @tool("exec_shell", effects={Effect.EXECUTES}, subjects=_command)
     async def exec_shell(self, args: ExecShell, call: CallContext) -> ToolResult:
@@ -129,6 +131,8 @@ class ShellTools:
             merge=bool(args.combined_output),
             profile=call.profile,
             allowances=call.allowances,
+            workspace=call.workspace,
+            env=await self._shell_env(call.session, call.workspace),
         )
         job = await begin(self._jobs, call.session, spec, "exec_shell")
         return self._started(job, args) if background else await self._foreground(job, args, call)
@@ -287,7 +291,8 @@ def _foreground_text(reading: Reading, args: ExecShell) -> str:
     else:
         said = standing(job)
         head = f"Command {said[:1].lower()}{said[1:]}.{_missing(reading)}"
-    return f"{head}\n\n{output or '(no output)'}"
+    text = f"{head}\n\n{output or '(no output)'}"
+    return f"{line_end(text).rstrip()}{refusal(reading)}" if refusal(reading) else text
 
 
 def _missing(reading: Reading) -> str:

@@ -13,7 +13,7 @@ from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
 from codewhale.services.shelljobs import JobSpec, Reading, ShellJobs
-from codewhale.services.shelljobs.beginning import begin, directory, shell_argv
+from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
 from codewhale.services.shelljobs.evidence import SUMMARY, Circumstances, GateKind, GateRecord, gate_record
 from codewhale.services.shelljobs.keeping import LogKeeper
 from codewhale.services.shelljobs.telling import delta, line_end, metadata, unknown
@@ -62,9 +62,10 @@ def _command(args: TaskShellStart) -> tuple[CommandSubject, ...]:
 class TaskShellTools:
     """Starts long commands and records how they ended."""
 
-    def __init__(self, jobs: ShellJobs, logs: LogKeeper, clock: Clock) -> None:
+    def __init__(self, jobs: ShellJobs, logs: LogKeeper, clock: Clock, shell_env: ShellEnv) -> None:
         self._jobs = jobs
         self._logs = logs
+        self._shell_env = shell_env
         self._clock = clock
 
     @tool("task_shell_start", effects={Effect.EXECUTES}, subjects=_command)
@@ -85,6 +86,8 @@ class TaskShellTools:
             tty=bool(args.tty),
             profile=call.profile,
             allowances=call.allowances,
+            workspace=call.workspace,
+            env=await self._shell_env(call.session, call.workspace),
             tree=(await tree_hash(call.workspace)).sha256,
         )
         job = await begin(self._jobs, call.session, spec, "task_shell_start")

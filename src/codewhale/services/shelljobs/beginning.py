@@ -1,6 +1,7 @@
 """How a command line of a model becomes a job: its shell, its folder, and what stands in the way in words."""
 
 import os
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from codewhale.lib.beneath import PathRefused, Root
@@ -8,6 +9,9 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.errors import ErrorKind, NextCall, ToolError
 from codewhale.services.shelljobs.job import JobSpec, JobView
 from codewhale.services.shelljobs.service import ShellJobs
+
+# What a person's hooks add to the environment of commands: (session, workspace) -> variables.
+ShellEnv = Callable[[str, str], Awaitable[dict[str, str]]]
 
 
 def shell_argv(command: str) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ Listener = Callable[[str, Event], None]
 class JobSpec(Struct, frozen=True):
     """A command to start: `argv` runs `command` in `cwd` (absolute); `shown_cwd` is what people read. `stdin` is
     written first; a `background` job's input then stays open, a foreground one's is closed. `profile` and `allowances`
-    are what it may touch, `task_id` the durable task it works for, `tree` the hash of the workspace it began with."""
+    are what it may touch of the machine and `workspace` (absolute; "" is `cwd`), `env` what is added to its
+    environment, `task_id` the durable task it works for, `tree` the hash of the workspace it began with."""
 
     command: str
     argv: tuple[str, ...]
@@ -44,6 +45,8 @@ class JobSpec(Struct, frozen=True):
     merge: bool = False
     profile: str = "none"
     allowances: tuple[str, ...] = ()
+    workspace: str = ""
+    env: dict[str, str] = {}
     task_id: str = ""
     tree: str = ""
 
@@ -51,7 +54,8 @@ class JobSpec(Struct, frozen=True):
 class JobView(Struct, frozen=True):
     """A job as it stands. `status` is Running, Completed, Failed, Killed or TimedOut, or Stale for one of an earlier
     process; a job runs until its last process is gone, so `exit_code` may be known while `leftovers` still run.
-    `exit_code` is None when a signal of ours ended it; `over` names the ceiling it crossed, if any."""
+    `exit_code` is None when a signal of ours ended it; `over` names the ceiling it crossed, if any. `confined` is the
+    mechanism that holds it to its `profile` and `allowances`, "" for none."""
 
     id: str
     command: str
@@ -66,6 +70,8 @@ class JobView(Struct, frozen=True):
     exited: bool
     over: str = ""
     profile: str = "none"
+    allowances: tuple[str, ...] = ()
+    confined: str = ""
     task_id: str = ""
 
 
@@ -260,6 +266,8 @@ class Job:
             exited=done is not None,
             over=done.over if done is not None else "",
             profile=self.spec.profile,
+            allowances=self.spec.allowances,
+            confined=self.child.confined if self.child is not None else "",
             task_id=self.spec.task_id,
         )
 

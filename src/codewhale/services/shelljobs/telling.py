@@ -8,6 +8,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.shelljobs.job import STALE, JobView, Reading
 from codewhale.services.shelljobs.service import ShellJobs
+from codewhale.system.confinement import Denial, denial
 
 SUMMARY_LINES = 3
 SUMMARY = 240
@@ -52,6 +53,7 @@ def delta(reading: Reading, failure: str = "") -> ToolResult:
     output = streams(reading)
     state = f"[{job.id}: {standing(job)}, {job.seconds:.1f} s]"
     text = f"{line_end(output)}{state}" if output else f"(no new output)\n{state}"
+    text += refusal(reading)
     data = {
         **metadata(reading, failure),
         "command": job.command,
@@ -72,13 +74,14 @@ def metadata(reading: Reading, failure: str = "") -> dict[str, Any]:
     """The job for programs; `failure` is what a failed cargo command says of itself."""
     job = reading.job
     out, err = brief(reading.stdout), brief(reading.stderr)
+    refused = denied(reading)
     data: dict[str, Any] = {
         "exit_code": job.exit_code,
         "status": job.status,
         "duration_ms": int(job.seconds * 1000),
-        "sandboxed": False,
-        "sandbox_type": None,
-        "sandbox_denied": False,
+        "sandboxed": bool(job.confined),
+        "sandbox_type": job.confined or None,
+        "sandbox_denied": refused is not None,
         "task_id": job.id,
         "stdout_len": len(reading.stdout.encode()),
         "stderr_len": len(reading.stderr.encode()),
@@ -92,7 +95,24 @@ def metadata(reading: Reading, failure: str = "") -> dict[str, Any]:
         "leftovers": job.leftovers,
         "canceled": job.status == "Killed",
     }
+    if refused is not None:
+        data["sandbox_denial"] = {"allowance": refused.allowance, "evidence": refused.evidence}
+        data["sandbox_network_restricted"] = refused.allowance == "network"
     return {**data, "cargo_failure_summary": failure} if failure else data
+
+
+def denied(reading: Reading) -> Denial | None:
+    """What the sandbox refused a job that failed, as far as its output tells."""
+    job = reading.job
+    if job.status != "Failed" or not job.confined:
+        return None
+    return denial(job.profile, job.allowances, job.exit_code, f"{reading.stdout}\n{reading.stderr}")
+
+
+def refusal(reading: Reading) -> str:
+    """The same in words, "" for nothing."""
+    refused = denied(reading)
+    return f"\n[sandbox ({reading.job.profile}): {refused.message}]" if refused is not None else ""
 
 
 def brief(text: str) -> str:
