@@ -7,8 +7,7 @@ import sys
 
 import msgspec
 
-from codewhale.app.parts import target
-from codewhale.app.table import TOOLS
+from codewhale.app.table import TOOLS, target
 from codewhale.catalog.lifecycle import NOT_YET, unlisted
 from codewhale.catalog.registry import SPECS_FILE
 from codewhale.protocol.tools import ToolSpec

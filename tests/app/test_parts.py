@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.parts import Parts, target
-from codewhale.app.table import COMMAND_FAMILIES, COMMANDS, PARTS, TOOLS
+from codewhale.app.parts import Parts
+from codewhale.app.table import COMMAND_FAMILIES, COMMANDS, PARTS, TOOLS, target
 from codewhale.catalog.registry import Catalog
+from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import ToolError
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
@@ -14,14 +15,15 @@ from codewhale.tools.base import declared
 
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
-    "catalog", "decide", "repair_extent", "home", "person", "trusts",
+    "catalog", "decide", "repair_extent", "home", "clock", "person",
+    "redact", "past_jobs", "lookups", "audit", "turn_of", "hooking", "hooks_written", "shell_env",
 }  # fmt: skip
 
 
 @pytest.fixture
 def parts(home: Path) -> Parts:
     """Parts over real stores."""
-    return Parts({"artifacts": ArtifactStore(str(home / "artifacts")), "lists": Lists()})
+    return Parts({"artifacts": ArtifactStore(str(home / "artifacts")), "lists": Lists(), "redact": str})
 
 
 def test_every_need_of_every_row_is_given_or_another_row() -> None:
@@ -56,7 +58,8 @@ def test_a_call_is_bound_to_its_tool_with_its_subjects(parts: Parts) -> None:
 
 
 async def test_what_was_built_is_closed_last_first(home: Path) -> None:
-    parts = Parts({"listener": lambda session, event: None})
+    given = {"listener": lambda session, event: None, "clock": SystemClock(), "home": str(home)}
+    parts = Parts({**given, "past_jobs": lambda session: ()})
     jobs = parts.part("jobs")
     assert hasattr(jobs, "aclose")
     await parts.aclose()

@@ -13,6 +13,7 @@ from codewhale.protocol.events import MessageAdded
 from codewhale.protocol.messages import Message, Opaque, Text
 from codewhale.testing import harness
 from support.jail import call, played
+from support.keys import KEYS, PEM
 from support.program import codewhale_program, scripted
 from support.scenes import results
 
@@ -41,6 +42,36 @@ def hidden(workspace: Path) -> None:
     for shift in range(0, len(SECRET), 3):
         (workspace / f"long{shift}.txt").write_text("\n" * shift + f"{SECRET}\n" * 190)
     (workspace / f"{SECRET[:10]}.d").mkdir()
+
+
+@pytest.mark.parametrize("way", ["files", "environment", "failures"])
+async def test_f2_no_key_of_any_shape_stays_anywhere(way: str, home: Path, workspace: Path) -> None:
+    keys = [*KEYS.values(), PEM.split("\n")[3]]
+    lines = "\n".join([f"{name.upper().replace(' ', '_')}_VALUE={key}" for name, key in KEYS.items()] + [PEM])
+    environ: dict[str, str] = {}
+    if way == "files":
+        (workspace / "settings.txt").write_text(lines)
+        (workspace / "data.json").write_text(json.dumps({"all": lines, "deep": json.dumps([lines])}))
+        (workspace / "many.txt").write_text("\n".join([lines] * 40))
+        calls = [call("read_file", path="settings.txt"), call("read_file", path="data.json")]
+        calls += [call("exec_shell", command="cat many.txt"), call("grep_files", pattern=".*")]
+    elif way == "environment":
+        environ = {f"THING_{number}": key for number, key in enumerate(KEYS.values())}
+        (workspace / "settings.txt").write_text("|".join(KEYS.values()))
+        calls = [call("read_file", path="settings.txt")]
+    else:
+        loud = "".join(f"echo 'GET https://x.example.com/?q={key} X-Key: {key} {key!r}' >&2\n" for key in KEYS.values())
+        (workspace / "loud.sh").write_text(f"{loud}exit 3\n")
+        (workspace / "raises.py").write_text(f"raise ValueError({lines!r})\n")
+        (workspace / "bad.json").write_text("{" + lines)
+        calls = [call("exec_shell", command="sh loud.sh"), call("exec_shell", command="python3 raises.py")]
+        calls += [call("validate_data", path="bad.json"), call("exec_shell", command="cat loud.sh", background=True)]
+    async with harness(home, workspace, [{"calls": calls}, {"text": "done"}], environ) as stage:
+        found = results(await stage.turn("look"))
+        bodies = b"".join(stage.provider.requests)
+    assert len(found) == len(calls) and "[redacted " in found[0].content
+    stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert [key for key in keys if key.encode() in bodies or key.encode() in stored] == []
 
 
 async def test_f3_a_secret_is_taken_out_wherever_it_stands_or_is_cut(home: Path, workspace: Path) -> None:
@@ -136,3 +167,24 @@ async def test_f1_no_tool_hands_a_key_to_what_it_runs(
     await played(home, workspace, *calls, environ=dict(os.environ))
     seen = "".join((workspace / name).read_text() for name in ("shell.txt", "made.txt", "checked.txt"))
     assert "PATH=" in seen and "hunter2" not in seen and "API_KEY" not in seen
+
+
+async def test_f3_what_stands_for_a_secret_is_never_written_over_it(home: Path, workspace: Path) -> None:
+    key = KEYS["github"]
+    text = f"name: x\ntoken: {key}\nold: {SECRET}\n"
+    (workspace / "settings.txt").write_text(text)
+    seen = "name: y\ntoken: [redacted GitHub token]\nold: [redacted SOME_API_KEY]\n"
+    calls = [
+        call("read_file", path="settings.txt"),
+        call("write_file", path="settings.txt", content=seen),
+        call("write_file", path="sample.txt", content=seen),
+        call("edit_file", path="settings.txt", search="name: x", replace="name: z"),
+    ]
+    found = await played(home, workspace, *calls, environ=ENVIRON)
+    assert [result.ok for result in found] == [True, False, True, True]
+    assert "the secret would be lost" in found[1].content
+    assert (workspace / "settings.txt").read_text() == text.replace("name: x", "name: z")
+    again = await played(
+        home, workspace, call("write_file", path="sample.txt", content=seen + "more\n"), environ=ENVIRON
+    )
+    assert again[0].ok

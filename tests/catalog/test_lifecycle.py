@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.parts import target
-from codewhale.app.table import TOOLS
+from codewhale.app.table import TOOLS, target
 from codewhale.catalog.lifecycle import (
     ACTIVE,
     ALIASES,

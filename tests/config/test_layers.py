@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from codewhale.config import Config, load
+from codewhale.config import Config, Project, load
+from codewhale.config.tighten import chosen
 from codewhale.protocol.errors import ConfigError
 
 
@@ -43,7 +44,7 @@ def read(
     home.mkdir(exist_ok=True)
     if text is not None:
         (home / "config.toml").write_text(text, encoding="utf-8")
-    return load(str(home), str(tmp_path), environ or {}, overrides or {}, refuse, defaults)
+    return load(str(home), str(tmp_path), environ or {}, overrides or {}, Project(refuse, {}), defaults)
 
 
 def test_each_layer_wins_over_the_one_below(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_a_project_file_nobody_trusts_changes_nothing_and_is_told_once(tmp_path:
     config = read(tmp_path, 'model = "mine"')
     assert config.section("model", str) == "mine"
     assert config.notices == [
-        f"project configuration ignored: {tmp_path}/.codewhale/config.toml is not trusted",
+        f"project configuration ignored: {tmp_path}/.codewhale/config.toml is not trusted (codewhale trust list)",
     ]
 
 
@@ -228,15 +229,17 @@ def test_trust_is_asked_for_the_very_bytes(tmp_path: Path) -> None:
         asked.append((path, sha256))
         return sha256 == hashlib.sha256(data).hexdigest()
 
+    home, rules = str(tmp_path / "home"), Project(trust, {"model": chosen})
     (tmp_path / "home").mkdir()
-    config = load(str(tmp_path / "home"), str(tmp_path), {}, {}, trust, {"provider": "safe"})
+    config = load(home, str(tmp_path), {}, {}, rules, {"provider": "safe"})
     assert asked == [(f"{tmp_path}/.codewhale/config.toml", hashlib.sha256(data).hexdigest())]
     assert config.section("model", str) == "project"
     assert config.section("provider", str) == "safe"
     assert config.section("places", dict[str, Place]) == {}
-    assert config.notices == [f"{tmp_path}/.codewhale/config.toml: a project may not set places, provider; ignored"]
+    narrower = "a project may only make things narrower; ignored: places, provider"
+    assert config.notices == [f"{tmp_path}/.codewhale/config.toml: {narrower}"]
     project(tmp_path, data + b"# changed\n")
-    assert load(str(tmp_path / "home"), str(tmp_path), {}, {}, trust).section("model", str) == ""
+    assert load(home, str(tmp_path), {}, {}, rules).section("model", str) == ""
 
 
 def test_a_project_fifo_neither_hangs_nor_stops_the_start(tmp_path: Path) -> None:

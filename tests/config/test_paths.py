@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.config import config_file, home_dir, load, project_file, refuse_unusable
+from codewhale.config import Project, config_file, home_dir, load, project_file, refuse_unusable
 from codewhale.protocol.errors import ConfigError
 
 
@@ -47,4 +47,4 @@ def test_a_home_of_another_user_is_not_read(tmp_path: Path) -> None:
     (home / "config.toml").write_text('provider = "theirs"')
     os.chown(home, 12345, 12345)
     with pytest.raises(ConfigError, match="belongs to user 12345, not to you"):
-        load(str(home), str(tmp_path), {}, {}, lambda path, sha256: True)
+        load(str(home), str(tmp_path), {}, {}, Project(lambda path, sha256: True, {}))

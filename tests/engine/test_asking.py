@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from codewhale.engine.session import Session
-from codewhale.protocol.decisions import Decision
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import (
     ApprovalAnswered,
@@ -20,7 +20,7 @@ from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import PathSubject
 from support.stage import Stage, staged, until
 
-ASK = Decision("ask", "mode.agent.execute", "exec_shell runs a program.")
+ASK = ApprovalAsked("", "call_1", "exec_shell", (PathSubject("a", write=True),), "exec_shell runs a program.")
 
 
 def logged(session: Session, *kinds: type[Event]) -> list[Event]:
@@ -28,10 +28,9 @@ def logged(session: Session, *kinds: type[Event]) -> list[Event]:
     return [envelope.event for envelope in session.log.read() if isinstance(envelope.event, kinds)]
 
 
-async def asked(stage: Stage, session: Session) -> tuple["asyncio.Task[bool]", str]:
+async def asked(stage: Stage, session: Session) -> tuple["asyncio.Task[Answer | None]", str]:
     """A waiting approval and its id."""
-    subjects = (PathSubject("a", write=True),)
-    waiting = asyncio.create_task(stage.asking.approval(session, "call_1", "exec_shell", subjects, ASK))
+    waiting = asyncio.create_task(stage.asking.approval(session, ASK))
     await until(lambda: bool(session.answers))
     return waiting, next(iter(session.answers))
 
@@ -43,10 +42,10 @@ async def test_an_approval_is_what_the_person_says(home: Path, workspace: Path, 
         waiting, request = await asked(stage, session)
         assert session.waiting_for == "approval of exec_shell"
         assert stage.asking.answer(session, Answer(session.id, request, allowed=allowed))
-        assert await waiting is allowed
+        assert (await waiting is not None) is allowed
         assert session.waiting_for == "" and session.answers == {}
         question, answer = logged(session, ApprovalAsked, ApprovalAnswered)
-    assert question == ApprovalAsked(request, "call_1", "exec_shell", (PathSubject("a", write=True),), ASK.reason)
+    assert question == replace(ASK, request_id=request) and len(request) == len("ask_") + 32
     assert answer == ApprovalAnswered(request, allowed, "person")
 
 
@@ -57,7 +56,7 @@ async def test_only_the_first_answer_to_a_known_request_counts(home: Path, works
         assert not stage.asking.answer(session, Answer(session.id, "ask_00000000", allowed=True))
         assert stage.asking.answer(session, Answer(session.id, request, allowed=False))
         assert not stage.asking.answer(session, Answer(session.id, request, allowed=True))
-        assert await waiting is False
+        assert await waiting is None
         assert not stage.asking.answer(session, Answer(session.id, request, allowed=True))
 
 

@@ -11,10 +11,9 @@ import pytest
 from codewhale.context.guard import LoopGuard
 from codewhale.engine.collect import RawCall
 from codewhale.engine.dispatch import Outcome
-from codewhale.engine.prepare import Prepared, prepare
+from codewhale.engine.prepare import prepare
 from codewhale.engine.session import Session
 from codewhale.protocol.blocks import MarkdownBlock
-from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import ApprovalAsked, CallFinished, CallStarted, ListChanged
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer
@@ -78,22 +77,6 @@ async def test_what_policy_denies_never_starts(home: Path, workspace: Path) -> N
     assert outcome.denied
     assert result(outcome).error == "permission_denied"
     assert "authority.headless" in result(outcome).content
-
-
-class Refusing:
-    """A hook that refuses writes."""
-
-    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
-        """No for write_file."""
-        return ToolError("permission_denied", "Not on Fridays.") if prepared.name == "write_file" else None
-
-
-async def test_a_hook_may_refuse_before_policy_is_asked(home: Path, workspace: Path) -> None:
-    async with staged(home, workspace, hooks=Refusing()) as stage:
-        session = stage.open()
-        refused, allowed = await run(stage, session, "write_file"), await run(stage, session, "read_file")
-    assert refused.denied and "Not on Fridays." in result(refused).content
-    assert result(allowed).ok
 
 
 async def test_a_blocked_repeat_does_not_run(home: Path, workspace: Path) -> None:

@@ -22,6 +22,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import Effect
+from support.keys import KEYS
 
 PLAIN = "sk-0123456789abcdef"
 TRICKY = 'p"a\\s/s\nwörd'
@@ -161,3 +162,13 @@ def test_a_cut_value_is_found_in_what_programs_and_people_are_shown() -> None:
     assert clean.display == (TerminalBlock("cat x", "a\n[redacted A_KEY]\n[...]\n[redacted A_KEY] b", 0),)
     assert "A1b2" not in said
     assert "G7h8" not in said
+
+
+def test_keys_of_known_shapes_are_replaced_in_what_comes_from_outside() -> None:
+    key = KEYS["github"]
+    told = Redactor({}).event(CallFinished("call_1", "read_file", True, f"a\n{key}\nb"))
+    assert isinstance(told, CallFinished) and told.content == "a\n[redacted GitHub token]\nb"
+    assert Redactor({}).text(key) == "[redacted GitHub token]"
+    assert Redactor({}, shapes=False).text(key) == key
+    assert Redactor({}).event(said(key)) == said(key)
+    assert Redactor({"ANY": key}).event(said(key)) == said("[redacted ANY]")

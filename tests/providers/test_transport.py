@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from codewhale.dialects.base import ProviderSettings
+from codewhale.providers.chunks import merging_backend
 from codewhale.providers.endpoint import Endpoint
-from codewhale.providers.transport import StaleConnection, Transport, Unreachable, WireCut, WireError
+from codewhale.providers.transport import StaleConnection, Transport, Unreachable, WireCut, WireError, refuser
 from support.wire import CERTIFICATE, Reply, Wire, answer
 
 
@@ -161,3 +162,41 @@ async def test_a_name_that_cannot_be() -> None:
         with pytest.raises(Unreachable, match=f"cannot connect to {host}:443: ."):
             await exchange(made)
         await made.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "refused"),
+    [
+        ("https://api.example.com/v1", "127.0.0.1", True),
+        ("https://api.example.com/v1", "::1", True),
+        ("https://api.example.com/v1", "169.254.169.254", True),
+        ("https://api.example.com/v1", "fe80::1", True),
+        ("https://api.example.com/v1", "::ffff:127.0.0.1", True),
+        ("https://api.example.com/v1", "93.184.216.34", False),
+        ("https://api.example.com/v1", "10.1.2.3", False),
+        ("https://api.example.com/v1", "198.18.0.7", False),
+        ("https://localhost:1/v1", "127.0.0.1", False),
+        ("http://127.0.0.1:1/v1", "127.0.0.1", False),
+        ("http://[::1]:1/v1", "::1", False),
+        ("https://gpu-box/v1", "127.0.1.1", False),
+        ("https://models.internal/v1", "127.0.0.1", False),
+        ("https://10.0.0.1/v1", "10.0.0.1", False),
+    ],
+)
+def test_a_public_name_leads_to_no_place_of_this_machine(
+    url: str, address: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    check = refuser(Endpoint("p", ProviderSettings(base_url=url), {}))
+    assert bool(check is not None and check(address)) is refused
+
+
+async def test_an_address_that_is_refused_is_sent_nothing() -> None:
+    async with Wire([Reply([answer(200, b"abc")])]) as wire:
+        port = int(wire.url.split(":")[2].split("/")[0])
+        with pytest.raises(PermissionError, match=r"not 127\.0\.0\.1"):
+            await merging_backend(lambda address: f"not {address}").connect_tcp("127.0.0.1", port)
+        stream = await merging_backend(lambda address: "").connect_tcp("127.0.0.1", port)
+        await stream.aclose()
+    assert not wire.requests

@@ -75,7 +75,9 @@ async def test_each_use_is_a_line_of_the_audit_log(home: Path, workspace: Path) 
     async with harness(home, workspace, [{"calls": calls}, {"text": "Done."}]) as stage:
         session = await stage.open()
         found = results(await stage.turn("Go.", session))
-    lines = [json.loads(line) for line in (home / "audit.log").read_text().splitlines()]
+    every = [json.loads(line) for line in (home / "audit.log").read_text().splitlines()]
+    lines = [line for line in every if line["event"] == "alias_used"]
+    assert [line["call"] for line in every if line["event"] == "decision"] == [item.call_id for item in found]
     assert [(line["event"], line["session"], line["call"]) for line in lines] == [
         ("alias_used", session, found[0].call_id), ("alias_used", session, found[2].call_id),
     ]  # fmt: skip

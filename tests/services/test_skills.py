@@ -1,12 +1,12 @@
 """Skills: which files are one, which comes first, what is left out and why, and what a model is told of them."""
 
 import os
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from codewhale.services.skills import FILE_LIMIT, LISTING_LIMIT, Skills
+from codewhale.stores.trust import TrustStore
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 
@@ -19,9 +19,12 @@ def put(folder: Path, text: str | None = None, says: str = "Does one thing.") ->
 
 
 def skills(tmp_path: Path, *trusted: Path) -> Skills:
-    """The skills of a person whose home is `tmp_path`, who trusts these files as they stand now."""
-    known = {(str(path), sha256(path.read_bytes()).hexdigest()) for path in trusted}
-    return Skills(str(tmp_path / ".codewhale"), str(tmp_path), lambda path, digest: (path, digest) in known)
+    """The skills of a person whose home is `tmp_path`, who trusts these files of the workspace as they stand now."""
+    store = TrustStore(str(tmp_path / ".codewhale"))
+    for standing in store.survey(str(tmp_path / "workspace")):
+        if Path(standing.path) in trusted:
+            store.add(standing)
+    return Skills(str(tmp_path / ".codewhale"), str(tmp_path), store)
 
 
 def test_the_nearest_of_a_name_wins_and_the_other_is_told(tmp_path: Path, workspace: Path) -> None:
@@ -117,3 +120,15 @@ def test_loading_gives_the_body_and_names_what_stands_beside_it(tmp_path: Path, 
     loaded = mine.load(str(workspace), "pdf")
     assert loaded is not None and loaded.body == "# Steps\nDo it.\n" and loaded.companions == ("scripts/fill.py",)
     assert mine.load(str(workspace), "PDF") is None
+
+
+def test_a_workspaces_skills_stand_among_what_may_be_trusted(tmp_path: Path, workspace: Path) -> None:
+    store = TrustStore(str(tmp_path / ".codewhale"))
+    file = put(workspace / ".claude/skills/house")
+    put(workspace / "skills/.hidden/no")
+    (waiting,) = store.survey(str(workspace))
+    assert (waiting.path, waiting.state) == (str(file), "new")
+    store.add(waiting)
+    assert [row.state for row in store.survey(str(workspace))] == ["trusted"]
+    file.write_text("# Other\n")
+    assert [row.state for row in store.survey(str(workspace))] == ["changed"]

@@ -35,6 +35,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "retrieve_tool_result": {"ref": "call_1"},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
+    "task_shell_start": {"command": "true"},
+    "task_shell_wait": {"task_id": "JOB"},
     "tool_search_tool_bm25": {"query": "who wrote a line"},
     "tool_search_tool_regex": {"query": "^git_"},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
@@ -55,6 +57,7 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     exec_shell_wait=(shell("true", True),),
     exec_shell_interact=(shell("exec cat", True),),
     exec_shell_cancel=(shell("exec cat", True),),
+    task_shell_wait=(shell("true", True),),
     retrieve_tool_result=(shell("seq 9999"),),
     checklist_update=({"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},),
 )

@@ -1,8 +1,9 @@
 """An engine over tools that obey a test: they wait, fail, raise or ask as they are told."""
 
 import asyncio
+import hashlib
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,18 @@ from codewhale.catalog.registry import Catalog
 from codewhale.engine.activation import HeadChoice
 from codewhale.engine.asking import Asking
 from codewhale.engine.compaction import Compactions
-from codewhale.engine.dispatch import Dispatcher, Hooks
+from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.engine import Engine
+from codewhale.engine.observers import Observers, nobody
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
+from codewhale.engine.passage import Passage
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.lib.threads import run_to_end
 from codewhale.policy.decide import decide
 from codewhale.protocol.blocks import MarkdownBlock
+from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
@@ -53,6 +57,7 @@ class ObedientTools:
         self.gates: dict[str, asyncio.Event] = {}
         self.latch = threading.Event()
         self.begun: list[str] = []
+        self.contexts: list[CallContext] = []
         self.shown: list[str] = []
 
     def gate(self, name: str) -> asyncio.Event:
@@ -61,6 +66,7 @@ class ObedientTools:
 
     async def _obey(self, args: Told, call: CallContext) -> ToolResult:
         self.begun.append(call.call_id)
+        self.contexts.append(call)
         if args.wait == "latch":
             await run_to_end(self.latch.wait, 10)
         elif args.wait:
@@ -119,14 +125,38 @@ class Box:
     def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         """The call of a row's tool with these arguments."""
         found = self._tools[spec.name]
-        args = msgspec.convert(arguments, found.args, strict=True)
+        try:
+            args = msgspec.convert(arguments, found.args, strict=True)
+        except msgspec.ValidationError as error:
+            raise ToolError("invalid_input", f"The arguments do not fit: {error}.") from None
         return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call))
+
+
+class BareGate:
+    """Decides by modes and needs alone, and remembers nothing."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, str]] = []
+        self.disabled: frozenset[str] = frozenset()
+        self.salt = b""
+
+    def decide(self, request: DecisionRequest) -> Decision:
+        """Without anybody's rules."""
+        return decide(request, self.disabled)
+
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
+        """Of the arguments and a salt."""
+        return hashlib.sha256(self.salt + msgspec.json.encode(arguments)).hexdigest()
+
+    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
+        """Keep it for the test."""
+        self.answers.append((by, remember))
 
 
 class Stage:
     """An engine in a folder, its obedient tools and its scripted model."""
 
-    def __init__(self, home: Path, workspace: Path, script: Sequence[Any], hooks: Hooks | None = None) -> None:
+    def __init__(self, home: Path, workspace: Path, script: Sequence[Any], observers: Observers = nobody) -> None:
         self.home, self.workspace, self.clock = home, workspace, FakeClock()
         self.tools = ObedientTools()
         self.provider = ScriptedProvider(script)
@@ -148,7 +178,9 @@ class Stage:
             tools=HeadChoice(always=("fim_edit",)),
         )
         self.asking = Asking(lambda session: self.engine.session(session))
-        self.dispatcher = Dispatcher(Box(self.tools), decide, self.asking, Outputs(artifacts, redactor), hooks)
+        self.gate = BareGate()
+        passage = Passage(self.gate, self.asking, observers)
+        self.dispatcher = Dispatcher(Box(self.tools), passage, Outputs(artifacts, redactor))
         self.opener = Opener(around, self.catalog)
         self.facts = ""
         self.engine = Engine(self.opener, self.catalog, self.dispatcher, lambda path: self.facts)
@@ -160,10 +192,10 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    home: Path, workspace: Path, script: Sequence[Any] = (), hooks: Hooks | None = None
+    home: Path, workspace: Path, script: Sequence[Any] = (), observers: Observers = nobody
 ) -> AsyncIterator[Stage]:
     """A stage, closed at the end."""
-    stage = Stage(home, workspace, script, hooks)
+    stage = Stage(home, workspace, script, observers)
     try:
         yield stage
     finally:

@@ -104,10 +104,12 @@ async def test_a_command_that_closes_its_output_goes_on(tmp_path: Path, supervis
     assert done.exit_code == 3 and done.seconds >= 0.2
 
 
-async def test_a_profile_nobody_can_give_is_refused(tmp_path: Path) -> None:
+async def test_what_no_sandbox_can_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
-        await run(shell("touch ran", tmp_path, profile="workspace-write"))
+        await run(shell(f"touch {tmp_path}/ran", Path("/"), profile="workspace-write"))
     assert caught.value.kind == "not_available"
+    with pytest.raises(ValueError, match="no sandbox profile 'all'"):
+        await run(shell(f"touch {tmp_path}/ran", tmp_path, profile="all"))
     assert not (tmp_path / "ran").exists()
 
 

@@ -3,17 +3,14 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.tools import CommandSubject, ToolResult
-from codewhale.services.shelljobs import ShellJobs
-from codewhale.tools.base import bound
-from codewhale.tools.shell import ShellTools
-from support.running import context, eventually, pids, running
+from codewhale.protocol.tools import CommandSubject
+from support.jobs import Shell
+from support.running import eventually, pids, running
 
 COMMON = {
     "exit_code", "status", "duration_ms", "sandboxed", "sandbox_type", "sandbox_denied", "task_id", "stdout_len",
@@ -22,28 +19,6 @@ COMMON = {
 }  # fmt: skip
 OF_EXEC = COMMON | {"safety_level", "interactive", "combined_output", "backgrounded", "execpolicy"}
 OF_DELTA = COMMON | {"stdout_total_len", "stderr_total_len", "command", "stream_delta", "wait_canceled"}
-
-
-class Shell:
-    """The four tools by name, arguments as a model gives them."""
-
-    def __init__(self, workspace: Path) -> None:
-        self.workspace = workspace
-        self.jobs = ShellJobs(lambda session, event: None)
-        self.tools = bound(ShellTools(self.jobs))
-
-    async def call(self, name: str, session: str = "one", **arguments: Any) -> ToolResult:
-        tool = self.tools[name]
-        return await tool.run(msgspec.convert(arguments, tool.args), context(self.workspace, session))
-
-    async def refused(self, name: str, **arguments: Any) -> ToolError:
-        """The error of a call, its next call proved by making it."""
-        with pytest.raises(ToolError) as caught:
-            await self.call(name, **arguments)
-        error = caught.value
-        assert error.fix is not None and error.message and error.expected is not None
-        assert (await self.call(error.fix.name, **error.fix.arguments)).ok, error.fix
-        return error
 
 
 @pytest.fixture
@@ -109,7 +84,8 @@ async def test_timeout_tells_how_to_go_on(shell: Shell) -> None:
     assert not result.ok and "begun" in result.content and "background" in result.content
     assert result.metadata["status"] == "TimedOut" and result.metadata["exit_code"] is None
     recovery = result.metadata["foreground_timeout_recovery"]
-    assert recovery["process_killed"] and recovery["poll_with"] == ["exec_shell_wait"]
+    assert recovery["process_killed"] and recovery["poll_with"] == ["task_shell_wait", "exec_shell_wait"]
+    assert recovery["recommended_tools"] == ["task_shell_start", "exec_shell"] and "task_shell_start" in result.content
     again = await shell.call("exec_shell", **recovery["exec_shell_background"])
     assert again.ok and again.metadata["backgrounded"]
 
@@ -153,7 +129,10 @@ async def test_g4_output_is_bounded(shell: Shell) -> None:
     result = await shell.call("exec_shell", command="seq 1 200000")
     assert result.metadata["stdout_truncated"] and result.metadata["stdout_omitted"] > 1_000_000
     assert len(result.content) < 31_000 and "bytes left out" in result.content
-    assert result.content.startswith("1\n2\n") and result.content.endswith("\n200000\n")
+    text, _, note = result.content.rpartition("\n[")
+    assert text.startswith("1\n2\n") and text.endswith("\n200000") and result.metadata["log_artifact_id"] in note
+    whole = shell.artifacts.get(result.metadata["log_artifact_sha256"])
+    assert whole == b"".join(b"%d\n" % number for number in range(1, 200_001))
 
 
 async def test_stdin_and_combined_output(shell: Shell) -> None:
@@ -240,6 +219,8 @@ async def test_what_a_person_approves(shell: Shell) -> None:
     args = msgspec.convert({"command": "make", "cwd": "sub", "background": True}, tool.args)
     assert tool.decl.subjects(args) == (CommandSubject("make", "sub", True),)
     assert {name: tool.decl.effects for name, tool in shell.tools.items()} == {
+        "task_shell_start": ("executes",),
+        "task_shell_wait": ("reads",),
         "exec_shell": ("executes",),
         "exec_shell_wait": ("reads",),
         "exec_shell_interact": ("executes",),

@@ -9,11 +9,10 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CommandSubject, ToolResult
-from codewhale.services.shelljobs import ShellJobs
 from codewhale.services.testruns.tree import tree_hash
 from codewhale.tools.base import bound
-from codewhale.tools.shell import ShellTools
 from codewhale.tools.verify import VerifyTools
+from support.jobs import Shell
 from support.running import answers, context
 
 REPORT = {"success", "exit_code", "stdout", "stderr", "command", "runner"}
@@ -31,11 +30,11 @@ async def call(workspace: Path, name: str, seconds: float = 60.0, **arguments: A
 async def follow(workspace: Path, error: ToolError) -> ToolResult:
     """Make the next call that an error gives."""
     assert error.fix is not None
-    jobs = ShellJobs(lambda session, event: None)
-    tools = {**bound(ShellTools(jobs)), **bound(VerifyTools(60))}
+    shell = Shell(workspace)
+    tools = {**shell.tools, **bound(VerifyTools(60))}
     tool = tools[error.fix.name]
     result = await tool.run(msgspec.convert(error.fix.arguments, tool.args), context(workspace))
-    await jobs.aclose()
+    await shell.jobs.aclose()
     return result
 
 

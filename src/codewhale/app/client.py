@@ -3,6 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+from msgspec.structs import replace
+
+from codewhale.app.hooking import Hooking
 from codewhale.commands.base import CommandContext, CommandRegistry
 from codewhale.engine.asking import Asking
 from codewhale.engine.engine import Engine
@@ -37,11 +40,14 @@ from codewhale.stores.sessions import SessionStore
 class Client:
     """One application as its frontends see it."""
 
-    def __init__(self, engine: Engine, asking: Asking, commands: CommandRegistry, sessions: SessionStore) -> None:
+    def __init__(
+        self, engine: Engine, asking: Asking, commands: CommandRegistry, sessions: SessionStore, hooking: Hooking
+    ) -> None:
         self._engine = engine
         self._asking = asking
         self._commands = commands
         self._sessions = sessions
+        self._hooking = hooking
 
     async def submit(self, op: Op) -> Any:
         """Do it. OpenSession answers the session id, RunCommand a CommandOutput, Answer whether anyone waited;
@@ -50,9 +56,13 @@ class Client:
             case OpenSession():
                 session = self._engine.open(op)
                 await session.barrier()
+                workspace = session.state.workspace
+                await self._hooking.opened(session.id, workspace, lambda: self.events(session.id, -1, durable=False))
                 return session.id
-            case SendMessage():
-                await self._engine.send(op)
+            case SendMessage(session=session_id, text=text):
+                workspace = self._engine.session(session_id).state.workspace
+                passed = await self._hooking.submitted(session_id, workspace, text)
+                await self._engine.send(op if passed == text else replace(op, text=passed))
             case Interrupt(session=session_id):
                 self._engine.interrupt(session_id)
             case Answer(session=session_id):

@@ -3,12 +3,13 @@
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from codewhale.app.client import Client
+from codewhale.app.gateway import Gateway
+from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import ToolSettings, open_config
@@ -24,11 +25,12 @@ from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.engine import Engine, workspace_facts
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
+from codewhale.engine.passage import Passage
 from codewhale.engine.redaction import Redactor
 from codewhale.lib.clock import Clock, SystemClock
-from codewhale.policy.decide import decide
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice
+from codewhale.protocol.modes import Approval
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.audit import AuditLog
 from codewhale.stores.lists import Lists
@@ -39,6 +41,8 @@ from codewhale.system.repository import find_repository, find_root, read_head
 if TYPE_CHECKING:
     from codewhale.engine.compaction import Compactions
     from codewhale.services.skills import Skills
+
+LEFTOVERS_MOST = 20
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -87,6 +91,7 @@ async def open_app(
             await app.engine.aclose()
         finally:
             await app.parts.aclose()
+            app.parts.built("audit").close()
 
 
 def _routes(options: AppOptions) -> dict[str, str]:
@@ -116,27 +121,41 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         context=config.section("context", ContextSettings),
         effort=config.get("reasoning_effort") or "",
         skills=lambda workspace: _skills(parts, workspace, home, person),
+        approval=Approval(config.get("approval") or "suggest"),
         tools=HeadChoice(tools.profile, _known_tools(config, catalog, "always_load", tools.always_load)),
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
-    parts.give("redactor", redactor)
     parts.give("home", home)
+    parts.give("redactor", redactor)
     parts.give("person", person)
-    parts.give("trusts", lambda path, sha256: False)
+    hooking = Hooking(parts, config.get("hooks"), config.path)
+    parts.give("hooking", hooking)
+    parts.give("shell_env", hooking.shell_env)
     disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))
-    judge = partial(decide, disabled=disabled)
-    dispatcher = Dispatcher(parts, judge, asking, Outputs(artifacts, redactor), audit=AuditLog(home, clock))
-    parts.give("decide", judge)
+    gateway = Gateway(parts, redactor, disabled)
+    audit = AuditLog(home, clock)
+    passage = Passage(gateway, asking, gateway.observers)
+    dispatcher = Dispatcher(parts, passage, Outputs(artifacts, redactor), audit)
+    parts.give("audit", audit)
+    parts.give("lookups", gateway)
+    parts.give("decide", gateway.decide)
     parts.give("repair_extent", tools.repair)
     engine = Engine(Opener(around, catalog), catalog, dispatcher, _facts, routes.may_ask)
     commands = CommandRegistry(COMMANDS, parts.commands)
     parts.give("listener", lambda session, event: _tell(engine, session, event))
+    if os.path.exists(os.path.join(home, "permissions.toml")):
+        gateway.permits().check()
+    parts.give("clock", clock)
+    parts.give("redact", redactor.text)
+    parts.give("past_jobs", lambda session: engine.session(session).state.stale_jobs.values())
+    parts.give("turn_of", lambda session: engine.session(session).state.turns)
     parts.give("control", engine)
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)
     engine.on_close(lambda session: _end_jobs(engine, parts, session))
-    return App(Client(engine, asking, commands, sessions), config, engine, parts)
+    engine.on_close(gateway.forget)
+    return App(Client(engine, asking, commands, sessions, hooking), config, engine, parts)
 
 
 def _known_tools(config: Config, catalog: Catalog, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -163,8 +182,11 @@ def _tell(engine: Engine, session: str, event: Event) -> None:
 async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:
     jobs = parts.built("jobs")
     if jobs is not None:
-        for job in await jobs.cancel_all(session):
+        ended = await jobs.cancel_all(session)
+        for job in ended[:LEFTOVERS_MOST]:
             _tell(engine, session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
+        if (more := len(ended) - LEFTOVERS_MOST) > 0:
+            _tell(engine, session, Notice("info", f"Ended with the session: {more} more jobs", "job_ended"))
 
 
 def _skills(parts: Parts, workspace: str, home: str, person: str) -> str:

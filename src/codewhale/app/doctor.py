@@ -20,6 +20,7 @@ from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER
 from codewhale.services.testruns.runners import runner_program
+from codewhale.system.probing import BUBBLEWRAP, sandbox
 from codewhale.system.programs import PROGRAMS, how_to_install
 
 Status = Literal["ok", "warn", "fail"]
@@ -196,8 +197,19 @@ def _tests(places: str, workspace: str) -> Check:
 
 
 def _sandbox() -> Check:
-    detail = "none: commands that a session runs have all your rights; without --auto or --yolo none run headless"
-    return Check("sandbox", "warn", detail, "use a container or a machine of its own for untrusted code")
+    found = sandbox()
+    tried = "; ".join(one.detail for one in found.tried)
+    if not found.mechanism:
+        return Check(
+            "sandbox",
+            "warn",
+            f"none, so no command runs unless a person allows it: {tried}",
+            found.fix or "codewhale sandbox check",
+        )
+    if found.mechanism == BUBBLEWRAP:
+        return Check("sandbox", "ok", f"{BUBBLEWRAP}: files, processes and network; try it: codewhale sandbox check")
+    limits = "commands can make nothing new at the top of the workspace, and change no mode or time of a file"
+    return Check("sandbox", "warn" if found.fix else "ok", f"{found.mechanism}: {limits}; {tried}", found.fix)
 
 
 def _space(home: str) -> Check:

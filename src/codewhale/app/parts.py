@@ -1,13 +1,12 @@
 """Lazy construction by the table: each part is imported and built once, when first asked for, and closed in
 the reverse order."""
 
-import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row
+from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row, target
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import BoundCall, ToolSpec
@@ -79,9 +78,3 @@ class Parts:
         """Close what was built, last first."""
         while self._opened:
             await self._opened.pop().aclose()  # type: ignore[attr-defined]
-
-
-def target(row: Row) -> Any:
-    """The class a row names."""
-    module, _, name = row.target.partition(":")
-    return getattr(importlib.import_module(module), name)

@@ -1,11 +1,14 @@
 """The top level of config.toml: the one place that knows every section, and what holds when nothing is set."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from codewhale.config import Config, load
+from codewhale.app.table import PARTS, target
+from codewhale.config import Config, Project, load
+from codewhale.config.tighten import Rules, chosen, joined, ladder
 from codewhale.context.window import ContextSettings
 from codewhale.dialects.base import ProviderSettings
 from codewhale.providers.models import DEFAULT_PROVIDER, built_in
@@ -26,27 +29,49 @@ class ToolSettings(Struct, frozen=True):
 
 class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
-    provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure)."""
+    provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
+    what becomes of calls that no rule decides: suggest asks the person, auto runs them, never refuses them, `hooks` the
+    commands that run at moments of a session."""
 
     provider: str = ""
     model: str = ""
     reasoning_effort: Effort = ""
+    approval: Literal["suggest", "auto", "never"] = "suggest"
     providers: dict[str, ProviderSettings] = {}
     tools: ToolSettings = ToolSettings()
     context: ContextSettings = ContextSettings()
+    hooks: dict[str, Any] = {}
 
 
 def defaults() -> dict[str, Any]:
     """The lowest layer: what the providers room knows without being told."""
-    return {"provider": DEFAULT_PROVIDER, "model": "", "reasoning_effort": "", "providers": built_in()}
+    return {
+        "provider": DEFAULT_PROVIDER,
+        "model": "",
+        "reasoning_effort": "",
+        "approval": "suggest",
+        "providers": built_in(),
+    }
+
+
+# All that a trusted project's file may say: nothing of where keys go, what may run or what is asked, but to forbid.
+PROJECT_RULES: Rules = MappingProxyType(
+    {
+        "model": chosen,
+        "reasoning_effort": chosen,
+        "tools.disabled": joined,
+        "approval": ladder("never", "suggest", "auto", default="suggest"),
+    }
+)
 
 
 def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:
-    """Read and check all configuration. No project file is trusted. Raises ConfigError."""
-    config = load(home, workspace, environ, overrides, _trust_nothing, defaults())
+    """Read and check all configuration. A project's file counts where it was trusted as it is, and only as far as it
+    makes things narrower. Raises ConfigError."""
+
+    def trusted(path: str, sha256: str) -> bool:
+        return bool(target(PARTS["trust"])(home).holds(path, sha256))
+
+    config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), defaults())
     config.check(Settings)
     return config
-
-
-def _trust_nothing(path: str, sha256: str) -> bool:
-    return False

@@ -4,6 +4,9 @@ Rows are read lazily: a class is imported when the first call needs it. The floo
 an import of this room.
 """
 
+import importlib
+from typing import Any
+
 from msgspec import Struct
 
 
@@ -14,15 +17,41 @@ class Row(Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
+def target(row: Row) -> Any:
+    """The class a row names."""
+    module, _, name = row.target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
 PARTS: dict[str, Row] = {
     "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
+    "trust": Row("codewhale.stores.trust:TrustStore", ("home",)),
+    "hooks": Row(
+        "codewhale.services.hooks:Hooks", ("hooks_written", "trust", "redact", "control", "listener", "audit")
+    ),
+    "permits": Row("codewhale.services.permits:Permits", ("home", "lookups", "audit")),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
-    "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
-    "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
+    "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts", "redact")),
+    "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
+    "job_logs": Row("codewhale.services.shelljobs.keeping:LogKeeper", ("jobs", "artifacts", "redact")),
+    "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
-    "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trusts")),
+    "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trust")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
+
+# What policy asks of the rest of the program, each imported when a call needs it.
+LOOKUPS: dict[str, Row] = {
+    "hooks_written": Row("codewhale.services.hooks.service:Written"),
+    "analyse": Row("codewhale.policy.shell:analyse"),
+    "where": Row("codewhale.policy.shell:ShellContext"),
+    "judge_url": Row("codewhale.policy.network:judge_url"),
+    "leak": Row("codewhale.policy.network:leak"),
+    "sandbox": Row("codewhale.system.probing:sandbox"),
+}
+
+# The parts that watch calls which may change the workspace.
+WATCHERS: tuple[str, ...] = ("undo",)
 
 TOOLS: dict[str, Row] = {
     "files": Row("codewhale.tools.files:FileTools", ("workspaces",)),
@@ -30,7 +59,9 @@ TOOLS: dict[str, Row] = {
     "fim": Row("codewhale.tools.fim:FimTools", ("workspaces", "completer")),
     "search": Row("codewhale.tools.search:SearchTools"),
     "git": Row("codewhale.tools.git:GitTools"),
-    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs",)),
+    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs", "job_logs", "shell_env")),
+    "taskshell": Row("codewhale.tools.taskshell:TaskShellTools", ("jobs", "job_logs", "clock", "shell_env")),
+    "undo": Row("codewhale.tools.undo:UndoTools", ("undo",)),
     "verify": Row("codewhale.tools.verify:VerifyTools"),
     "diagnostics": Row("codewhale.tools.diagnostics:DiagnosticsTools"),
     "work": Row("codewhale.tools.work:WorkTools", ("lists",)),
@@ -48,10 +79,16 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
     "skills": Row("codewhale.commands.skills:SkillsCommand", ("skills",)),
+    "trust": Row("codewhale.commands.trust:TrustCommand", ("trust",)),
+    "jobs": Row("codewhale.commands.jobs:JobsCommand", ("jobs",)),
+    "undo": Row("codewhale.commands.undo:UndoCommands", ("undo", "control", "listener")),
+    "permissions": Row("codewhale.commands.permissions:PermissionsCommands", ("permits", "control")),
+    "hooks": Row("codewhale.commands.hooks:HooksCommand", ("hooking",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
 COMMANDS: dict[str, str] = {
+    "/approval": "permissions",
     "/budget": "usage",
     "/cache": "usage",
     "/compact": "context",
@@ -61,9 +98,16 @@ COMMANDS: dict[str, str] = {
     "/tools": "tools",
     "/effort": "effort",
     "/help": "help",
+    "/hooks": "hooks",
+    "/jobs": "jobs",
     "/mode": "session",
+    "/network": "permissions",
+    "/permissions": "permissions",
     "/model": "session",
+    "/restore": "undo",
     "/sessions": "session",
     "/skills": "skills",
     "/status": "session",
+    "/trust": "trust",
+    "/undo": "undo",
 }

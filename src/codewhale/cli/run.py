@@ -11,7 +11,7 @@ from typing import Any
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
 from codewhale.protocol.errors import CodeWhaleError, SessionError
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
 
 _WHAT = """Run one prompt without a screen and print the answer.
@@ -37,6 +37,8 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     add_api_key(parser)
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan changes nothing; default agent")
+    approval = [approval.value for approval in Approval]
+    parser.add_argument("--approval", choices=approval, help="what becomes of calls that no rule decides")
     trust = parser.add_mutually_exclusive_group()
     trust.add_argument("--auto", action="store_true", help="run whatever no rule forbids or asks about")
     trust.add_argument("--yolo", action="store_true", help="run everything but what is always refused")
@@ -97,6 +99,7 @@ def _opening(args: argparse.Namespace, folder: str) -> OpenSession:
         model=args.model,
         resume="latest" if args.latest else args.resume or "",
         fork=args.fork or "",
+        approval=Approval(args.approval) if args.approval else None,
         limits=Limits(args.max_turns, args.max_tokens, args.max_seconds, args.max_cost),
     )
 

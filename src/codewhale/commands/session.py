@@ -47,7 +47,7 @@ class SessionCommands:
         rows = [
             ("session", view.session),
             ("workspace", view.workspace),
-            ("mode", f"{view.mode} ({view.authority})"),
+            ("mode", f"{view.mode} ({view.authority}, approval {view.approval})"),
             ("model", f"{view.model} at {view.provider}"),
             ("effort", view.effort or "the model's own measure"),
             ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),

@@ -1,6 +1,7 @@
 """The layers of configuration, lowest first: defaults, config.toml, a trusted project's file, environment,
 command line. Each value knows which of them set it."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.config import files, values
 from codewhale.config.paths import config_file, project_file, refuse_unusable
+from codewhale.config.tighten import Rules, tightened
 from codewhale.config.values import Path
 from codewhale.protocol.errors import ConfigError
 
@@ -17,8 +19,6 @@ T = TypeVar("T")
 
 COMMAND_LINE = "command line"
 DEFAULT = "default"
-# All that a trusted project may set: nothing that says where keys go, what may run or what is asked.
-PROJECT_KEYS = ("model",)
 
 
 class Layer(Struct, frozen=True):
@@ -26,6 +26,14 @@ class Layer(Struct, frozen=True):
 
     origin: str
     tree: dict[str, Any]
+
+
+class Project(Struct, frozen=True):
+    """What of a project's own file counts: `trust(path, sha256)` says whether the one with these bytes may be read,
+    `rules` what a key in it may make of the value below; a key without a rule is not a project's to set."""
+
+    trust: Trust
+    rules: Rules
 
 
 class Entry(Struct, frozen=True):
@@ -174,16 +182,16 @@ def load(
     workspace: str,
     environ: Mapping[str, str],
     overrides: Mapping[str, Any],
-    trust: Trust,
+    project: Project,
     defaults: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Read every layer. `overrides` is the command line: dotted keys or trees. `trust(path, sha256)` says
-    whether a project's file with these bytes may be read; a workspace .env never is. Raises ConfigError."""
+    """Read every layer. `overrides` is the command line: dotted keys or trees. `project` says what of a project's file
+    counts; a workspace .env is never read. Raises ConfigError."""
     refuse_unusable(home)
     path = config_file(home)
     notices: list[str] = []
     layers = [Layer(DEFAULT, dict(defaults or {})), Layer(path, files.read(path))]
-    layers += _project(workspace, trust, notices)
+    layers += _project(workspace, project, layers, notices)
     over: dict[str, Any] = {}
     for key, value in overrides.items():
         over = values.merge(over, values.nested(tuple(key.split(".")), value))
@@ -191,10 +199,8 @@ def load(
     return Config(path, layers, environ, notices)
 
 
-def _project(workspace: str, trust: Trust, notices: list[str]) -> Iterator[Layer]:
-    import hashlib
-
-    path = project_file(workspace)
+def _project(workspace: str, project: Project, below: list[Layer], notices: list[str]) -> Iterator[Layer]:
+    path = project_file(os.path.realpath(workspace))
     try:
         data = files.read_bytes(path)
     except ConfigError as error:
@@ -202,11 +208,15 @@ def _project(workspace: str, trust: Trust, notices: list[str]) -> Iterator[Layer
         return
     if data is None:
         return
-    if not trust(path, hashlib.sha256(data).hexdigest()):
-        notices.append(f"project configuration ignored: {path} is not trusted")
+    import hashlib
+
+    if not project.trust(path, hashlib.sha256(data).hexdigest()):
+        notices.append(f"project configuration ignored: {path} is not trusted (codewhale trust list)")
         return
-    tree = files.parse(path, data)
-    refused = sorted(set(tree) - set(PROJECT_KEYS))
+    stands: dict[str, Any] = {}
+    for layer in below:
+        stands = values.merge(stands, layer.tree)
+    tree, refused = tightened(files.parse(path, data), stands, project.rules)
     if refused:
-        notices.append(f"{path}: a project may not set {', '.join(refused)}; ignored")
-    yield Layer(path, {name: tree[name] for name in PROJECT_KEYS if name in tree})
+        notices.append(f"{path}: a project may only make things narrower; ignored: {', '.join(refused)}")
+    yield Layer(path, tree)

@@ -26,6 +26,7 @@ from codewhale.protocol.events import (
     MessageAdded,
     QuestionAnswered,
     QuestionAsked,
+    SessionResumed,
 )
 from codewhale.protocol.messages import Text
 from codewhale.protocol.tools import Origin
@@ -92,6 +93,8 @@ class Kept:
                 self._jobs[event.job_id] = event
             case JobEnded():
                 self._jobs.pop(event.job_id, None)
+            case SessionResumed():
+                self._jobs.clear()
 
     def _refuse(self, answer: ApprovalAnswered) -> None:
         asked = self._asked.get(answer.request_id)

@@ -18,6 +18,8 @@ from codewhale.protocol.events import (
     Event,
     FileChanged,
     HeaderPinned,
+    JobEnded,
+    JobStarted,
     ListChanged,
     MessageAdded,
     ModeChanged,
@@ -35,6 +37,7 @@ from codewhale.protocol.modes import Mode
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin
 
+STALE_MOST = 128
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
 
 
@@ -79,7 +82,10 @@ class SessionState:
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.tainted = False
+        self.origins: tuple[Origin, ...] = ()
         self.changed_files = 0
+        self.jobs: dict[str, JobStarted] = {}  # that run
+        self.stale_jobs: dict[str, JobStarted] = {}  # that ran when their process was gone
 
     def apply(self, event: Event) -> None:
         """Add one event."""
@@ -94,6 +100,10 @@ class SessionState:
     def _resumed(self, event: SessionResumed) -> None:
         self.mode = event.mode
         self.turn_open = False
+        self.stale_jobs |= self.jobs
+        self.jobs = {}
+        for job in list(self.stale_jobs)[:-STALE_MOST]:
+            del self.stale_jobs[job]
 
     def _mode(self, event: ModeChanged) -> None:
         self.mode = event.mode
@@ -170,7 +180,8 @@ class SessionState:
         for name in (event.name, *event.metadata.get("tool_references", ())):
             if name in self.activated:
                 self.activated[name] = KnownTool(self.activated[name].bytes, self.finished_calls)
-        self.tainted = self.tainted or event.origin not in _TRUSTED
+        if event.origin not in _TRUSTED and event.origin not in self.origins:
+            self.tainted, self.origins = True, (*self.origins, event.origin)
         artifact = event.metadata.get("artifact_sha256")
         if artifact:
             self.artifacts[event.call_id] = artifact
@@ -185,6 +196,12 @@ class SessionState:
 
     def _list(self, event: ListChanged) -> None:
         self.lists[event.kind] = event.items
+
+    def _job_started(self, event: JobStarted) -> None:
+        self.jobs[event.job_id] = event
+
+    def _job_ended(self, event: JobEnded) -> None:
+        self.jobs.pop(event.job_id, None)
 
 
 _STEPS: dict[type, Any] = {
@@ -206,5 +223,7 @@ _STEPS: dict[type, Any] = {
     CallFinished: SessionState._call_finished,
     FileChanged: SessionState._file_changed,
     ListChanged: SessionState._list,
+    JobStarted: SessionState._job_started,
+    JobEnded: SessionState._job_ended,
     ToolActivated: SessionState._activated,
 }

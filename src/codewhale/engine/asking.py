@@ -1,18 +1,18 @@
 """What is put to a person: approvals and questions, as events with an id; answers come back as operations."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from codewhale.engine.session import Session
 from codewhale.lib.ids import short_id
-from codewhale.protocol.blocks import Block
-from codewhale.protocol.decisions import Decision
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import Answer
-from codewhale.protocol.tools import Subject
 
 APPROVAL_SECONDS = 300.0
 
@@ -23,26 +23,20 @@ class Asking:
     def __init__(self, find: Callable[[str], Session]) -> None:
         self._find = find
 
-    async def approval(
-        self,
-        session: Session,
-        call_id: str,
-        tool: str,
-        subjects: tuple[Subject, ...],
-        decision: Decision,
-        display: tuple[Block, ...] = (),
-    ) -> bool:
-        """Whether the person allows the call, which would do what `display` shows; no answer within 300 s is no."""
-        request = short_id("ask")
-        session.emit(ApprovalAsked(request, call_id, tool, subjects, decision.reason, display))
+    async def approval(self, session: Session, ask: ApprovalAsked) -> Answer | None:
+        """The person's answer where it allows the call; None for a no, and for no answer within 300 s. Each asking gets
+        an id of its own: an answer counts for it alone, once, and only while it is open."""
+        ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}")
+        session.emit(ask)
         try:
-            answer, by = await self._wait(session, request, APPROVAL_SECONDS, f"approval of {tool}")
+            answer, by = await self._wait(session, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")
         except asyncio.CancelledError:
-            session.emit(ApprovalAnswered(request, False, "cancel"))
+            session.emit(ApprovalAnswered(ask.request_id, False, "cancel"))
             raise
         allowed = answer is not None and answer.allowed
-        session.emit(ApprovalAnswered(request, allowed, by))
-        return allowed
+        remember = answer.remember if answer is not None and allowed and ask.offer is not None else ""
+        session.emit(ApprovalAnswered(ask.request_id, allowed, by, remember))
+        return answer if allowed else None
 
     async def question(
         self, session: str, questions: Sequence[dict[str, Any]], seconds: float

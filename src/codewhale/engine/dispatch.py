@@ -1,11 +1,9 @@
 """One call from its gate to its one result. The stages before (resolve, repair, validate) are in `prepare`;
 here come guard, hooks, decide, run, cut and record. Nothing raises out of here but a cancellation."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -13,20 +11,18 @@ from msgspec import Struct
 from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
-from codewhale.engine.asking import Asking
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
+from codewhale.engine.passage import Denied, Passage, Planned
 from codewhale.engine.prepare import Mender, Prepared
 from codewhale.engine.refusals import completed, denied, repeated
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
-from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.protocol.events import CallFinished, CallProgress, CallStarted, Event, FileChanged, ListChanged
-from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
+from codewhale.protocol.events import CallFinished, Event, FileChanged, ListChanged
+from codewhale.protocol.tools import BoundCall, Effect, ToolResult, ToolSpec
 from codewhale.stores.audit import AuditLog
 
-CALL_SECONDS = 3600.0
-_T = TypeVar("_T")
+_LISTS = ("checklist", "plan")
 
 
 class Toolbox(Protocol):
@@ -58,39 +54,13 @@ class Outcome(Struct, frozen=True):
     repeats: int = 0
 
 
-class Hooks(Protocol):
-    """The hook stage: may refuse a call before policy sees it."""
-
-    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
-        """None to go on."""
-        ...
-
-
-class NoHooks:
-    """The pass-through default."""
-
-    async def before(self, session: Session, prepared: Prepared) -> ToolError | None:
-        """Always go on."""
-        return None
-
-
 class Dispatcher:
     """Runs prepared calls."""
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        decide: Callable[[DecisionRequest], Decision],
-        asking: Asking,
-        outputs: Outputs,
-        hooks: Hooks | None = None,
-        audit: AuditLog | None = None,
-    ) -> None:
+    def __init__(self, toolbox: Toolbox, passage: Passage, outputs: Outputs, audit: AuditLog | None = None) -> None:
         self._toolbox = toolbox
-        self._decide = decide
-        self._asking = asking
+        self._passage = passage
         self._outputs = outputs
-        self._hooks = hooks or NoHooks()
         self._audit = audit
 
     def mender(self) -> Mender:
@@ -111,8 +81,8 @@ class Dispatcher:
         refused = False
         try:
             result = await self._result(session, prepared)
-        except _Denied as refusal:
-            error = denied(refusal.error, prepared, session.authority, partial(self._reads_may, session))
+        except Denied as refusal:
+            error = denied(refusal.error, prepared, session.authority, partial(self._passage.reads_may, session))
             refused, result = True, _failure(tool, error)
         except ToolError as error:
             result = _failure(tool, completed(error, prepared))
@@ -145,54 +115,11 @@ class Dispatcher:
             _check_gate(session, spec, prepared.arguments)
         bound = self._toolbox.bind(spec, prepared.arguments)
         if is_unseen(session.state, prepared):
-            verdict = self._decision(session, spec, bound.subjects).verdict
+            verdict = self._passage.verdict(session, spec, bound.subjects)
             if verdict != "allow" or _touches(spec):
                 return shown_first(prepared)
-        refusal = await self._hooks.before(session, prepared)
-        if refusal is not None:
-            raise _Denied(refusal)
-        decision = self._decision(session, spec, bound.subjects)
-        context = _context(session, prepared)
-        shown = await _bounded(bound.run(context)) if spec.previews else None
-        if isinstance(shown, ToolResult):
-            return shown
-        if decision.verdict == "ask":
-            display = shown.display if shown is not None else ()
-            call_id, asked = prepared.call.id, self._asking.approval
-            if not await asked(session, call_id, spec.name, bound.subjects, decision, display):
-                text = f"The person did not allow this call ({decision.rule})."
-                raise _Denied(ToolError("permission_denied", text))
-        arguments = msgspec.json.encode(prepared.arguments).decode()
-        session.emit(CallStarted(prepared.call.id, spec.name, arguments, spec.effects, decision.rule))
-        if _touches(spec):
-            await session.barrier()
-        done = await _bounded(bound.run(context) if shown is None else shown.run())
-        assert isinstance(done, ToolResult)
-        return done
-
-    def _decision(self, session: Session, spec: ToolSpec, subjects: tuple[Subject, ...]) -> Decision:
-        """Policy's word on the call: allow or ask. Raises _Denied for any other."""
-        state = session.state
-        request = DecisionRequest(
-            tool=spec.name,
-            effects=spec.effects,
-            subjects=subjects,
-            mode=state.mode,
-            authority=session.authority,
-            session=session.id,
-            tainted=state.tainted,
-            unseen=spec.previews,
-        )
-        decision = self._decide(request)
-        if decision.verdict == "deny":
-            raise _Denied(ToolError("permission_denied", f"{decision.reason} (rule {decision.rule})"))
-        return decision
-
-    def _reads_may(self, session: Session, tool: str) -> bool:
-        """Whether a tool that only reads may be called."""
-        reads = (Effect.READS,)
-        asked = DecisionRequest(tool, reads, (), session.state.mode, session.authority, session.id)
-        return self._decide(asked).verdict == "allow"
+        plan = Planned(prepared.call.id, spec, prepared.arguments, self._toolbox.bind)
+        return await self._passage.result(session, plan, bound)
 
     def _record(
         self,
@@ -223,7 +150,8 @@ class Dispatcher:
             images=result.images,
         )
         follow: list[Event] = [FileChanged(prepared.call.id, change) for change in result.changes]
-        for kind, update in metadata.get("task_updates", {}).items():
+        lists = {kind: update for kind, update in metadata.get("task_updates", {}).items() if kind in _LISTS}
+        for kind, update in lists.items():
             items = update.get("items", update.get("plan", ()))
             follow.append(ListChanged(kind, tuple(items), update.get("explanation") or ""))
         follow += activation(session, self._shown(prepared, metadata))
@@ -241,14 +169,6 @@ class Dispatcher:
         return [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
 
 
-class _Denied(Exception):
-    """A call that policy, a hook or the person refused."""
-
-    def __init__(self, error: ToolError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
 def _check_gate(session: Session, spec: ToolSpec, arguments: dict[str, Any]) -> None:
     """Raises ToolError, before anything else is asked, for a tool that the session's provider cannot serve."""
     provider = session.provider
@@ -262,33 +182,6 @@ def _check_gate(session: Session, spec: ToolSpec, arguments: dict[str, Any]) -> 
         f"(/model), or say that this one is (providers.{provider.name}.facts.{spec.gate}).",
         fix=NextCall("read_file", {"path": path}) if isinstance(path, str) and path else None,
     )
-
-
-def _context(session: Session, prepared: Prepared) -> CallContext:
-    call_id = prepared.call.id
-    return CallContext(
-        call_id=call_id,
-        session=session.id,
-        workspace=session.state.workspace,
-        mode=session.state.mode,
-        progress=lambda text: session.emit(CallProgress(call_id, text)),
-        cancelled=lambda: bool(session.stop_reason),
-    )
-
-
-async def _bounded(work: Awaitable[_T]) -> _T:
-    """What a tool gives, in the time it may take; every fault of it as a ToolError."""
-    try:
-        async with asyncio.timeout(CALL_SECONDS):
-            return await work
-    except TimeoutError:
-        raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
-    except (ToolError, asyncio.CancelledError):
-        raise
-    except Exception as error:
-        # A fault of ours must not end the turn: the model is told, the person can report it.
-        text = f"The tool itself failed ({type(error).__name__}: {error}). Try another tool."
-        raise ToolError("execution_failed", text) from error
 
 
 def _failure(tool: str, error: ToolError) -> ToolResult:

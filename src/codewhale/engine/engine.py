@@ -29,7 +29,7 @@ from codewhale.protocol.events import (
     TurnStarted,
 )
 from codewhale.protocol.messages import Message, Part, Text
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import ContextView, Limits, OpenSession, SendMessage, StatusView, ToolsView, UsageView
 
 _STOP_SECONDS = 5.0
@@ -124,6 +124,10 @@ class Engine:
         if here.state.mode is not mode:
             here.emit(ModeChanged(mode, here.state.mode))
 
+    def set_approval(self, session: str, approval: Approval) -> None:
+        """Change what becomes of calls that no rule decides. Raises SessionError while a turn runs."""
+        self._idle(session).approval = approval
+
     def set_model(self, session: str, provider: str, model: str) -> None:
         """Change the model; the one at hand is taken up anew when its facts are no longer those it was pinned with.
         Raises SessionError while a turn runs, ConfigError for an unknown provider."""
@@ -174,6 +178,7 @@ class Engine:
             tokens_in=state.usage.input,
             tokens_out=state.usage.output,
             effort=state.effort,
+            approval=here.rights.approval,
         )
 
     def context(self, session: str) -> ContextView:

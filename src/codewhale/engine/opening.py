@@ -1,7 +1,7 @@
 """How a session begins: new, resumed or forked, with its provider, its pinned head and nothing left open."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from codewhale.engine.room import Maker, Room
 from codewhale.engine.session import LOST, Session
 from codewhale.engine.sources import ContextSource, InstructionSource, SkillSource, changes
 from codewhale.lib.clock import Clock
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
     LOG_VERSION,
@@ -29,21 +30,25 @@ from codewhale.protocol.events import (
     Edge,
     EffortChanged,
     HeaderPinned,
+    JobStarted,
     ModelChanged,
     SessionOpened,
     SessionResumed,
 )
 from codewhale.protocol.messages import Image
+from codewhale.protocol.modes import Approval
 from codewhale.protocol.ops import ContextView, OpenSession
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog
 from codewhale.stores.sessions import SessionStore
 
+STALE_SHOWN = 8
+
 
 class Surroundings(Struct, frozen=True):
     """What sessions are opened from: the stores, and how the machine and its configuration are asked. `effort` is what
-    a new session begins with, `tools` what is configured of its array."""
+    a new session begins with, `approval` what becomes of asks, `tools` what is configured of its array."""
 
     home: str
     sessions: SessionStore
@@ -56,6 +61,7 @@ class Surroundings(Struct, frozen=True):
     default_route: Callable[[str], tuple[str, str]]
     find_root: Callable[[str], str | None]
     effort: str = ""
+    approval: Approval = Approval.SUGGEST
     context: ContextSettings = ContextSettings()
     skills: Callable[[str], str] = lambda workspace: ""
     tools: HeadChoice = HeadChoice()
@@ -138,6 +144,7 @@ class Opener:
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*wanted))
         session.authority = op.authority
+        session.approval = op.approval or around.approval
         session.budget = session_budget(session.accounts, provider.model.price, around.clock).slice(op.limits)
         for call_id, sha in state.artifacts.items():
             around.artifacts.remember(session.id, call_id, sha)
@@ -145,8 +152,11 @@ class Opener:
             around.lists.set(session.id, kind, items)
         if op.resume or op.fork:
             damage = session.log.damage
+            running = list(state.jobs.values()) if op.resume else []
             session.emit(SessionResumed(op.mode, op.authority, damage.cut_bytes, damage.skipped_lines))
             self._tell_damage(session)
+            if running:
+                session.notice("warning", stale_text(running), "jobs_stale")
             session.close_calls(LOST)
             if wanted != (state.provider, state.model):
                 session.emit(ModelChanged(*wanted))
@@ -227,6 +237,13 @@ class Opener:
 
     def _load_image(self, image: Image) -> bytes:
         return self._around.artifacts.get(image.artifact)
+
+
+def stale_text(jobs: Sequence[JobStarted]) -> str:
+    """What a person is told of jobs that ran when the process that looked after them was gone."""
+    named = ", ".join(f"{job.job_id} ({one_line(job.command, 60)})" for job in jobs[:STALE_SHOWN])
+    more = f" and {len(jobs) - STALE_SHOWN} more" if len(jobs) > STALE_SHOWN else ""
+    return f"Background jobs that an earlier process of CodeWhale left behind: {named}{more}. /jobs tells of them."
 
 
 def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:

@@ -1,4 +1,5 @@
-"""Known secret values never reach the log: each is replaced by its name, the same way every time.
+"""Known secret values never reach the log, nor do keys that are known by their shape and come from outside: each is
+replaced by its name, the same way every time.
 
 A value is found as it stands and as JSON writes it, also inside JSON that is itself a string of JSON. Of one that a
 tool's own cap cut through, the part that is left is found at the place of the cut.
@@ -13,18 +14,34 @@ import msgspec
 from codewhale.lib.jsontext import encode
 from codewhale.lib.text import scrub_surrogates
 from codewhale.policy.remains import Remains
-from codewhale.protocol.events import CallFinished, Event, KnownEvent, SessionOpened, UnknownEvent
+from codewhale.policy.secretshapes import hide_shapes, is_key
+from codewhale.protocol.events import (
+    CallFinished,
+    CallProgress,
+    ContextAppended,
+    Event,
+    HeaderPinned,
+    KnownEvent,
+    Notice,
+    SessionOpened,
+    TurnFinished,
+    UnknownEvent,
+)
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
 _NESTING = 5
+# What programs, files and services say. A key that the person or the model itself writes is what they work with.
+_FROM_OUTSIDE = (CallFinished, CallProgress, ContextAppended, HeaderPinned, Notice, TurnFinished)
 
 
 class Redactor:
-    """Replaces the values of secret-looking variables (at least 8 characters) by `[redacted NAME]`."""
+    """Replaces the values of secret-looking variables (at least 8 characters) by `[redacted NAME]`, and unless `shapes`
+    is False keys of known shapes in what comes from outside."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str], shapes: bool = True) -> None:
         self._names: dict[str, str] = {}
+        self._shapes = shapes
         self._decoder = msgspec.json.Decoder(KnownEvent)
         self._compile()
         self.learn(variables)
@@ -50,16 +67,20 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Text without secrets."""
-        if self._text_pattern is None:
-            return text
-        return self._text_parts.sub(self._text_pattern.sub(lambda match: self._text[match.group()], text))
+        if self._text_pattern is not None:
+            text = self._text_parts.sub(self._text_pattern.sub(lambda match: self._text[match.group()], text))
+        return hide_shapes(text) if self._shapes else text
 
     def event(self, event: Event) -> Event:
         """The event without secrets; the same object when it held none. Where a session works is no secret."""
-        if self._json_pattern is None or isinstance(event, UnknownEvent | SessionOpened):
+        outside = self._shapes and isinstance(event, _FROM_OUTSIDE)
+        if isinstance(event, UnknownEvent | SessionOpened) or (self._json_pattern is None and not outside):
             return event
-        encoded = encode(event).decode()
-        clean = self._json_pattern.sub(lambda match: self._json[match.group()], encoded)
+        encoded = clean = encode(event).decode()
+        if self._json_pattern is not None:
+            clean = self._json_pattern.sub(lambda match: self._json[match.group()], encoded)
+        if outside:
+            clean = hide_shapes(clean)
         if isinstance(event, CallFinished):
             clean = self._json_parts.sub(clean)
         if clean == encoded:
@@ -67,11 +88,12 @@ class Redactor:
         try:
             decoded: Event = self._decoder.decode(clean)
         except msgspec.DecodeError:
-            return self._one_by_one(encoded)
+            return self._one_by_one(encoded, outside)
         return decoded
 
-    def _one_by_one(self, encoded: str) -> Event:
+    def _one_by_one(self, encoded: str, outside: bool) -> Event:
         """The event with every value replaced but one that is also a word of its form (`assistant`, a field)."""
+        encoded = hide_shapes(encoded) if outside else encoded
         event: Event = self._decoder.decode(encoded)
         for value, shown in self._json.items():
             with contextlib.suppress(msgspec.DecodeError):
@@ -81,7 +103,9 @@ class Redactor:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return len(value) >= _MIN_LENGTH and _SECRET_NAME.search(name) is not None and not value.startswith("/")
+    if len(value) < _MIN_LENGTH or value.startswith("/"):
+        return False
+    return _SECRET_NAME.search(name) is not None or is_key(value)
 
 
 def _inside_json(value: str) -> str:

@@ -6,7 +6,7 @@ the turn's end waits here, as data.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
@@ -21,7 +21,7 @@ from codewhale.engine.redaction import Redactor
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
 from codewhale.protocol.messages import Image
-from codewhale.protocol.modes import Authority
+from codewhale.protocol.modes import Approval, Authority, Rights, narrowest
 from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.stores.log import SessionLog
 
@@ -42,6 +42,8 @@ class Session:
         self.prefix = PrefixCache()
         self.fanout = Fanout()
         self.authority = Authority.HEADLESS
+        self.approval = Approval.SUGGEST
+        self.parent: Callable[[], Rights] | None = None
         self.provider: Provider | None = None
         self.providers: list[Provider] = []
         self.projection: Projection | None = None
@@ -59,6 +61,12 @@ class Session:
         self.load_image: LoadImage = _no_image
         self._redactor = redactor
         self.clock = clock
+
+    @property
+    def rights(self) -> Rights:
+        """How far the session may go at this moment; a child's never reach beyond its parent's."""
+        own = Rights(self.state.mode, self.authority, self.approval)
+        return own if self.parent is None else narrowest(own, self.parent())
 
     @property
     def busy(self) -> bool:

@@ -11,9 +11,11 @@ from msgspec import Struct
 from codewhale.frontends.lines import envelope_line, object_line
 from codewhale.frontends.progress import Progress
 from codewhale.lib.clock import rfc3339
-from codewhale.lib.text import sanitise, scrub_surrogates
+from codewhale.lib.text import one_line, sanitise, scrub_surrogates
 from codewhale.protocol.events import (
     Envelope,
+    JobEnded,
+    JobStarted,
     SessionOpened,
     SessionResumed,
     TurnFinished,
@@ -35,6 +37,7 @@ OutputFormat = Literal["text", "json", "stream-json"]
 # How long a turn may take to end once it was told to stop.
 INTERRUPT_SECONDS = 10.0
 INTERRUPTED = 130
+LEFT_OVER_SHOWN = 8
 _COMMAND = re.compile(r"/[A-Za-z][A-Za-z0-9_-]*(?:\s|$)")
 
 
@@ -105,6 +108,13 @@ def _spent(usage: dict[str, Any]) -> str:
     )
 
 
+def _left_over(jobs: dict[str, str]) -> str:
+    """What still runs at the end of a run, and ends with it."""
+    named = [f"{job} ({one_line(command, 60)})" for job, command in jobs.items()]
+    more = f" and {len(named) - LEFT_OVER_SHOWN} more" if len(named) > LEFT_OVER_SHOWN else ""
+    return f"codewhale: background jobs that end with this run: {', '.join(named[:LEFT_OVER_SHOWN])}{more}"
+
+
 class Headless:
     """One run: open, send, follow to the end of the turn. `session` is "" until it is open."""
 
@@ -114,6 +124,7 @@ class Headless:
         self._out = out
         self._progress = progress
         self._stop = asyncio.Event()
+        self._jobs: dict[str, str] = {}
         self.session = ""
 
     async def run(self) -> int:
@@ -132,6 +143,8 @@ class Headless:
                 self._progress.say(f"codewhale: {result['status']}: {result['error'] or 'no reason given'}")
             if result["usage"]["cost"]:
                 self._progress.say(_spent(result["usage"]))
+        if self._jobs:
+            self._progress.say(_left_over(self._jobs))
         return int(result["exit_code"])
 
     def interrupt(self) -> None:
@@ -190,6 +203,11 @@ class Headless:
         return outcome(self.session, "infra", 75, error="the event stream ended before the turn did")
 
     async def _show(self, envelope: Envelope) -> None:
+        match envelope.event:
+            case JobStarted(job_id=job, command=command):
+                self._jobs[job] = command
+            case JobEnded(job_id=job):
+                self._jobs.pop(job, None)
         if self._options.output == "stream-json":
             if self._options.deltas or is_durable(envelope.event):
                 await self._out.write(envelope_line(envelope) + "\n")

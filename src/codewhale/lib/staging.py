@@ -60,6 +60,12 @@ class Staging:
         slot.temp = _write_temp(slot, data, mode)
         self._planned.append(slot)
 
+    def link(self, slot: Slot, target: bytes) -> None:
+        """Plan a symlink."""
+        slot.temp = f".{secrets.token_hex(12)}.tmp"
+        os.symlink(target, slot.temp, dir_fd=slot.folder)
+        self._planned.append(slot)
+
     def delete(self, slot: Slot, before: bytes | None) -> None:
         """Plan a deletion."""
         slot.before = before

@@ -1,17 +1,43 @@
 """The question put to policy before a call runs, and its answer."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.tools import Effect, Subject
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.tools import Effect, Origin, Subject
 
 Verdict = Literal["allow", "ask", "deny"]
 
 
+class Opinion(Struct, frozen=True):
+    """What one layer says of a call: its verdict ("" for none), the rule that made it, and the reason for model and
+    person. An observer may put other `arguments` in place of the call's, and say `context` below its result."""
+
+    verdict: Verdict | Literal[""]
+    rule: str
+    reason: str
+    arguments: dict[str, Any] | None = None
+    context: str = ""
+
+
+class CallView(Struct, frozen=True):
+    """A call about to run, as those who watch calls see it; `workspace` is the absolute root."""
+
+    session: str
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    effects: tuple[Effect, ...]
+    subjects: tuple[Subject, ...]
+    workspace: str
+    mode: Mode
+
+
 class DecisionRequest(Struct, frozen=True):
-    """A call about to run: all that policy may look at. `unseen`: what it will write does not stand in the call."""
+    """A call about to run: all that policy may look at. `tainted`: the session took in text from `origins` that are
+    not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
+    call's id, "" where none is about to run."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -21,13 +47,63 @@ class DecisionRequest(Struct, frozen=True):
     session: str
     tainted: bool = False
     unseen: bool = False
+    approval: Approval = Approval.SUGGEST
+    workspace: str = ""
+    origins: tuple[Origin, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+    call: str = ""
+
+
+class Offer(Struct, frozen=True):
+    """The rule that an approval may be remembered as: `tool` may be called where `value`, exactly as it is shown, is
+    the command's prefix, the path, the host, or (`tool`, value "") always."""
+
+    tool: str
+    field: Literal["prefix", "path", "host", "tool"]
+    value: str = ""
 
 
 class Decision(Struct, frozen=True):
-    """Policy's answer. `rule` names what decided, `reason` is told to model and person alike, `sandbox` is
-    the launch profile the call must run under."""
+    """Policy's answer. `rule` names what decided, `reason` is told to model and person alike. `sandbox` is the launch
+    profile that the call must run under, `allowances` what is allowed beyond it, such as "network". `offer` is what an
+    approval may be remembered as, None for once only."""
 
     verdict: Verdict
     rule: str
     reason: str
     sandbox: str = "none"
+    allowances: tuple[str, ...] = ()
+    offer: Offer | None = None
+
+
+Action = Literal["deny", "ask", "allow", "floor_exception"]
+Source = Literal["user", "project", "session"]
+
+
+class Rule(Struct, frozen=True):
+    """One row of the permissions: what it says of calls that every selector it has matches. `tool` is a canonical name,
+    or one that ends in `*`; `command` a prefix, `command_exact` a whole line; `path` a pattern below the workspace;
+    `host` a name, or with a leading dot all names below it. `workspace` holds the row to one folder. `source` and `row`
+    (from 1) tell where it stands; `reason` is the person's own word."""
+
+    action: Action
+    tool: str = ""
+    command: str = ""
+    command_exact: str = ""
+    path: str = ""
+    host: str = ""
+    workspace: str = ""
+    reason: str = ""
+    source: Source = "user"
+    row: int = 0
+
+    @property
+    def name(self) -> str:
+        """How decisions name it."""
+        return f"permissions.{self.source}.{self.row}"
+
+    @property
+    def shown(self) -> str:
+        """What it is about, for people."""
+        said = self.command or self.command_exact or self.path or self.host
+        return " ".join(part for part in (self.tool, said) if part) or "every call"

@@ -4,12 +4,13 @@ A durable event is in the session log before anyone is told of it; an ephemeral 
 shown and forgotten. Types unknown to this version are kept as they are.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.blocks import Block
+from codewhale.protocol.decisions import Offer
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modes import Authority, Mode
@@ -271,7 +272,9 @@ class ToolActivated(_Event, frozen=True):
 
 class ApprovalAsked(_Event, frozen=True):
     """A person must say yes or no before call `call_id` runs. `display` is what it would do, where that was worked
-    out beforehand: what is allowed is exactly this."""
+    out beforehand: what is allowed is exactly this, and `sha256` is its digest. `rule` asks. `kind` tells an ask of
+    policy from the offer of another run with more rights after the sandbox refused (elevation). `offer` is the rule
+    that the answer may be remembered as."""
 
     request_id: str
     call_id: str
@@ -279,14 +282,21 @@ class ApprovalAsked(_Event, frozen=True):
     subjects: tuple[Subject, ...]
     reason: str
     display: tuple[Block, ...] = ()
+    rule: str = ""
+    kind: Literal["policy", "elevation"] = "policy"
+    sandbox: str = "none"
+    offer: Offer | None = None
+    sha256: str = ""
 
 
 class ApprovalAnswered(_Event, frozen=True):
-    """The answer to an approval; `by` is person, cancel or timeout."""
+    """The answer to an approval; `by` is person, cancel or timeout. `remember` tells for how long it holds beyond this
+    call: "" not at all, session, or always."""
 
     request_id: str
     allowed: bool
     by: str = "person"
+    remember: str = ""
 
 
 class QuestionAsked(_Event, frozen=True):
@@ -308,12 +318,16 @@ class QuestionAnswered(_Event, frozen=True):
 
 
 class JobStarted(_Event, frozen=True):
-    """A background command began; jobs outlive turns and die with the process."""
+    """A background command began; jobs outlive turns and die with the process. `task_id` is the durable task it works
+    for; `pid` is its process, which began at `since` (kernel ticks): what tells it from a later one of that number."""
 
     job_id: str
     command: str
     cwd: str
     call_id: str = ""
+    task_id: str = ""
+    pid: int = 0
+    since: int = 0
 
 
 class JobEnded(_Event, frozen=True):

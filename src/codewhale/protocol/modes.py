@@ -1,6 +1,8 @@
-"""Modes and authority: how far a session may go, and who has said so."""
+"""Modes, approval and authority: how far a session may go, and who has said so."""
 
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Mode(StrEnum):
@@ -18,3 +20,29 @@ class Authority(StrEnum):
     PERSON = "person"
     HEADLESS = "headless"
     AUTO = "auto"
+
+
+class Approval(StrEnum):
+    """What becomes of a call that is neither allowed nor denied by a rule. `SUGGEST` asks the person, `AUTO` runs what
+    nothing asks for, under `NEVER` nobody is asked and an ask is a refusal."""
+
+    SUGGEST = "suggest"
+    AUTO = "auto"
+    NEVER = "never"
+
+
+class Rights(Struct, frozen=True):
+    """How far a session may go at this moment; a child's are never more than its parent's."""
+
+    mode: Mode
+    authority: Authority
+    approval: Approval = Approval.SUGGEST
+
+
+def narrowest(child: Rights, parent: Rights) -> Rights:
+    """What a child may do: never more than its parent may at this moment, and nothing that its own rights leave out.
+    Where the parent asks a person, what the child would run unasked is asked as well."""
+    mode = min(child.mode, parent.mode, key=list(Mode).index)
+    approval = min(child.approval, parent.approval, key=(Approval.NEVER, Approval.SUGGEST, Approval.AUTO).index)
+    alone = Authority.HEADLESS in (child.authority, parent.authority)
+    return Rights(mode, Authority.HEADLESS if alone else parent.authority, approval)

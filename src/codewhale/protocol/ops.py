@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -17,8 +17,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 
 class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
-    """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty
-    provider, model and effort mean the session's own, or the configured ones. Answered by the session's id."""
+    """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
+    effort and approval mean the session's own, or the configured ones. Answered by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -28,6 +28,7 @@ class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
     resume: str = ""
     fork: str = ""
     effort: str = ""
+    approval: Approval | None = None
     limits: Limits = Limits()
 
 
@@ -48,12 +49,14 @@ class Interrupt(Struct, frozen=True, tag="interrupt"):
 
 
 class Answer(Struct, frozen=True, tag="answer", omit_defaults=True):
-    """The person's answer to an approval (`allowed`) or to questions (`answers`)."""
+    """The person's answer to an approval (`allowed`) or to questions (`answers`). `remember` keeps the rule that the
+    approval offered, for the session or always."""
 
     session: str
     request_id: str
     allowed: bool = False
     answers: tuple[dict[str, Any], ...] = ()
+    remember: Literal["", "session", "always"] = ""
 
 
 class SetMode(Struct, frozen=True, tag="set_mode"):
@@ -162,6 +165,7 @@ class StatusView(Struct, frozen=True):
     tokens_in: int
     tokens_out: int
     effort: str = ""
+    approval: Approval = Approval.SUGGEST
 
 
 class ContextView(Struct, frozen=True):

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import ContextView, Limits, StatusView, ToolsView, UsageView
 from codewhale.protocol.tools import ToolSpec
 
@@ -97,6 +97,10 @@ class SessionControl(Protocol):
 
     def set_mode(self, session: str, mode: Mode) -> None:
         """Change the mode. Raises SessionError while a turn runs."""
+        ...
+
+    def set_approval(self, session: str, approval: Approval) -> None:
+        """Change what becomes of calls that no rule decides. Raises SessionError while a turn runs."""
         ...
 
     def set_model(self, session: str, provider: str, model: str) -> None:

@@ -53,7 +53,14 @@ class UrlSubject(Struct, frozen=True, tag="url"):
     url: str
 
 
-Subject = CommandSubject | PathSubject | UrlSubject
+class JobSubject(Struct, frozen=True, tag="job"):
+    """A running job that would be told `text`, or ended where there is none; "*" is every job of the session."""
+
+    id: str
+    text: str = ""
+
+
+Subject = CommandSubject | PathSubject | UrlSubject | JobSubject
 
 
 class ToolSpec(Struct, frozen=True, omit_defaults=True):
@@ -81,7 +88,9 @@ class CallContext(Struct, frozen=True):
     """All a running call knows of its surroundings. Closed: whatever else a tool needs, its constructor takes.
 
     `workspace` is the absolute root; `progress` shows one line to people and is never logged; `cancelled`
-    tells whether the turn was interrupted (awaits are cancelled as well).
+    tells whether the turn was interrupted (awaits are cancelled as well). `profile` and `allowances` are what policy
+    decided that every child process of the call runs under: none, read-only or workspace-write, and what is allowed
+    beyond it.
     """
 
     call_id: str
@@ -90,6 +99,8 @@ class CallContext(Struct, frozen=True):
     mode: Mode
     progress: Callable[[str], None]
     cancelled: Callable[[], bool]
+    profile: str = "none"
+    allowances: tuple[str, ...] = ()
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):

@@ -6,6 +6,7 @@ What is unusual passes untouched: the library judges it.
 
 import re
 import select
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -135,12 +136,18 @@ class MergedStream:
         return MergedStream(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
 
-def merging_backend() -> Any:
-    """A network backend for an httpcore2 pool."""
+def merging_backend(refuses: Callable[[str], str] | None = None) -> Any:
+    """A network backend for an httpcore2 pool. `refuses(address)` is asked of the address that was reached, before a
+    byte is sent to it: why not (PermissionError), or ""."""
     import httpcore2
 
     class Backend(httpcore2.AnyIOBackend):
         async def connect_tcp(self, *args: Any, **options: Any) -> Any:
-            return MergedStream(await super().connect_tcp(*args, **options))
+            stream = await super().connect_tcp(*args, **options)
+            reason = refuses(str(stream.get_extra_info("server_addr")[0])) if refuses is not None else ""
+            if reason:
+                await stream.aclose()
+                raise PermissionError(reason)
+            return MergedStream(stream)
 
     return Backend()

@@ -4,11 +4,12 @@ The one file that knows the HTTP library: it is imported with the first request,
 redirects, no cookies, no HTTP/2; deadlines are the caller's.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING
 
 from codewhale.providers.chunks import merging_backend
 from codewhale.providers.endpoint import Endpoint
+from codewhale.system.addresses import address_kind, is_local_name
 
 if TYPE_CHECKING:
     import httpcore2
@@ -103,6 +104,8 @@ class Transport:
         kept = self.kept > 0
         try:
             return Answer(await pool.handle_async_request(request))
+        except PermissionError as error:
+            raise Unreachable(f"{self._where()}: {error}", True)
         except httpcore2.ProxyError as error:
             raise Unreachable(f"{self._where()}: the proxy answered {error}", str(error).startswith("4"))
         except (httpcore2.ConnectError, UnicodeError) as error:
@@ -144,8 +147,25 @@ def _pool(endpoint: Endpoint) -> "httpcore2.AsyncConnectionPool":
         max_connections=None,
         max_keepalive_connections=_KEPT,
         keepalive_expiry=_IDLE_SECONDS,
-        network_backend=merging_backend(),
+        network_backend=merging_backend(refuser(endpoint)),
     )
+
+
+def refuser(endpoint: Endpoint) -> Callable[[str], str] | None:
+    """Why an address that the endpoint's name led to is not asked, None where that needs no look: an address or a local
+    name is what the person wrote, and a proxy is where they said. Over https the certificate tells who answers, so that
+    a private address is as good as any (split DNS, tunnels); what no public name ever means is refused."""
+    host = endpoint.host.strip("[]")
+    if endpoint.proxy is not None or ":" in host or host[-1:].isdigit() or is_local_name(host):
+        return None
+
+    def refuses(address: str) -> str:
+        kind = address_kind(address)
+        if kind not in ("loopback", "link-local", "metadata", "multicast"):
+            return ""
+        return f"{host} leads to {address} ({kind}), which is not asked; if it is meant, say so in base_url"
+
+    return refuses
 
 
 def _cause(error: Exception) -> BaseException:

@@ -5,7 +5,6 @@ They are found, read and listed here; nothing of a skill is ever run, and what i
 
 import os
 import re
-from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -13,18 +12,16 @@ from msgspec import Struct
 
 from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import one_line
-from codewhale.stores.skillplaces import Place, places
+from codewhale.stores.skillplaces import FILES, Place, places, skill_files
+from codewhale.stores.trust import TrustStore
 
-FILES = ("SKILL.md", "skill.md")
 FILE_LIMIT = 1 << 20
 DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
-_DEPTH, _FOLDERS, _SKILLS, _COMPANIONS = 8, 2_000, 500, 100
+_SKILLS, _COMPANIONS = 500, 100
 _HEAD_LIMIT = 16_384
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _MEMBER = re.compile(r"^(name|description):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r"\w(?:[\w.:-]{0,62}\w)?")
-
-Trusts = Callable[[str, str], bool]
 
 
 class Skill(Struct, frozen=True):
@@ -64,19 +61,19 @@ class _Read(Struct, frozen=True):
 class Skills:
     """The skills of a person and of the workspaces they work in."""
 
-    def __init__(self, home: str, person: str, trusts: Trusts) -> None:
-        """`home` is the harness's own folder, `person` the person's home folder; `trusts` says of a workspace's file
-        and its sha256 whether the person has approved it."""
+    def __init__(self, home: str, person: str, trust: TrustStore) -> None:
+        """`home` is the harness's own folder, `person` the person's home folder; `trust` knows which files of
+        workspaces the person has approved."""
         self._home, self._person = home, person
-        self._trusts = trusts
+        self._trust = trust
         self._known: dict[str, _Read] = {}
 
     def of(self, workspace: str) -> Found:
         """All of them as they stand now."""
         skills: dict[str, Skill] = {}
         problems: list[str] = []
-        for place in places(workspace, self._home, self._person):
-            for file, shown in _files(place):
+        for place in places(os.path.realpath(workspace), self._home, self._person):
+            for file, shown in skill_files(place):
                 if len(skills) == _SKILLS:
                     return Found(tuple(skills.values()), (*problems, f"only the first {_SKILLS} skills are used"))
                 found = self._read(file)
@@ -124,7 +121,7 @@ class Skills:
         return known
 
     def _untrusted(self, place: Place, file: str, found: _Read) -> str:
-        if not place.workspace or self._trusts(file, found.digest):
+        if not place.workspace or self._trust.holds(file, found.digest):
             return ""
         return "it is not trusted; to use it: codewhale trust add " + one_line(file)
 
@@ -132,30 +129,6 @@ class Skills:
 def _shadowed(found: _Read, skills: dict[str, Skill]) -> str:
     other = skills.get(found.name)
     return f"the skill {found.name} of {other.path} comes first" if other else ""
-
-
-def _files(place: Place) -> Iterator[tuple[str, str]]:
-    """Each skill file beneath a place, with the path it is shown by: hidden folders and the insides of a skill are left
-    out; a link out of a workspace is not followed, nor one that was gone through before."""
-    within = os.path.realpath(place.workspace) if place.workspace else ""
-    seen: set[str] = set()
-    todo = [(place.folder, place.shown, 0)]
-    while todo and len(seen) < _FOLDERS:
-        folder, shown, depth = todo.pop()
-        real = os.path.realpath(folder)
-        if real in seen or (within and os.path.commonpath((within, real)) != within):
-            continue
-        seen.add(real)
-        try:
-            names = sorted(os.listdir(folder), reverse=True)
-        except OSError:
-            continue
-        file = next((name for name in FILES if name in names), "")
-        path = os.path.join(folder, file)
-        if file and not (within and os.path.islink(path)):
-            yield path, f"{shown}/{file}"
-        elif depth < _DEPTH:
-            todo += [(os.path.join(folder, name), f"{shown}/{name}", depth + 1) for name in names if name[0] != "."]
 
 
 def _understood(file: str, stamp: tuple[int, int, int]) -> _Read:

@@ -4,8 +4,9 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 
-from codewhale.lib.files import DISK, FileOps, atomic_write, private_dir
+from codewhale.lib.files import DISK, FileOps, atomic_write, private_dir, write_all
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.stores.log import FULL
 
@@ -41,6 +42,37 @@ class ArtifactStore:
             text = f"cannot keep an output of {len(data)} bytes in {self._folder}: {error}"
             raise (StorageFullError if error.errno in FULL else SessionError)(text) from error
         return sha
+
+    def put_blocks(self, blocks: Iterable[bytes]) -> tuple[str, int]:
+        """Keep bytes that come one block after the other and need not fit into memory; (sha256 in hex, size). On disk
+        when this returns. Raises StorageFullError, SessionError, and leaves nothing half made."""
+        ops, digest, size = self._ops, hashlib.sha256(), 0
+        folder = os.path.join(self._folder, os.urandom(1).hex())
+        half = os.path.join(folder, f".blocks.{os.urandom(8).hex()}.tmp")
+        try:
+            private_dir(self._folder)
+            private_dir(folder)
+            fd = ops.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            try:
+                for block in blocks:
+                    digest.update(block)
+                    size += len(block)
+                    write_all(ops, fd, block)
+                ops.fsync(fd)
+            finally:
+                ops.close(fd)
+            path = self.path(digest.hexdigest())
+            private_dir(os.path.dirname(path))
+            ops.rename(half, path)
+            ops.sync_dir(os.path.dirname(path))
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                ops.unlink(half)
+            if not isinstance(error, OSError):
+                raise
+            text = f"cannot keep an output of {size} bytes in {self._folder}: {error}"
+            raise (StorageFullError if error.errno in FULL else SessionError)(text) from error
+        return digest.hexdigest(), size
 
     def get(self, sha: str) -> bytes:
         """The bytes. Raises KeyError when they are not there, or no longer what their name says."""

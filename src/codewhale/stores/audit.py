@@ -1,5 +1,5 @@
-"""The audit log of a home: what was done by a name that is on its way out, one JSON object a line. It is kept for
-people; nothing reads it back, and it never stands in the way of work."""
+"""The audit log of a home: each decision about a call, each answer, each name that is on its way out, one JSON object
+a line. It is kept for people; nothing reads it back, and it never stands in the way of work."""
 
 import contextlib
 import os
@@ -15,21 +15,39 @@ LIMIT = 1 << 20
 
 
 class AuditLog:
-    """`audit.log` of a home and, when that is full, `audit.log.1`."""
+    """`audit.log` of a home and, when that is full, `audit.log.1`. The file stays open between lines."""
 
     def __init__(self, home: str, clock: Clock) -> None:
         self._path = os.path.join(home, AUDIT_FILE)
         self._clock = clock
+        self._fd = -1
+        self._inode = 0
 
     def add(self, event: str, **fields: str) -> None:
         """Add a line, in one write. What cannot be written is not."""
         row = {"at": rfc3339(self._clock.now()), "event": event, **fields}
         with contextlib.suppress(OSError, UnicodeError):
-            fd = DISK.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            try:
-                write_all(DISK, fd, msgspec.json.encode(row) + b"\n")
-                full = os.fstat(fd).st_size >= LIMIT
-            finally:
-                DISK.close(fd)
-            if full:
+            line = msgspec.json.encode(row) + b"\n"
+            size = self._opened()
+            write_all(DISK, self._fd, line)
+            if size + len(line) >= LIMIT:
                 DISK.rename(self._path, self._path + ".1")
+
+    def close(self) -> None:
+        """Let the file go; the next line opens it again."""
+        if self._fd >= 0:
+            DISK.close(self._fd)
+            self._fd = -1
+
+    def _opened(self) -> int:
+        """The size of the file that the descriptor writes to: the one of that name, whoever has renamed it since."""
+        try:
+            found = os.lstat(self._path)
+        except FileNotFoundError:
+            found = None
+        if self._fd < 0 or found is None or found.st_ino != self._inode:
+            self.close()
+            self._fd = DISK.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            found = os.fstat(self._fd)
+            self._inode = found.st_ino
+        return found.st_size

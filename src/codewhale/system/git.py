@@ -1,7 +1,7 @@
 """Git, run so that nothing the repository says can start a program, reach the network or write.
 
-Reading commands alone are allowed. Configuration that names programs is overridden, filters are found and emptied, and
-git is told which repository it works on instead of finding one itself.
+Reading commands alone are allowed, in the read-only sandbox where there is one. Configuration that names programs is
+overridden in any case, filters are found and emptied, and git is told which repository it works on.
 """
 
 import os
@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import Completed, Launch, run
 from codewhale.system.programs import find_program, not_installed
 from codewhale.system.repository import Repository, config_files, find_repository, read_head, read_small
@@ -167,6 +168,7 @@ async def _filter_overrides(program: str, repository: Repository, cwd: str, seco
 async def _launch(
     argv: tuple[str, ...], repository: Repository, cwd: str, seconds: float, stdin: bytes, output_limit: int
 ) -> Completed:
+    seen = tuple(f"read:{path}" for path in dict.fromkeys((repository.root, repository.gitdir, repository.common)))
     literal = "0" if "check-ignore" in argv else "1"  # that command refuses the setting and has no need of it
     place = {"GIT_LITERAL_PATHSPECS": literal, "GIT_DIR": repository.gitdir, "GIT_WORK_TREE": repository.root}
     return await run(
@@ -176,6 +178,9 @@ async def _launch(
             env={**_ENVIRONMENT, **place},
             stdin=stdin,
             seconds=seconds,
+            profile=await held_where_possible("read-only"),
+            allowances=seen,
+            workspace=repository.root,
             output_limit=output_limit,
             supervised=False,
         )

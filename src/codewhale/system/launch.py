@@ -9,73 +9,24 @@ import errno
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from codewhale.protocol.errors import ToolError
+from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
+from codewhale.system.confinement import Confined, confine
 from codewhale.system.environment import child_env
 from codewhale.system.output import HeadTail
 from codewhale.system.owners import Direct, Owner, Process, Supervised
 from codewhale.system.pipes import Reader, Writer
 
+__all__ = ("FREE", "Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
+if TYPE_CHECKING:
+    from codewhale.system.warm import Warm
+
 GRACE = 0.15
 KILL_SECONDS = 1.7
+HEAD = 4  # words of a command line in front of the launcher's own arguments
 
 OnOutput = Callable[[str, bytes], None]
-
-
-class Ceiling(Struct, frozen=True):
-    """What a command's whole tree may take; 0 is unlimited. `memory` is resident bytes, `file_size` the largest
-    file one process may write. Crossing the first two ends the tree."""
-
-    processes: int = 0
-    memory: int = 0
-    file_size: int = 0
-
-
-class Launch(Struct, frozen=True):
-    """A command to run.
-
-    `env` is added to the allow-listed environment. `stdin` is written and closed; empty, there is none at all, unless
-    `keep_stdin` holds the pipe open. `seconds` bounds the command itself, not what it leaves behind. `merge` sends
-    stderr into stdout; `tty` gives a pseudo-terminal, which merges them as well. `output_limit` bytes of each stream
-    are kept. Unsupervised is for programs of the harness's own choice that start nothing lasting.
-    """
-
-    argv: tuple[str, ...]
-    cwd: str
-    env: dict[str, str] = {}
-    stdin: bytes = b""
-    keep_stdin: bool = False
-    seconds: float | None = None
-    profile: str = "none"
-    tty: bool = False
-    merge: bool = False
-    output_limit: int = 1_000_000
-    supervised: bool = True
-    ceiling: Ceiling = Ceiling()
-
-
-class Completed(Struct, frozen=True):
-    """How a command ended.
-
-    `exit_code` is negative for a signal and None when it is not known. `stdout_gap` is the offset in the kept bytes at
-    which the middle was left out, -1 when all was kept. `leftovers` counts processes that outlived the command. `over`
-    names the ceiling it crossed: "processes", "memory" or "".
-    """
-
-    exit_code: int | None
-    stdout: bytes
-    stderr: bytes
-    stdout_total: int
-    stderr_total: int
-    timed_out: bool
-    killed: bool
-    seconds: float
-    leftovers: int
-    stdout_gap: int = -1
-    stderr_gap: int = -1
-    over: str = ""
 
 
 def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]) -> Process:
@@ -93,13 +44,24 @@ def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inh
     )
 
 
+def _spawn_server(argv: Sequence[str], inherited: Sequence[int]) -> Process:
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        return _spawn(argv, Launch(argv=(), cwd="/"), (null, null, null), inherited)
+    finally:
+        os.close(null)
+
+
 class Child:
     """A running command. Made by `start`."""
 
-    def __init__(self, launch: Launch, on_output: OnOutput) -> None:
+    def __init__(self, confined: Confined, on_output: OnOutput, warm: "Warm | None" = None) -> None:
         self.pid = 0
         self.leftovers = 0
-        self._launch = launch
+        self.confined = confined.mechanism
+        self._launch = launch = confined.launch
+        self._hold = confined
+        self._warm = warm
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._begun = time.monotonic()
@@ -137,18 +99,27 @@ class Child:
         launch = self._launch
 
         def spawn(argv: Sequence[str], inherited: Sequence[int]) -> Process:
-            return _spawn(argv, launch, ends.theirs, inherited)
+            forked = self._forked(argv[HEAD:], (*ends.theirs, *inherited)) if launch.supervised else None
+            return forked or _spawn(argv, launch, ends.theirs, inherited)
 
         if launch.supervised:
             ceiling = launch.ceiling
             options = (int(launch.tty), ceiling.processes, ceiling.memory, ceiling.file_size)
             supervised = Supervised(self._report)
-            supervised.start(spawn, launch.argv, options)
+            supervised.start(spawn, launch.argv, options, self._hold.words)
             self._owner = supervised
         else:
             direct = Direct(self._report)
-            direct.start(spawn, launch.argv)
+            direct.start(spawn, launch.argv, self._hold.words)
             self._owner = direct
+
+    def _forked(self, arguments: Sequence[str], fds: Sequence[int]) -> Process | None:
+        if self._warm is None:
+            return None
+        forked = self._warm.fork(arguments, fds, self._launch.cwd, child_env(self._launch.env))
+        if forked is None:
+            self._warm.open(_spawn_server)
+        return forked
 
     def _attach(self, ends: "_Ends") -> None:
         for stream, fd in ends.outputs.items():
@@ -236,6 +207,7 @@ class Child:
             stdout_gap=stdout_gap,
             stderr_gap=stderr_gap,
             over=self._over,
+            confined=self.confined,
         )
 
     def _time_out(self) -> None:
@@ -293,7 +265,9 @@ class _Ends:
         self.outputs: dict[str, int] = {}
         self.stdin: int | None = None
         self._opened: list[int] = []
-        if launch.tty:
+        if launch.attached:
+            self.theirs = (0, 1, 2)
+        elif launch.tty:
             self.theirs = self._terminal()
         else:
             self.theirs = self._pipes(launch)
@@ -336,7 +310,8 @@ async def run(launch: Launch) -> Completed:
     """Run to the end. What the command leaves running is counted and ended too: nobody could own it afterwards.
 
     On cancellation the whole tree is gone before CancelledError leaves. Raises OSError as the system says it (ENOENT:
-    no such program or directory), ToolError not_available for a profile this machine cannot give.
+    no such program or directory), ToolError not_available for a profile this machine cannot give, ValueError for one
+    that there is not.
     """
     child = await start(launch)
     try:
@@ -345,19 +320,14 @@ async def run(launch: Launch) -> Completed:
         await settle(child.kill())
 
 
-async def start(launch: Launch, on_output: OnOutput | None = None) -> Child:
-    """Start and return at once; `on_output(stream, data)` sees every byte, stream being "stdout" or "stderr".
+async def start(launch: Launch, on_output: OnOutput | None = None, warm: "Warm | None" = None) -> Child:
+    """Start and return at once; `on_output(stream, data)` sees every byte, stream being "stdout" or "stderr". Whoever
+    starts many gives them a `warm` fork server.
 
     Raises like `run`. The caller must `kill()` the child or await `ended()`.
     """
-    if launch.profile != "none":
-        raise ToolError(
-            "not_available",
-            f"No sandbox on this machine can give the profile {launch.profile!r}; the command did not run.",
-            expected="none",
-            received=launch.profile,
-        )
-    child = Child(launch, on_output or _unheard)
+    confined = await confine(launch)
+    child = Child(confined, on_output or _unheard, warm)
     try:
         await child._open()
     except BaseException:

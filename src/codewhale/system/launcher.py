@@ -4,9 +4,10 @@ It adopts every orphan of the command (child subreaper), says on a status pipe w
 the whole tree when told to, or when the harness is gone: the control pipe closes with it.
 """
 
-# Arguments: control, status and exec fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit),
-# then the command. Status lines: `forked PID TICKS`, `exit CODE LEFT`, `left LEFT`, `over processes|memory`. The exec
-# pipe carries an errno, or closes as the command begins: whatever that does to its launcher, nobody waits for a word.
+# Arguments: control, status and exec fd, tty (0|1), most processes, most resident bytes, largest file (0: no limit), a
+# count and as many words (see Hold), then the command. Status lines: `forked PID TICKS`, `exit CODE LEFT`, `left LEFT`,
+# `over processes|memory`. The exec pipe carries an errno, or closes as the command begins: whatever that does to its
+# launcher, nobody waits for a word.
 # ruff: noqa: SIM105  (start-up time is the command's latency: no contextlib, and not `signal`, which imports enum)
 import _signal as signal  # type: ignore[import-not-found]
 import os
@@ -19,6 +20,9 @@ TICK = 0.2
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
+_LOCK_SECONDS = 2.0
+MARK = 1
+POINTER = b".\n"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -100,12 +104,97 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
+class Hold:
+    """What a sandbox needs around its command, from words: `filter=HEX` (the seccomp program whose descriptor replaces
+    `{filter}`), `mask=PATH` (covered in the place of `{masks}`, if it is still there), `lock=DIR` (shared by all
+    commands that hold names below it), `folder=PATH` and `pointer=PATH` (names taken while any of them runs, so that
+    nothing can be put there), `inits=N` (processes of the sandbox itself)."""
+
+    def __init__(self, words: "list[str]") -> None:
+        given = [word.partition("=")[::2] for word in words]
+        options = dict(given)
+        self.given = bool(given)
+        self.filter = bytes.fromhex(options.get("filter", ""))
+        self.inits = int(options.get("inits", "0"))
+        self.masks = [path for name, path in given if name == "mask"]
+        self.names = [(name, path) for name, path in given if name in ("folder", "pointer")]
+        self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
+
+    def take(self, argv: "list[str]") -> "list[str]":
+        """In the process that becomes the command: take the names, open the filter. Raises OSError."""
+        if self.lock >= 0:
+            self._share()
+        for name, path in self.names:
+            try:
+                if name == "folder":
+                    os.mkdir(path, 0o700)
+                else:
+                    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                    os.write(fd, POINTER)
+                    os.close(fd)
+                os.utime(path, (MARK, MARK))
+            except FileExistsError:
+                pass
+        if not self.filter:
+            return argv
+        fd = os.memfd_create("filter", 0)
+        os.write(fd, self.filter)
+        os.lseek(fd, 0, os.SEEK_SET)
+        return self.fill(argv, fd)
+
+    def fill(self, argv: "list[str]", fd: int) -> "list[str]":
+        """The command with what only now is known; `fd` is the filter's. Only before its `--`."""
+        end = argv.index("--")
+        filled = []
+        for word in argv[:end]:
+            if word == "{masks}":
+                there = [path for path in self.masks if os.path.lexists(path)]
+                filled += [part for path in there for part in ("--ro-bind", "/dev/null", path)]
+            else:
+                filled.append(str(fd) if word == "{filter}" else word)
+        return filled + argv[end:]
+
+    def _share(self) -> None:
+        """A shared lock; held alone by whoever tidies up, for a moment."""
+        import fcntl
+
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                return fcntl.flock(self.lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)
+
+    def release(self) -> None:
+        """Give the names back, if no other command holds them and nobody has put anything there."""
+        if self.lock < 0:
+            return
+        import fcntl
+
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        for name, path in reversed(self.names):
+            try:
+                found = os.lstat(path)
+                if int(found.st_mtime) == MARK and name == "folder":
+                    os.rmdir(path)
+                elif int(found.st_mtime) == MARK and found.st_size == len(POINTER):
+                    os.unlink(path)
+            except OSError:
+                pass
+
+
 class Launcher:
     """One command and everything it leaves behind."""
 
-    def __init__(self, control: int, status: int, most: "tuple[int, int, int]") -> None:
+    def __init__(self, control: int, status: int, most: "tuple[int, int, int]", hold: Hold) -> None:
         self.control = control
         self.status = status
+        self.hold = hold
         self.processes, self.memory, self.file_size = most
         self.command = 0
         self.running = False
@@ -149,15 +238,19 @@ class Launcher:
             import termios
 
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        if self.file_size:
+        if self.file_size or self.hold.given:
             import resource
 
-            resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_size, self.file_size))
+            if self.file_size:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (self.file_size, self.file_size))
+            if self.hold.given:
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         if _LINUX:
             _prefer_for_oom()
+        argv = self.hold.take(argv)
         os.execvp(argv[0], argv)
 
     def reap(self) -> bool:
@@ -175,7 +268,9 @@ class Launcher:
                 self.say(f"exit {os.waitstatus_to_exitcode(status)} {self.left}")
 
     def _count(self) -> int:
-        return len(descendants(os.getpid())) if _LINUX else int(self._group_left())
+        if not _LINUX:
+            return int(self._group_left())
+        return max(0, len(descendants(os.getpid())) - self.hold.inits)
 
     def _group_left(self) -> bool:
         if _LINUX:
@@ -270,6 +365,7 @@ def _prefer_for_oom() -> None:
 def main(args: "list[str]") -> None:
     """Run one command to the end of its tree."""
     control, status, began, tty, *most = (int(arg) for arg in args[:7])
+    words = 8 + int(args[7])
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wake, waker = os.pipe()
     for fd in (wake, waker):
@@ -277,12 +373,13 @@ def main(args: "list[str]") -> None:
     signal.set_wakeup_fd(waker)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
-    launcher = Launcher(control, status, (most[0], most[1], most[2]))
-    launcher.start(args[7:], bool(tty), began)
+    launcher = Launcher(control, status, (most[0], most[1], most[2]), Hold(args[8:words]))
+    launcher.start(args[words:], bool(tty), began)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     launcher.watch(wake)
+    launcher.hold.release()
 
 
 if __name__ == "__main__":

@@ -47,7 +47,10 @@ Spawn = Callable[[Sequence[str], Sequence[int]], Process]
 def _program() -> str:
     """The launcher's path, compiled where the interpreter has kept it so: a few milliseconds less for every command."""
     compiled = launcher.__spec__.cached if launcher.__spec__ is not None else None
-    return compiled if compiled is not None and os.path.exists(compiled) else launcher.__file__
+    with contextlib.suppress(OSError):
+        if compiled is not None and os.stat(compiled).st_mtime >= os.stat(launcher.__file__).st_mtime:
+            return compiled
+    return launcher.__file__
 
 
 class Owner(Protocol):
@@ -78,16 +81,16 @@ class Supervised:
         self._command = (0, 0)
         self._pause = 0.001
 
-    def start(self, spawn: Spawn, argv: Sequence[str], options: Sequence[int]) -> None:
-        """Start the launcher with `spawn(argv, inherited fds)`; `options` are its tty flag and three ceilings. Raises
-        OSError for a bad working directory."""
+    def start(self, spawn: Spawn, argv: Sequence[str], options: Sequence[int], words: Sequence[str] = ()) -> None:
+        """Start the launcher with `spawn(argv, inherited fds)`; `options` are its tty flag and three ceilings, `words`
+        what a sandbox needs. Raises OSError for a bad working directory."""
         control, self._control = os.pipe()
         self._status, status = os.pipe()
         self._began, began = os.pipe()
         theirs = (control, status, began)
         head = (sys.executable, "-I", "-S", _program())
         try:
-            self._process = spawn((*head, *map(str, (*theirs, *options)), *argv), theirs)
+            self._process = spawn((*head, *map(str, (*theirs, *options, len(words))), *words, *argv), theirs)
         except BaseException:
             for fd in (self._control, self._status, self._began):
                 os.close(fd)
@@ -192,9 +195,18 @@ class Direct:
         self._watch = -1
         self._killed = False
 
-    def start(self, spawn: Spawn, argv: Sequence[str]) -> None:
-        """Start the program. Raises OSError as the system says it."""
-        self.watch(spawn(argv, ()))
+    def start(self, spawn: Spawn, argv: Sequence[str], words: Sequence[str] = ()) -> None:
+        """Start the program, with what its sandbox needs of `words`. Raises OSError as the system says it."""
+        hold = launcher.Hold([word for word in words if word.startswith(("filter=", "mask="))])
+        if not hold.filter:
+            return self.watch(spawn(argv, ()))
+        fd = os.memfd_create("filter")
+        try:
+            os.write(fd, hold.filter)
+            os.lseek(fd, 0, os.SEEK_SET)
+            self.watch(spawn(hold.fill(list(argv), fd), (fd,)))
+        finally:
+            os.close(fd)
 
     def watch(self, process: Process, pidfd: bool = True) -> None:
         """Own a started process; `pidfd` False looks at it now and then, as where the kernel cannot tell."""

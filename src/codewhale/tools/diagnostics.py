@@ -8,8 +8,10 @@ import sys
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
+from codewhale.system.confinement import held_where_possible
 from codewhale.system.git import head_ref
 from codewhale.system.launch import Launch, run
+from codewhale.system.probing import BUBBLEWRAP, sandbox
 from codewhale.system.programs import find_program
 from codewhale.tools.base import Args, tool
 
@@ -28,6 +30,7 @@ class DiagnosticsTools:
         """Facts of the workspace and the machine: paths, git branch, sandbox, and versions of rustc, cargo, python and
         node."""
         current, current_error = _current_directory()
+        held = await asyncio.to_thread(sandbox)
         branch, git_error = await _branch(call.workspace)
         rustc, cargo, python, node = await asyncio.gather(
             *(_version(program, call.workspace) for program in ("rustc", "cargo", "python3", "node"))
@@ -39,9 +42,9 @@ class DiagnosticsTools:
             "git_repo": branch is not None,
             "git_branch": branch,
             "git_error": git_error,
-            "sandbox_available": False,
-            "sandbox_type": None,
-            "bwrap_available": find_program("bwrap") is not None,
+            "sandbox_available": bool(held.mechanism),
+            "sandbox_type": held.mechanism or None,
+            "bwrap_available": any(one.name == BUBBLEWRAP and one.holds for one in held.tried),
             "cgroup_version": _cgroup_version(),
             "rustc_version": rustc,
             "cargo_version": cargo,
@@ -73,7 +76,11 @@ async def _version(program: str, workspace: str) -> str | None:
     if path is None or path.startswith(workspace.rstrip("/") + "/"):
         return None
     try:
-        done = await run(Launch((path, "--version"), "/", seconds=SECONDS, supervised=False))
+        profile = await held_where_possible("read-only")
+        launch = Launch(
+            (path, "--version"), "/", seconds=SECONDS, supervised=False, profile=profile, workspace=workspace
+        )
+        done = await run(launch)
     except OSError:
         return None
     return done.stdout.decode("utf-8", "replace").strip().partition("\n")[0] or None if done.exit_code == 0 else None

@@ -4,18 +4,29 @@ Everything runs through the shell jobs service; this file holds what the model g
 """
 
 import asyncio
-import os
 import re
 from typing import Annotated, Any
 
 import msgspec
 
-from codewhale.lib.beneath import PathRefused, Root
-from codewhale.lib.text import one_line
+from codewhale.lib.beneath import Root
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
+from codewhale.protocol.tools import CallContext, CommandSubject, Effect, JobSubject, ToolResult
 from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
+from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
+from codewhale.services.shelljobs.keeping import LogKeeper
+from codewhale.services.shelljobs.telling import (
+    delta,
+    line_end,
+    metadata,
+    refusal,
+    standing,
+    streams,
+    succeeded,
+    terminal,
+    unknown,
+)
 from codewhale.services.testruns.summary import cargo_failure
 from codewhale.system.launch import settle
 from codewhale.system.programs import PROGRAMS, not_installed
@@ -24,8 +35,6 @@ from codewhale.tools.base import Args, Doc, tool
 FOREGROUND_MS = 120_000
 WAIT_MS = 30_000
 INTERACT_MS = 1_000
-SUMMARY_LINES = 3
-SUMMARY = 240
 _NOT_FOUND = re.compile(r"([\w.+-]+): (?:command )?not found\s*$|command not found: ([\w.+-]+)\s*$", re.M)
 
 
@@ -85,11 +94,21 @@ def _command(args: ExecShell) -> tuple[CommandSubject, ...]:
     return (CommandSubject(args.command, args.cwd or ".", background),)
 
 
+def _told(args: ExecShellInteract) -> tuple[JobSubject, ...]:
+    return (JobSubject(args.task_id, args.input or ""),)
+
+
+def _ended(args: ExecShellCancel) -> tuple[JobSubject, ...]:
+    return (JobSubject("*" if args.all else args.task_id or ""),)
+
+
 class ShellTools:
     """Runs commands and looks after the jobs they become."""
 
-    def __init__(self, jobs: ShellJobs) -> None:
+    def __init__(self, jobs: ShellJobs, logs: LogKeeper, shell_env: ShellEnv) -> None:
         self._jobs = jobs
+        self._logs = logs
+        self._shell_env = shell_env
 
     @tool("exec_shell", effects={Effect.EXECUTES}, subjects=_command)
     async def exec_shell(self, args: ExecShell, call: CallContext) -> ToolResult:
@@ -101,8 +120,8 @@ class ShellTools:
         background = bool(args.background or args.tty)
         spec = JobSpec(
             command=args.command,
-            argv=(_shell(), "-c", args.command),
-            cwd=_directory(args, call.workspace),
+            argv=shell_argv(args.command),
+            cwd=directory(call.workspace, "exec_shell", _given(args)),
             shown_cwd=Root(call.workspace).relative(args.cwd or "."),
             call_id=call.call_id,
             background=background,
@@ -110,39 +129,21 @@ class ShellTools:
             stdin=(args.stdin or "").encode("utf-8", "surrogateescape"),
             tty=bool(args.tty or (background and args.combined_output)),
             merge=bool(args.combined_output),
+            profile=call.profile,
+            allowances=call.allowances,
+            workspace=call.workspace,
+            env=await self._shell_env(call.session, call.workspace),
         )
-        job = await self._start(args, call, spec)
+        job = await begin(self._jobs, call.session, spec, "exec_shell")
         return self._started(job, args) if background else await self._foreground(job, args, call)
-
-    async def _start(self, args: ExecShell, call: CallContext, spec: JobSpec) -> JobView:
-        try:
-            return await self._jobs.start(call.session, spec)
-        except OSError as error:
-            raise ToolError(
-                "execution_failed",
-                f"The shell could not be started: {error.strerror or error}.",
-                field="command",
-                received=one_line(args.command),
-                fix=NextCall("exec_shell", {"command": "pwd"}),
-            )
-        except ValueError:
-            clean = args.command.encode("utf-8", "replace").decode().replace("\0", "")
-            raise ToolError(
-                "invalid_input",
-                "The command holds a NUL or a character that has no UTF-8 form.",
-                field="command",
-                expected="text without NUL",
-                received=one_line(args.command),
-                fix=NextCall("exec_shell", {"command": clean or "pwd"}),
-            )
 
     def _started(self, job: JobView, args: ExecShell) -> ToolResult:
         text = (
             f"Background job {job.id} started (pid {job.pid}). Read its output with "
             f'exec_shell_wait {{"task_id": "{job.id}"}}, end it with exec_shell_cancel {{"task_id": "{job.id}"}}.'
         )
-        metadata = {**_metadata(Reading(job, "", ""), args), "backgrounded": True}
-        return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=metadata)
+        data = {**_metadata(Reading(job, "", ""), args), "backgrounded": True}
+        return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=data)
 
     async def _foreground(self, job: JobView, args: ExecShell, call: CallContext) -> ToolResult:
         try:
@@ -154,10 +155,11 @@ class ShellTools:
         if kept:
             self._jobs.keep(call.session, job.id)
         text = _foreground_text(reading, args)
-        metadata = {**_metadata(reading, args), "backgrounded": kept}
+        data = {**_metadata(reading, args), "backgrounded": kept}
         if reading.job.status == "TimedOut":
-            metadata["foreground_timeout_recovery"] = _recovery(args)
-        return ToolResult(text, ok=_succeeded(reading.job), display=_terminal(reading), metadata=metadata)
+            data["foreground_timeout_recovery"] = _recovery(args)
+        result = ToolResult(text, ok=succeeded(reading.job), display=terminal(reading), metadata=data)
+        return await self._logs.with_whole(call.session, reading, result)
 
     async def _cancel(self, session: str, job_id: str) -> None:
         await self._jobs.cancel(session, job_id)
@@ -170,10 +172,10 @@ class ShellTools:
         try:
             reading = await self._jobs.wait(call.session, args.task_id, seconds)
         except KeyError:
-            raise self._unknown(args.task_id, call.session)
-        return _delta(reading)
+            raise unknown(self._jobs, call.session, args.task_id)
+        return await self._logs.with_whole(call.session, reading, delta(reading, _failure(reading)))
 
-    @tool("exec_shell_interact", effects={Effect.EXECUTES})
+    @tool("exec_shell_interact", effects={Effect.EXECUTES}, subjects=_told)
     async def exec_shell_interact(self, args: ExecShellInteract, call: CallContext) -> ToolResult:
         """Write to a background job's input and return the first new output. The text is written as it is: end a line
         with a newline."""
@@ -183,9 +185,10 @@ class ShellTools:
             seconds=(INTERACT_MS if args.timeout_ms is None else args.timeout_ms) / 1000,
         )
         try:
-            return _delta(await self._jobs.interact(call.session, args.task_id, write))
+            reading = await self._jobs.interact(call.session, args.task_id, write)
+            return delta(reading, _failure(reading))
         except KeyError:
-            raise self._unknown(args.task_id, call.session)
+            raise unknown(self._jobs, call.session, args.task_id)
         except OSError:
             status = self._jobs.view(call.session, args.task_id).status
             raise ToolError(
@@ -197,7 +200,7 @@ class ShellTools:
                 fix=NextCall("exec_shell_wait", {"task_id": args.task_id, "wait": False}),
             )
 
-    @tool("exec_shell_cancel", effects={Effect.EXECUTES})
+    @tool("exec_shell_cancel", effects={Effect.EXECUTES}, subjects=_ended)
     async def exec_shell_cancel(self, args: ExecShellCancel, call: CallContext) -> ToolResult:
         """End one background job with all its processes, or with all true every running job of this session."""
         if args.all:
@@ -215,43 +218,27 @@ class ShellTools:
             was = self._jobs.view(call.session, args.task_id).status
             job = await self._jobs.cancel(call.session, args.task_id)
         except KeyError:
-            raise self._unknown(args.task_id, call.session)
-        text = f"Job {job.id} had ended already: {_standing(job)}." if was != "Running" else f"Job {job.id} was ended."
-        metadata = {
+            raise unknown(self._jobs, call.session, args.task_id)
+        text = f"Job {job.id} had ended already: {standing(job)}." if was != "Running" else f"Job {job.id} was ended."
+        data = {
             "status": job.status,
             "task_id": job.id,
             "exit_code": job.exit_code,
             "duration_ms": int(job.seconds * 1000),
         }
-        return ToolResult(text, metadata=metadata)
+        return ToolResult(text, metadata=data)
 
     def _all_cancelled(self, ended: list[JobView]) -> ToolResult:
         ids = [job.id for job in ended]
         text = f"Ended {len(ids)} jobs: {', '.join(ids)}." if ids else "No job was running."
-        metadata = {"status": "Killed" if ids else "Noop", "canceled": len(ids), "task_ids": ids}
-        return ToolResult(text, metadata=metadata)
-
-    def _unknown(self, job_id: str, session: str) -> ToolError:
-        jobs = self._jobs.jobs(session)
-        known = ", ".join(f"{job.id} ({job.status}: {one_line(job.command, 60)})" for job in jobs[-8:])
-        fix = NextCall("exec_shell", {"command": "ps -ef | tail -n 20"})
-        if jobs:
-            fix = NextCall("exec_shell_wait", {"task_id": jobs[-1].id, "wait": False})
-        return ToolError(
-            "execution_failed",
-            f"This session has no job {job_id}. " + (f"Its jobs: {known}." if jobs else "It has no background jobs."),
-            field="task_id",
-            expected=known or "the id of a background job",
-            received=job_id,
-            fix=fix,
-        )
+        data = {"status": "Killed" if ids else "Noop", "canceled": len(ids), "task_ids": ids}
+        return ToolResult(text, metadata=data)
 
 
 def _refuse_combinations(args: ExecShell) -> None:
     if not args.interactive:
         return
-    rest = {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
-    fixed = {key: value for key, value in rest.items() if key != "interactive"}
+    fixed = {key: value for key, value in _given(args).items() if key != "interactive"}
     raise ToolError(
         "not_available",
         "interactive needs a person's terminal to hand over, and this session has none. Run it without; a command that "
@@ -263,8 +250,18 @@ def _refuse_combinations(args: ExecShell) -> None:
     )
 
 
-def _shell() -> str:
-    return "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
+def _given(args: ExecShell) -> dict[str, Any]:
+    return {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
+
+
+def _metadata(reading: Reading, args: ExecShell) -> dict[str, Any]:
+    extra = {"safety_level": None, "interactive": False, "execpolicy": None}
+    return {**metadata(reading, _failure(reading)), **extra, "combined_output": bool(args.combined_output)}
+
+
+def _failure(reading: Reading) -> str:
+    job = reading.job
+    return cargo_failure(job.command, reading.stdout, reading.stderr) if job.status == "Failed" else ""
 
 
 def _seconds(args: ExecShell, background: bool) -> float | None:
@@ -273,82 +270,29 @@ def _seconds(args: ExecShell, background: bool) -> float | None:
     return None if background else FOREGROUND_MS / 1000
 
 
-def _directory(args: ExecShell, workspace: str) -> str:
-    """The absolute directory to run in, links resolved and beneath the workspace."""
-    root = Root(workspace)
-    try:
-        path = os.path.join(root.path, root.resolve(args.cwd or "."))
-    except PathRefused as refused:
-        resolved = os.path.normpath(os.path.join(root.path, args.cwd or "."))
-        problem = f"cwd {one_line(resolved)} cannot be used: {refused.reason}; give one relative to {root.path}"
-        raise _bad_directory(args, "path_escape", problem)
-    except OSError as error:
-        raise _bad_directory(args, "invalid_input", f"cwd cannot be used: {error.strerror}")
-    if not os.path.isdir(path):
-        problem = "is not a directory" if os.path.exists(path) else "does not exist"
-        raise _bad_directory(args, "invalid_input", f"cwd {problem}")
-    return path
-
-
-def _bad_directory(args: ExecShell, kind: Any, problem: str) -> ToolError:
-    given = {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
-    return ToolError(
-        kind,
-        f"{problem}.",
-        field="cwd",
-        expected="an existing directory beneath the workspace",
-        received=one_line(args.cwd or ""),
-        fix=NextCall("exec_shell", {**given, "cwd": "."}),
-    )
-
-
-def _succeeded(job: JobView) -> bool:
-    return job.status == "Completed" or (job.status == "Running" and job.exit_code in (0, None))
-
-
-def _standing(job: JobView) -> str:
-    """How a job stands, in words."""
-    if job.over:
-        return f"ended because its processes took more {job.over} than a command may"
-    if job.status == "Running" and job.exited:
-        return f"the command exited with code {job.exit_code}, {job.leftovers} of its processes still run"
-    if job.exit_code is not None:
-        signal = f" (signal {job.exit_code - 128})" if job.exit_code > 128 else ""
-        return f"{job.status} with exit code {job.exit_code}{signal}"
-    return job.status
-
-
-def _streams(reading: Reading) -> str:
-    if reading.stdout and reading.stderr:
-        return f"{_line_end(reading.stdout)}\nSTDERR:\n{reading.stderr}"
-    return f"STDERR:\n{reading.stderr}" if reading.stderr else reading.stdout
-
-
-def _line_end(text: str) -> str:
-    return text if text.endswith("\n") else text + "\n"
-
-
 def _foreground_text(reading: Reading, args: ExecShell) -> str:
-    job, output = reading.job, _streams(reading)
+    job, output = reading.job, streams(reading)
     if job.status == "Completed":
         return output or "(no output)"
     if job.status == "Running":
         left = (
-            f"[{_standing(job)} as background job {job.id}; read what they print with exec_shell_wait "
+            f"[{standing(job)} as background job {job.id}; read what they print with exec_shell_wait "
             f'{{"task_id": "{job.id}"}}, end them with exec_shell_cancel {{"task_id": "{job.id}"}}]'
         )
-        return f"{_line_end(output) if output else ''}{left}"
+        return f"{line_end(output) if output else ''}{left}"
     if job.status == "TimedOut":
         head = (
             f"Command timed out after {args.timeout_ms or FOREGROUND_MS} ms and was killed with all its processes. "
-            "Run long work again with background: true and read it with exec_shell_wait."
+            "Run long work again with task_shell_start, or with exec_shell and background: true, and read it with "
+            "task_shell_wait or exec_shell_wait."
         )
     elif job.status == "Killed":
         head = "Command was cancelled and its processes were ended."
     else:
-        standing = _standing(job)
-        head = f"Command {standing[:1].lower()}{standing[1:]}.{_missing(reading)}"
-    return f"{head}\n\n{output or '(no output)'}"
+        said = standing(job)
+        head = f"Command {said[:1].lower()}{said[1:]}.{_missing(reading)}"
+    text = f"{head}\n\n{output or '(no output)'}"
+    return f"{line_end(text).rstrip()}{refusal(reading)}" if refusal(reading) else text
 
 
 def _missing(reading: Reading) -> str:
@@ -358,69 +302,12 @@ def _missing(reading: Reading) -> str:
     return f" {not_installed(name)}" if any(row.name == name for row in PROGRAMS) else ""
 
 
-def _delta(reading: Reading) -> ToolResult:
-    job = reading.job
-    output = _streams(reading)
-    state = f"[{job.id}: {_standing(job)}, {job.seconds:.1f} s]"
-    text = f"{_line_end(output)}{state}" if output else f"(no new output)\n{state}"
-    metadata = {
-        **_metadata(reading, None),
-        "command": job.command,
-        "stdout_total_len": job.stdout_total,
-        "stderr_total_len": job.stderr_total,
-        "stream_delta": True,
-        "wait_canceled": False,
-    }
-    return ToolResult(text, ok=_succeeded(job), display=_terminal(reading), metadata=metadata)
-
-
-def _terminal(reading: Reading) -> tuple[TerminalBlock, ...]:
-    return (TerminalBlock(reading.job.command, _streams(reading), reading.job.exit_code),)
-
-
-def _metadata(reading: Reading, args: ExecShell | None) -> dict[str, Any]:
-    job = reading.job
-    out, err = _brief(reading.stdout), _brief(reading.stderr)
-    metadata: dict[str, Any] = {
-        "exit_code": job.exit_code,
-        "status": job.status,
-        "duration_ms": int(job.seconds * 1000),
-        "sandboxed": False,
-        "sandbox_type": None,
-        "sandbox_denied": False,
-        "task_id": job.id,
-        "stdout_len": len(reading.stdout.encode()),
-        "stderr_len": len(reading.stderr.encode()),
-        "stdout_truncated": reading.stdout_omitted > 0,
-        "stderr_truncated": reading.stderr_omitted > 0,
-        "stdout_omitted": reading.stdout_omitted,
-        "stderr_omitted": reading.stderr_omitted,
-        "summary": out or err or _standing(job),
-        "stdout_summary": out,
-        "stderr_summary": err,
-        "leftovers": job.leftovers,
-        "canceled": job.status == "Killed",
-    }
-    if args is not None:
-        metadata |= {"safety_level": None, "interactive": False, "execpolicy": None}
-        metadata["combined_output"] = bool(args.combined_output)
-    if job.status == "Failed":
-        failure = cargo_failure(job.command, reading.stdout, reading.stderr)
-        if failure:
-            metadata["cargo_failure_summary"] = failure
-    return metadata
-
-
-def _brief(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()][:SUMMARY_LINES]
-    return "\n".join(lines)[:SUMMARY]
-
-
 def _recovery(args: ExecShell) -> dict[str, Any]:
+    where = {"cwd": args.cwd} if args.cwd else {}
     return {
         "process_killed": True,
-        "hint": "Run it again with background: true, then read it with exec_shell_wait.",
-        "recommended_tools": ["exec_shell", "exec_shell_wait"],
-        "exec_shell_background": {"command": args.command, "background": True},
-        "poll_with": ["exec_shell_wait"],
+        "hint": "Run it again with task_shell_start, or with exec_shell and background: true; then poll it.",
+        "recommended_tools": ["task_shell_start", "exec_shell"],
+        "exec_shell_background": {"command": args.command, **where, "background": True},
+        "poll_with": ["task_shell_wait", "exec_shell_wait"],
     }

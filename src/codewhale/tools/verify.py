@@ -16,7 +16,8 @@ from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_
 from codewhale.services.testruns.runners import Runner, find_runner, run_tests
 from codewhale.services.testruns.summary import cargo_failure, summarise
 from codewhale.services.testruns.tree import tree_hash
-from codewhale.system.launch import Completed
+from codewhale.system.confinement import denial
+from codewhale.system.launch import Completed, Held
 from codewhale.system.output import shown
 from codewhale.tools.base import Args, Doc, tool
 
@@ -70,7 +71,8 @@ class VerifyTools:
         as they are. Ten minutes at most."""
         runner = await find_runner(call.workspace, args.args or "", bool(args.all_features))
         try:
-            done = await run_tests(call.workspace, runner, self._seconds, call.progress)
+            held = Held(call.profile, call.allowances)
+            done = await run_tests(call.workspace, runner, self._seconds, call.progress, held)
         except OSError as error:
             raise ToolError(
                 "execution_failed",
@@ -78,7 +80,9 @@ class VerifyTools:
                 fix=NextCall("exec_shell", {"command": "ls -a"}),
             )
         tree = await tree_hash(call.workspace)
-        return self._tested(runner, done, tree.sha256)
+        tested = self._tested(runner, done, tree.sha256)
+        tested.metadata.update(_held_back(held, [(done.exit_code, tested.content)]))
+        return tested
 
     def _tested(self, runner: Runner, done: Completed, tree: str) -> ToolResult:
         stdout = shown(done.stdout, done.stdout_gap, done.stdout_total)
@@ -121,7 +125,8 @@ class VerifyTools:
         own = [_own(args, command, call.workspace) for command in args.commands or ()]
         gates = await find_gates(call.workspace, profile, level == "full", args.max_python_files or 200)
         call.progress(f"{len(gates) + len(own)} gates")
-        results = await run_gates([*gates, *own], self._seconds)
+        held = Held(call.profile, call.allowances)
+        results = await run_gates([*gates, *own], self._seconds, call.workspace, held)
         tree = await tree_hash(call.workspace)
         counts = {status: sum(1 for result in results if result.status == status) for status in _STATUSES}
         failed = counts["failed"] + counts["timeout"]
@@ -141,6 +146,7 @@ class VerifyTools:
         }
         metadata = {key: report[key] for key in ("success", "summary", "gate_count", "passed", "failed", "skipped")}
         metadata |= {"timed_out": counts["timeout"] > 0, "workspace_tree_sha256": tree.sha256}
+        metadata |= _held_back(held, [(result.exit_code, f"{result.stdout}\n{result.stderr}") for result in results])
         rows = tuple((result.name, result.status, f"{result.duration_ms} ms") for result in results)
         display = (TableBlock(("gate", "status", "time"), rows),)
         return ToolResult(_json(report), success, display, metadata)
@@ -193,6 +199,15 @@ def _bad_directory(args: RunVerifiers, command: VerifierCommand, problem: str) -
         received=one_line(command.cwd or ""),
         fix=NextCall("run_verifiers", fixed),
     )
+
+
+def _held_back(held: Held, ends: list[tuple[int | None, str]]) -> dict[str, Any]:
+    """What the sandbox refused the first of these (exit code, output) that it refused anything, as metadata."""
+    for code, output in ends:
+        refused = denial(held.profile, held.allowances, code, output)
+        if refused is not None:
+            return {"sandbox_denial": {"allowance": refused.allowance, "evidence": refused.evidence}}
+    return {}
 
 
 def _json(report: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.project import has, interpreter, scripts, which
 from codewhale.services.testruns.runners import find_python, node_manager
 from codewhale.system.git import git
-from codewhale.system.launch import Completed, Launch, run
+from codewhale.system.launch import FREE, Completed, Held, Launch, run
 from codewhale.system.output import shown
 from codewhale.system.programs import not_installed
 from codewhale.system.repository import find_repository
@@ -94,20 +94,21 @@ async def find_gates(root: str, profile: str, full: bool, most_python: int) -> l
     return gates
 
 
-async def run_gates(gates: Sequence[Gate], seconds: float) -> list[GateResult]:
-    """Run them, four at a time, each within `seconds`; results sorted by name."""
+async def run_gates(gates: Sequence[Gate], seconds: float, root: str, held: Held = FREE) -> list[GateResult]:
+    """Run them, four at a time, each within `seconds` and what `held` leaves it of the workspace `root` and the
+    machine; results sorted by name."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def one(gate: Gate) -> GateResult:
         async with room:
-            return await _run(gate, seconds)
+            return await _run(gate, seconds, root, held)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(gate)) for gate in gates]
     return sorted((task.result() for task in tasks), key=lambda result: result.name)
 
 
-async def _run(gate: Gate, seconds: float) -> GateResult:
+async def _run(gate: Gate, seconds: float, root: str, held: Held) -> GateResult:
     if gate.skipped:
         return _skipped(gate, gate.skipped)
     try:
@@ -122,6 +123,9 @@ async def _run(gate: Gate, seconds: float) -> GateResult:
                     stdin=gate.stdin,
                     seconds=seconds,
                     output_limit=OUTPUT_LIMIT,
+                    profile=held.profile,
+                    allowances=held.allowances,
+                    workspace=root,
                 )
             )
     except OSError as error:

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, read_text, scripts, which
-from codewhale.system.launch import Completed, Launch, run, settle, start
+from codewhale.system.confinement import held_where_possible
+from codewhale.system.launch import FREE, Completed, Held, Launch, run, settle, start
 from codewhale.system.programs import not_installed
 
 OUTPUT_LIMIT = 40_000
@@ -80,9 +81,11 @@ def runner_program(root: str) -> str:
     return "make" if _has_test_target(root) else ""
 
 
-async def run_tests(root: str, runner: Runner, seconds: float, progress: Callable[[str], None]) -> Completed:
-    """Run them to the end or the timeout, the last line printed told to `progress` now and then. Raises OSError when
-    the program cannot be started."""
+async def run_tests(
+    root: str, runner: Runner, seconds: float, progress: Callable[[str], None], held: Held = FREE
+) -> Completed:
+    """Run them to the end or the timeout, the last line printed told to `progress` now and then, within what `held`
+    leaves them. Raises OSError when the program cannot be started, ToolError where they cannot be held."""
     told = _Progress(progress)
     launch = Launch(
         argv=runner.argv,
@@ -90,6 +93,9 @@ async def run_tests(root: str, runner: Runner, seconds: float, progress: Callabl
         env={"PYTHONDONTWRITEBYTECODE": "1", **runner.env},
         seconds=seconds,
         output_limit=OUTPUT_LIMIT,
+        profile=held.profile,
+        allowances=held.allowances,
+        workspace=root,
     )
     child = await start(launch, told.output)
     try:
@@ -141,8 +147,9 @@ async def _python(root: str, given: tuple[str, ...]) -> Runner | None:
     if python is None:
         return None
     probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+    profile = await held_where_possible("read-only")
     try:
-        done = await run(Launch((python, "-c", probe), root, seconds=20.0))
+        done = await run(Launch((python, "-c", probe), root, seconds=20.0, profile=profile, workspace=root))
     except OSError:
         return None
     if done.exit_code == 0:

@@ -2,12 +2,16 @@
 
 import errno
 import os
+import re
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.protocol.errors import NextCall, ToolError
 
+Redact = Callable[[str], str]
+_MARK = re.compile(r"\[redacted [^\[\]\n]{1,100}\]")
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -113,6 +117,26 @@ def refuse_kind(name: str, mode: int) -> None:
                 received=name,
                 fix=NextCall("list_dir", {"path": folder}),
             )
+
+
+def refuse_marks(name: str, before: bytes, after: bytes, redact: Redact) -> None:
+    """Raise ToolError where a file would be given the mark of a secret that stands in it now: the model was shown the
+    mark, and the secret would be lost."""
+    if b"[redacted " not in after:
+        return
+    text = before.decode("utf-8", "replace")
+    new = set(_MARK.findall(after.decode("utf-8", "replace"))) - set(_MARK.findall(text))
+    lost = sorted(new & set(_MARK.findall(redact(text)))) if new else []
+    if lost:
+        raise ToolError(
+            "invalid_input",
+            f"{name} holds a secret that you are shown as {lost[0]}; written like that, the secret would be lost. "
+            "Nothing was changed. Edit the lines around it with edit_file or apply_patch and leave its line as it is",
+            field="content",
+            expected=f"text without {lost[0]}",
+            received=lost[0],
+            fix=NextCall("read_file", {"path": name}),
+        )
 
 
 def too_large(name: str, size: int, limit: int) -> ToolError:

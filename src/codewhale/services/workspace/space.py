@@ -16,7 +16,7 @@ from codewhale.protocol.errors import NextCall, SessionError, ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.services.workspace.edits import Edit, FileBytes, FileEdit, OpenFile, spread
 from codewhale.services.workspace.ledger import Ledger
-from codewhale.services.workspace.refusal import Refusals, refuse_kind, too_large
+from codewhale.services.workspace.refusal import Redact, Refusals, refuse_kind, refuse_marks, too_large
 from codewhale.stores.artifacts import ArtifactStore
 
 READ_LIMIT = 32 * 1024 * 1024
@@ -29,8 +29,9 @@ _INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F)
 class Workspace:
     """The files beneath one root. Every error is a ToolError that names the path and a next call."""
 
-    def __init__(self, root: str, artifacts: ArtifactStore) -> None:
+    def __init__(self, root: str, artifacts: ArtifactStore, redact: Redact | None = None) -> None:
         self._root = Root(root)
+        self._redact = redact
         self.root = self._root.path
         self.artifacts = artifacts
         self._refusals = Refusals(self._root)
@@ -163,6 +164,8 @@ class Workspace:
         old = hashlib.sha256(before).hexdigest() if before is not None else None
         if stale_check:
             self._refuse_stale(session, name, old, edit.base)
+        if before is not None and edit.data is not None and self._redact is not None:
+            refuse_marks(name, before, edit.data, self._redact)
         artifact = None if before is None else self._keep(name, before)
         if edit.data is None:
             staging.delete(slot, before)
@@ -299,8 +302,10 @@ class Workspace:
 class Workspaces:
     """Workspaces by root, so that all sessions of a process share one ledger and one write lock per root."""
 
-    def __init__(self, artifacts: ArtifactStore) -> None:
+    def __init__(self, artifacts: ArtifactStore, redact: Redact | None = None) -> None:
+        """`redact` is what hides secrets from the model: what it put in their place is never written over them."""
         self.artifacts = artifacts
+        self._redact = redact
         self._known: OrderedDict[str, Workspace] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -309,7 +314,7 @@ class Workspaces:
         real = os.path.realpath(root)
         with self._lock:
             if real not in self._known:
-                self._known[real] = Workspace(real, self.artifacts)
+                self._known[real] = Workspace(real, self.artifacts, self._redact)
             self._known.move_to_end(real)
             if len(self._known) > _MAX_ROOTS:
                 self._known.popitem(last=False)

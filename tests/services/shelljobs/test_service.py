@@ -8,40 +8,10 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.events import Event, JobEnded, JobOutput, JobStarted
-from codewhale.services import shelljobs
-from codewhale.services.shelljobs import Input, JobSpec, ShellJobs
+from codewhale.protocol.events import JobEnded, JobOutput, JobStarted
+from codewhale.services.shelljobs import Input, JobSpec, service
+from support.jobs import Rig
 from support.running import eventually, pids, running
-
-
-class Clock:
-    """Time that a test moves."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def now(self) -> float:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at
-
-
-class Rig:
-    """Jobs in a folder, with what the listener heard."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.heard: list[tuple[str, Event]] = []
-        self.clock = Clock()
-        self.jobs = ShellJobs(lambda session, event: self.heard.append((session, event)), self.clock)
-
-    async def start(self, command: str, session: str = "one", **more: object) -> str:
-        spec = JobSpec(command, ("/bin/sh", "-c", command), str(self.folder), **{"background": True, **more})  # type: ignore[arg-type]
-        return (await self.jobs.start(session, spec)).id
-
-    def events(self, kind: type) -> list[Event]:
-        return [event for _, event in self.heard if isinstance(event, kind)]
 
 
 @pytest.fixture
@@ -57,7 +27,14 @@ async def test_a_job_runs_to_its_end_and_tells_so(rig: Rig) -> None:
     assert job.startswith("shell_") and len(job) == 14
     assert (reading.stdout, reading.stderr) == ("out\n", "err\n")
     assert (reading.job.status, reading.job.exit_code, reading.job.leftovers) == ("Failed", 3, 0)
-    assert rig.events(JobStarted) == [JobStarted(job, "echo out; echo err >&2; exit 3", ".", "call_9")]
+    (begun,) = rig.events(JobStarted)
+    assert isinstance(begun, JobStarted) and begun.pid == reading.job.pid
+    assert (begun.job_id, begun.command, begun.cwd, begun.call_id) == (
+        job,
+        rig.jobs.view("one", job).command,
+        ".",
+        "call_9",
+    )
     (ended,) = rig.events(JobEnded)
     assert isinstance(ended, JobEnded) and (ended.status, ended.exit_code) == ("Failed", 3)
     assert "".join(event.text for event in rig.events(JobOutput) if isinstance(event, JobOutput)) == "out\nerr\n"
@@ -192,7 +169,7 @@ async def test_a_terminal_answers(rig: Rig) -> None:
 async def test_ended_jobs_are_forgotten_after_an_hour(rig: Rig) -> None:
     old = await rig.start("true")
     await rig.jobs.wait("one", old, 5)
-    rig.clock.at += shelljobs.KEEP_SECONDS - 1
+    rig.clock.at += service.KEEP_SECONDS - 1
     assert [job.id for job in rig.jobs.jobs("one")] == [old]
     rig.clock.at += 2
     assert rig.jobs.jobs("one") == []

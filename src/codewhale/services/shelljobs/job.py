@@ -1,41 +1,37 @@
-"""Shell jobs: commands that outlive the call that began them, owned by their session and dead with the process.
+"""One job: what it was told to do, what it prints to each of its readers, and how it ends.
 
-Each reader of a job (the session's model, a person) has a cursor of its own, so none can take output from another.
+Each reader (the session's model, a person) has a cursor of its own, so none can take output from another.
 """
 
 import asyncio
 import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from codewhale.lib.clock import Clock, SystemClock
+from codewhale.lib.clock import Clock
 from codewhale.lib.ids import short_id
-from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import Event, JobEnded, JobOutput, JobStarted
-from codewhale.system.launch import Ceiling, Child, Completed, Launch, settle, start
+from codewhale.services.shelljobs.log import JobLog
+from codewhale.system.launch import Child, Completed
+from codewhale.system.launcher import stat
 from codewhale.system.output import Telling, whole_characters
 
 HEAD = 22_000
 TAIL = 8_000
 LINES = 80
-KEEP_SECONDS = 3600.0
-KEEP_MOST = 128
-RUNNING_MOST = 128
+RECENT = 8_000
 FEED_SECONDS = 0.1
-PAUSE = 0.1
-FEED_BYTES = 8_000
-PROCESSES = 4096
-MODEL = "model"
-_CANCEL_ALL = NextCall("exec_shell_cancel", {"all": True})
+STALE = "Stale"
 
 Listener = Callable[[str, Event], None]
 
 
 class JobSpec(Struct, frozen=True):
     """A command to start: `argv` runs `command` in `cwd` (absolute); `shown_cwd` is what people read. `stdin` is
-    written first; a `background` job's input then stays open, a foreground one's is closed."""
+    written first; a `background` job's input then stays open, a foreground one's is closed. `profile` and `allowances`
+    are what it may touch of the machine and `workspace` (absolute; "" is `cwd`), `env` what is added to its
+    environment, `task_id` the durable task it works for, `tree` the hash of the workspace it began with."""
 
     command: str
     argv: tuple[str, ...]
@@ -47,12 +43,19 @@ class JobSpec(Struct, frozen=True):
     stdin: bytes = b""
     tty: bool = False
     merge: bool = False
+    profile: str = "none"
+    allowances: tuple[str, ...] = ()
+    workspace: str = ""
+    env: dict[str, str] = {}
+    task_id: str = ""
+    tree: str = ""
 
 
 class JobView(Struct, frozen=True):
-    """A job as it stands. `status` is Running, Completed, Failed, Killed or TimedOut; a job runs until its last
-    process is gone, so `exit_code` may be known while `leftovers` still run. `exit_code` is None when a signal of ours
-    ended it; `over` names the ceiling it crossed, if any."""
+    """A job as it stands. `status` is Running, Completed, Failed, Killed or TimedOut, or Stale for one of an earlier
+    process; a job runs until its last process is gone, so `exit_code` may be known while `leftovers` still run.
+    `exit_code` is None when a signal of ours ended it; `over` names the ceiling it crossed, if any. `confined` is the
+    mechanism that holds it to its `profile` and `allowances`, "" for none."""
 
     id: str
     command: str
@@ -66,6 +69,10 @@ class JobView(Struct, frozen=True):
     stderr_total: int
     exited: bool
     over: str = ""
+    profile: str = "none"
+    allowances: tuple[str, ...] = ()
+    confined: str = ""
+    task_id: str = ""
 
 
 class Input(Struct, frozen=True):
@@ -86,7 +93,7 @@ class Reading(Struct, frozen=True):
     stderr_omitted: int = 0
 
 
-class _Stream:
+class Stream:
     """One stream of a job: all of it in brief, and in brief what each reader has not read."""
 
     def __init__(self) -> None:
@@ -127,14 +134,16 @@ def _brief() -> Telling:
     return Telling(HEAD, TAIL, LINES)
 
 
-class _Job:
+class Job:
     """A job's state; everything that may change it runs on the event loop."""
 
-    def __init__(self, session: str, spec: JobSpec, clock: Clock, listener: Listener) -> None:
+    def __init__(self, session: str, spec: JobSpec, log: JobLog, clock: Clock, listener: Listener) -> None:
         self.id = short_id("shell")
         self.session = session
         self.spec = spec
-        self.streams = {"stdout": _Stream(), "stderr": _Stream()}
+        self.log = log
+        self.streams = {"stdout": Stream(), "stderr": Stream()}
+        self.recent = bytearray()
         self.completed: Completed | None = None
         self.announced = False
         self.killed = False
@@ -146,14 +155,26 @@ class _Job:
         self._clock = clock
         self._listener = listener
         self._begun = clock.monotonic()
+        self._since = 0
         self._feed = bytearray()
         self._feeding: asyncio.TimerHandle | None = None
 
+    def begin(self, child: Child) -> None:
+        """Its command runs."""
+        self.child = child
+        state = stat(child.pid)
+        self._since = state[0] if state is not None else 0
+        self.following = asyncio.create_task(self._follow(child))
+        if self.spec.background:
+            self.announce()
+
     def output(self, stream: str, data: bytes) -> None:
         """Bytes from the child."""
+        self.log.feed(data)
         text = self.streams[stream].feed(data)
-        self._feed += text[-FEED_BYTES:]
-        del self._feed[:-FEED_BYTES]
+        for latest in (self.recent, self._feed):
+            latest += text[-RECENT:]
+            del latest[:-RECENT]
         self._tell_soon()
         self.wake()
 
@@ -164,7 +185,7 @@ class _Job:
 
     def _tell_output(self) -> None:
         self._feeding = None
-        text = bytes(self._feed[-FEED_BYTES:]).decode("utf-8", "replace")
+        text = bytes(self._feed).decode("utf-8", "replace")
         self._feed.clear()
         if text:
             self._listener(self.session, JobOutput(self.id, text))
@@ -181,10 +202,21 @@ class _Job:
             if told:
                 self._feed.clear()
             spec = self.spec
-            self._listener(self.session, JobStarted(self.id, spec.command, spec.shown_cwd, spec.call_id))
+            self._listener(
+                self.session,
+                JobStarted(
+                    job_id=self.id,
+                    command=spec.command,
+                    cwd=spec.shown_cwd,
+                    call_id=spec.call_id,
+                    task_id=spec.task_id,
+                    pid=self.child.pid if self.child is not None else 0,
+                    since=self._since,
+                ),
+            )
             self._tell_soon()
 
-    async def follow(self, child: Child) -> None:
+    async def _follow(self, child: Child) -> None:
         """From start to the end of the last process."""
         done = await child.wait()
         if done.leftovers:
@@ -233,7 +265,16 @@ class _Job:
             stderr_total=self.streams["stderr"].whole.total,
             exited=done is not None,
             over=done.over if done is not None else "",
+            profile=self.spec.profile,
+            allowances=self.spec.allowances,
+            confined=self.child.confined if self.child is not None else "",
+            task_id=self.spec.task_id,
         )
+
+    def whole(self) -> Reading:
+        """All of it in brief, whoever has read what."""
+        (out, out_omitted), (err, err_omitted) = (self.streams[name].whole.text() for name in ("stdout", "stderr"))
+        return Reading(self.view(), out, err, out_omitted, err_omitted)
 
     def read(self, reader: str) -> Reading:
         """What the reader has not read."""
@@ -268,138 +309,3 @@ class _Job:
             self.killed = True
             await self.child.kill()
             await asyncio.wait((self.following,), timeout=1.0)
-
-
-class ShellJobs:
-    """All jobs of all sessions. `listener(session, event)` hears of background jobs: started, output, ended."""
-
-    def __init__(self, listener: Listener, clock: Clock | None = None) -> None:
-        self._listener = listener
-        self._clock = clock or SystemClock()
-        self._jobs: dict[str, _Job] = {}
-        self._closed = False
-
-    async def start(self, session: str, spec: JobSpec) -> JobView:
-        """Start a command. Raises OSError as the system says it, ToolError execution_failed when too many run."""
-        self._evict()
-        running = sum(1 for job in self._of(session) if job.ended_at is None)
-        if self._closed or running >= RUNNING_MOST:
-            why = "the session is closing" if self._closed else f"{running} jobs run already, the most there may be"
-            raise ToolError("execution_failed", f"Nothing was started: {why}.", fix=_CANCEL_ALL)
-        job = _Job(session, spec, self._clock, self._listener)
-        job.child = await start(_launch(spec), job.output)
-        self._jobs[job.id] = job
-        job.following = asyncio.create_task(job.follow(job.child))
-        if spec.background:
-            job.announce()
-        return job.view()
-
-    def jobs(self, session: str) -> list[JobView]:
-        """The session's background jobs, oldest first."""
-        self._evict()
-        return [job.view() for job in self._of(session) if job.announced]
-
-    def view(self, session: str, job_id: str) -> JobView:
-        """How a job stands. Raises KeyError for one this session does not have."""
-        return self._job(session, job_id).view()
-
-    def read(self, session: str, job_id: str, reader: str = MODEL) -> Reading:
-        """What `reader` has not read yet. Raises KeyError."""
-        return self._job(session, job_id).read(reader)
-
-    async def wait(self, session: str, job_id: str, seconds: float | None, reader: str = MODEL) -> Reading:
-        """Wait for its end (or for its command's exit, once), at most `seconds`, then read. Cancelling ends the
-        waiting, never the job. Raises KeyError."""
-        job = self._job(session, job_id)
-        await job.until(lambda: job.news(reader), seconds)
-        return job.read(reader)
-
-    async def interact(self, session: str, job_id: str, write: Input, reader: str = MODEL) -> Reading:
-        """Write to its input, then wait for the first new output and the pause after it, its end or the time, and
-        read. Raises KeyError, BrokenPipeError when its input is closed."""
-        job = self._job(session, job_id)
-        if job.child is None or job.completed is not None:
-            raise BrokenPipeError("the command has ended")
-        deadline = asyncio.get_running_loop().time() + write.seconds
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout_at(deadline):
-                if write.data:
-                    await job.child.write(write.data)
-                if write.close:
-                    await job.child.close_stdin()
-        await job.until(lambda: job.waiting(reader) or job.news(reader), _left(deadline))
-        while (pause := min(PAUSE, _left(deadline))) > 0 and not job.news(reader):
-            seen = job.size()
-            await job.until(lambda seen=seen: job.size() != seen or job.news(reader), pause)  # type: ignore[misc]
-            if job.size() == seen:
-                break
-        return job.read(reader)
-
-    def keep(self, session: str, job_id: str) -> JobView:
-        """A foreground command left processes behind: it is a background job from here on. Raises KeyError."""
-        job = self._job(session, job_id)
-        job.announce(told=True)
-        return job.view()
-
-    async def cancel(self, session: str, job_id: str) -> JobView:
-        """End a job with all its processes. Raises KeyError."""
-        job = self._job(session, job_id)
-        if job.ended_at is None:
-            await settle(job.kill())
-        return job.view()
-
-    async def cancel_all(self, session: str) -> list[JobView]:
-        """End every running job of a session; those that ran, as they now stand."""
-        return await self._end([job for job in self._of(session) if job.ended_at is None])
-
-    async def aclose(self) -> list[JobView]:
-        """End everything; the jobs that still ran."""
-        self._closed = True
-        return await self._end([job for job in self._jobs.values() if job.ended_at is None])
-
-    async def _end(self, jobs: list[_Job]) -> list[JobView]:
-        async def all_of_them() -> None:
-            await asyncio.gather(*(job.kill() for job in jobs))
-
-        await settle(all_of_them())
-        return [job.view() for job in jobs]
-
-    def _of(self, session: str) -> Iterator[_Job]:
-        return (job for job in self._jobs.values() if job.session == session)
-
-    def _job(self, session: str, job_id: str) -> _Job:
-        job = self._jobs.get(job_id)
-        if job is None or job.session != session:
-            raise KeyError(job_id)
-        return job
-
-    def _evict(self) -> None:
-        """Ended jobs go after an hour, and the oldest beyond 128."""
-        ended = [job for job in self._jobs.values() if job.ended_at is not None]
-        old = self._clock.monotonic() - KEEP_SECONDS
-        for at, job in enumerate(ended):
-            if (job.ended_at or 0.0) < old or at < len(ended) - KEEP_MOST:
-                del self._jobs[job.id]
-
-
-def _left(deadline: float) -> float:
-    return max(0.0, deadline - asyncio.get_running_loop().time())
-
-
-def _launch(spec: JobSpec) -> Launch:
-    return Launch(
-        argv=spec.argv,
-        cwd=spec.cwd,
-        stdin=spec.stdin,
-        keep_stdin=spec.background and not spec.tty,
-        seconds=spec.seconds,
-        tty=spec.tty,
-        merge=spec.merge,
-        output_limit=0,
-        ceiling=Ceiling(processes=PROCESSES, memory=_most_memory()),
-    )
-
-
-def _most_memory() -> int:
-    """Three quarters of the machine's memory, in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4

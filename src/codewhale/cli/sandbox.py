@@ -1,0 +1,80 @@
+"""Show what the sandbox of this machine holds, by trying; run a command in it."""
+
+import argparse
+import asyncio
+
+from codewhale.cli.parser import UsageError, add_workspace, workspace
+from codewhale.cli.stdio import put, say
+from codewhale.lib.text import sanitise
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="check|run", required=True)
+    check = actions.add_parser("check", help="which mechanism holds commands here, and whether it does; exit 1 if not")
+    check.add_argument("--json", action="store_true", help="one JSON object")
+    command = actions.add_parser("run", help="run a command under a profile; ends with its exit code")
+    command.add_argument("--profile", metavar="P", default="workspace-write", help="none, read-only, workspace-write")
+    command.add_argument(
+        "--allow",
+        metavar="A",
+        action="append",
+        default=[],
+        help="more than the profile gives: network, cache:FAMILY (npm, pip, cargo, go, ...), write:/absolute/folder",
+    )
+    add_workspace(command)
+    command.add_argument("command", metavar="-- CMD...", nargs=argparse.REMAINDER, help="the command and its arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    return _check(args.json) if args.action == "check" else _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from codewhale.errands.sandbox import run_in_sandbox, wrong_order
+    from codewhale.system.launch import Launch
+
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        raise UsageError("run needs a command: codewhale sandbox run -- make test")
+    problem = wrong_order(args.profile, args.allow)
+    if problem:
+        raise UsageError(problem)
+    root = workspace(args)
+    launch = Launch(
+        tuple(command),
+        root,
+        profile=args.profile,
+        allowances=tuple(args.allow),
+        workspace=root,
+        attached=True,
+    )
+    try:
+        return asyncio.run(run_in_sandbox(launch))
+    except FileNotFoundError:
+        say(f"codewhale sandbox: {command[0]}: no such program")
+        return 127
+    except PermissionError:
+        say(f"codewhale sandbox: {command[0]}: cannot be run")
+        return 126
+
+
+def _check(as_json: bool) -> int:
+    from codewhale.errands.sandbox import check_sandbox
+    from codewhale.frontends.lines import object_line
+
+    found = asyncio.run(check_sandbox())
+    if as_json:
+        put(object_line(found) + "\n")
+        return 0 if found.ok else 1
+    for one in found.tried:
+        put(sanitise(f"{'uses' if one.name == found.mechanism else 'not '}  {one.name:<11} {one.detail}") + "\n")
+    for attempt in found.attempts:
+        detail = f": {attempt.detail}" if attempt.detail else ""
+        put(sanitise(f"{'ok  ' if attempt.ok else 'FAIL'}  {attempt.profile:<16} {attempt.name}{detail}") + "\n")
+    if found.fix:
+        put(sanitise(f"better: {found.fix}") + "\n")
+    holds = f"{found.mechanism} holds commands" if found.ok else f"{found.mechanism} does NOT hold commands"
+    put(f"{holds if found.available else 'nothing holds commands: none runs unless a person allows it'}\n")
+    return 0 if found.ok else 1

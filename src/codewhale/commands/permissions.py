@@ -1,0 +1,97 @@
+"""Slash commands about what may run: the rows of the permissions, hosts among them, and what becomes of asks."""
+
+from codewhale.commands.base import CommandContext, command
+from codewhale.policy.prefixes import is_runner, offered, words
+from codewhale.protocol.decisions import Rule
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.modes import Approval
+from codewhale.protocol.ops import CommandOutput
+from codewhale.protocol.ports import SessionControl
+from codewhale.services.permits import Permits
+
+_ACTIONS = ("allow", "ask", "deny")
+
+
+class PermissionsCommands:
+    """/permissions, /network, /approval."""
+
+    def __init__(self, permits: Permits, control: SessionControl) -> None:
+        self._permits = permits
+        self._control = control
+
+    @command("/permissions", "[list | allow|ask|deny COMMAND | remove ROW]")
+    async def permissions(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show the rules of what may run, add one for commands that begin so, or remove one."""
+        verb, _, rest = args.partition(" ")
+        rest = rest.strip()
+        if verb in ("", "list"):
+            return self._listed(context)
+        if verb == "remove":
+            return self._removed(rest)
+        if verb not in _ACTIONS or not rest:
+            return CommandOutput("Say /permissions allow|ask|deny COMMAND, or /permissions remove ROW.", ok=False)
+        return self._added(verb, rest, context)
+
+    @command("/network", "[list | allow|ask|deny HOST]")
+    async def network(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show the rules about hosts, or add one: a name, or .name for all names below it."""
+        verb, _, host = args.partition(" ")
+        host = host.strip()
+        if verb in ("", "list"):
+            return self._listed(context, hosts=True)
+        if verb not in _ACTIONS or not host or not all(char.isalnum() or char in ".-_:" for char in host):
+            return CommandOutput("Say /network allow|ask|deny HOST, such as example.com or .example.com.", ok=False)
+        return self._save(Rule(verb, host=host.casefold()))  # type: ignore[arg-type]
+
+    @command("/approval", "[suggest|auto|never]")
+    async def approval(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show what becomes of calls that no rule decides (asked, run, refused), or change it."""
+        choices = "|".join(Approval)
+        if not args:
+            return CommandOutput(f"approval: {self._control.status(context.session).approval} (one of {choices})")
+        if args not in list(Approval):
+            return CommandOutput(f"There is no approval {args!r}; choose one of {choices}.", ok=False)
+        try:
+            self._control.set_approval(context.session, Approval(args))
+        except CodeWhaleError as error:
+            return CommandOutput(str(error), ok=False)
+        return CommandOutput(f"approval: {args}")
+
+    def _listed(self, context: CommandContext, hosts: bool = False) -> CommandOutput:
+        rules = self._permits.rules(context.session, context.workspace)
+        lines = [_line(rule) for rule in rules if rule.host or not hosts]
+        return CommandOutput("\n".join(lines) or f"No rules{' about hosts' if hosts else ''} in {self._permits.path}.")
+
+    def _added(self, verb: str, prefix: str, context: CommandContext) -> CommandOutput:
+        if verb == "allow":
+            try:
+                said = words(prefix)
+            except ValueError as error:
+                return CommandOutput(f"{prefix!r} cannot be a prefix: {error}.", ok=False)
+            if not offered(said):
+                why = "runs whatever it is told to" if is_runner(said[0]) else "is too much to allow for ever"
+                text = f"{prefix!r} {why}. Name a longer prefix, such as git push, or write the row in {{}} yourself."
+                return CommandOutput(text.format(self._permits.path), ok=False)
+        workspace = context.workspace if verb == "allow" else ""
+        return self._save(Rule(verb, command=prefix, workspace=workspace))  # type: ignore[arg-type]
+
+    def _save(self, rule: Rule) -> CommandOutput:
+        try:
+            self._permits.add(rule)
+        except CodeWhaleError as error:
+            return CommandOutput(str(error), ok=False)
+        return CommandOutput(f"Saved in {self._permits.path}: {_line(rule)}")
+
+    def _removed(self, row: str) -> CommandOutput:
+        if not row.isdecimal():
+            return CommandOutput("Say which row: /permissions remove ROW, as /permissions lists them.", ok=False)
+        try:
+            return CommandOutput(f"Removed: {_line(self._permits.remove(int(row[:9])))}")
+        except CodeWhaleError as error:
+            return CommandOutput(str(error), ok=False)
+
+
+def _line(rule: Rule) -> str:
+    place = f"{rule.source} {rule.row}" if rule.row else rule.source
+    where = f" in {rule.workspace}" if rule.workspace else ""
+    return f"{place:<10} {rule.action:<16} {rule.shown}{where}"

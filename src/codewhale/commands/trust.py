@@ -1,0 +1,53 @@
+"""/trust: which of the project's own files may steer the harness."""
+
+import os
+
+from codewhale.commands.base import CommandContext, command
+from codewhale.protocol.errors import ConfigError
+from codewhale.protocol.ops import CommandOutput
+from codewhale.stores.trust import Standing, TrustStore
+
+
+class TrustCommand:
+    """/trust."""
+
+    def __init__(self, store: TrustStore) -> None:
+        self._store = store
+
+    @command("/trust", "[add|remove FILE...]")
+    async def trust(self, args: str, context: CommandContext) -> CommandOutput:
+        """Show the project's own files and how they stand, or trust or no longer trust some as they are now."""
+        action, *names = args.split() or ["list"]
+        try:
+            found = {item.path: item for item in self._store.survey(context.workspace)}
+            if action == "list" and not names:
+                return CommandOutput("\n".join(map(_line, found.values())) or "The project has no file of its own.")
+            if action not in ("add", "remove") or not names:
+                return CommandOutput("Say /trust, /trust add FILE... or /trust remove FILE...", ok=False)
+            root = os.path.realpath(context.workspace)
+            paths = [os.path.normpath(os.path.join(root, name)) for name in names]
+            missing = [path for path in paths if path not in found]
+            if missing and action == "add":
+                return CommandOutput(
+                    f"{missing[0]} is no project file; there is {', '.join(found) or 'none'}.", ok=False
+                )
+            return self._add([found[path] for path in paths]) if action == "add" else self._remove(paths)
+        except ConfigError as error:
+            return CommandOutput(str(error), ok=False)
+
+    def _add(self, items: list[Standing]) -> CommandOutput:
+        for item in items:
+            self._store.add(item)
+        told = "\n".join(f"trusted as it is now: {item.path} (sha256 {item.sha256[:12]})" for item in items)
+        return CommandOutput(f"{told}\nIt counts from the next start on.")
+
+    def _remove(self, paths: list[str]) -> CommandOutput:
+        gone = [path for path in paths if self._store.remove(path)]
+        if not gone:
+            return CommandOutput("None of these was trusted.", ok=False)
+        return CommandOutput("\n".join(f"no longer trusted: {path}" for path in gone))
+
+
+def _line(item: Standing) -> str:
+    changed = "".join(f"\n  {path} is not what it was" for path in item.changed)
+    return f"{item.state:<8} {item.path}{changed}"

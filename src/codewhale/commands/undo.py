@@ -1,0 +1,140 @@
+"""/undo and /restore: what the agent did to files is taken back, and nothing else. The conversation stays; the model is
+told."""
+
+from collections.abc import Callable
+
+from codewhale.commands.base import CommandContext, command
+from codewhale.lib.text import one_line
+from codewhale.protocol.events import ContextAppended, Event, FileChanged
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import CommandOutput
+from codewhale.protocol.ports import SessionControl
+from codewhale.services.patching import unified_diff
+from codewhale.services.undo import Done, Plan, Turn, Undo
+from codewhale.services.undo.telling import MOST_LISTED, done_lines, plan_lines, turn_line
+from codewhale.stores.snapshots import SnapshotError
+
+USAGE = "Say /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
+DIFF_ROOM = 16_384
+_BUSY = "A turn is running; wait for its end or interrupt it first."
+_WORDS = ("preview", "yes")
+
+
+class UndoCommands:
+    """/undo, /restore."""
+
+    def __init__(self, undo: Undo, control: SessionControl, tell: Callable[[str, Event], None]) -> None:
+        self._undo = undo
+        self._control = control
+        self._tell = tell
+        self._seen: dict[str, tuple[str, Plan]] = {}
+
+    @command("/undo", "[N] [preview|yes]")
+    async def undo(self, args: str, context: CommandContext) -> CommandOutput:
+        """Take back what the last turn (or the last N) changed in files; what others changed stays."""
+        place, word = _split(args)
+        if place is None or place == "back":
+            return CommandOutput(USAGE, ok=False)
+        return await self._go(place or "1", word, context)
+
+    @command("/restore", "[N|back] [preview|yes]")
+    async def restore(self, args: str, context: CommandContext) -> CommandOutput:
+        """List the turns that changed files; take back all from the N-th on; back brings back what was undone last."""
+        place, word = _split(args)
+        if place is None:
+            return CommandOutput(USAGE, ok=False)
+        return await self._go(place, word, context)
+
+    async def _go(self, place: str, word: str, context: CommandContext) -> CommandOutput:
+        status = self._control.status(context.session)
+        if status.busy and place and word != "preview":
+            return CommandOutput(_BUSY, ok=False)
+        try:
+            turns = await self._undo.turns(context.session, context.workspace)
+            last = await self._undo.last_undo(context.session, context.workspace)
+            if not place:
+                return CommandOutput(_list(turns, last))
+            since = _since(place, turns, last)
+            if isinstance(since, str):
+                return CommandOutput(since, ok=False)
+            return await self._take_back(place, word, since, context, status.authority is Authority.PERSON)
+        except SnapshotError as error:
+            return CommandOutput(f"Changes cannot be taken back here: {error}.", ok=False)
+
+    async def _take_back(
+        self, place: str, word: str, since: int, context: CommandContext, person: bool
+    ) -> CommandOutput:
+        kept, plan = self._seen.pop(context.session, ("", None))
+        if plan is None or word != "yes" or kept != place or plan.since != since:
+            plan = await self._undo.plan(context.session, context.workspace, since)
+        if not plan.files:
+            return CommandOutput("\n".join(("Nothing is left to take back.", *plan_lines(plan))), ok=not plan.refused)
+        if word == "preview" or (person and word != "yes"):
+            self._seen[context.session] = (place, plan)
+            verb = "/restore" if place == "back" else "/undo"
+            return CommandOutput(f"{await self._shown(plan)}\nNothing is done yet. Say {verb} {place} yes to do it.")
+        done = await self._undo.carry_out(plan)
+        self._record(context.session, done)
+        text = "\n".join((_summary(done), *done_lines(done.changes, done.refused)))
+        again = "/restore back brings it back." if done.changes else ""
+        return CommandOutput(f"{text}\n{again}".strip(), ok=bool(done.changes))
+
+    async def _shown(self, plan: Plan) -> str:
+        """The files of a plan and as much of their differences as fits."""
+        lines, room = plan_lines(plan), DIFF_ROOM
+        for path, now, then in await self._undo.contents(plan):
+            diff = unified_diff(path, now, then, room)
+            room -= len(diff)
+            if room < 0:
+                lines.append("(the other differences are not shown)")
+                break
+            if diff:
+                lines += ["", diff.rstrip("\n")]
+        return "\n".join(lines)
+
+    def _record(self, session: str, done: Done) -> None:
+        """Let the session's log and the model know."""
+        for change in done.changes:
+            self._tell(session, FileChanged("undo", change))
+        if done.changes:
+            paths = ", ".join(one_line(change.path, 200).replace("<", "(") for change in done.changes[:MOST_LISTED])
+            more = len(done.changes) - MOST_LISTED
+            rest = f" and {more} more" if more > 0 else ""
+            text = f"The person took back changes that you had made to files: {paths}{rest}. Read them again."
+            self._tell(session, ContextAppended("undo", f"<context>\nundo: {text}\n</context>"))
+
+
+def _split(args: str) -> tuple[str | None, str]:
+    """(which turn, or None for nonsense; preview, yes or "")."""
+    words = args.split()
+    word = words.pop() if words and words[-1] in _WORDS else ""
+    place = words.pop() if words else ""
+    if words or not (place in ("", "back") or (place.isascii() and place.isdigit() and 0 < len(place) < 4)):
+        return None, ""
+    return place, word
+
+
+def _since(place: str, turns: tuple[Turn, ...], last: Turn | None) -> int | str:
+    """The entry from which on all is taken back, or why there is none."""
+    if place == "back":
+        return (
+            last.since if last is not None else "The last thing done here was no undo: there is nothing to bring back."
+        )
+    if not turns:
+        return "No turn of this session has changed a file that was not taken back already."
+    number = int(place)
+    if not 0 < number <= len(turns):
+        return f"{len(turns)} turns changed files and still stand: say 1 to {len(turns)}. /restore lists them."
+    return turns[number - 1].since
+
+
+def _list(turns: tuple[Turn, ...], last: Turn | None) -> str:
+    lines = [f"{number:>3}  {turn_line(turn)}" for number, turn in enumerate(turns[:MOST_LISTED], 1)]
+    if last is not None:
+        lines.append("back  brings back what was undone last")
+    return "\n".join(lines) or "No turn of this session has changed a file."
+
+
+def _summary(done: Done) -> str:
+    files = "1 file" if len(done.changes) == 1 else f"{len(done.changes)} files"
+    return f"Taken back in {files}." if done.changes else "Nothing could be taken back."

@@ -1,0 +1,242 @@
+"""One call's way to its tool: watched, decided, shown and asked about, begun, and run under what was decided. What may
+not run is a Denied; nothing else but a ToolError and a cancellation raises out of here."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from codewhale.engine.asking import Asking
+from codewhale.engine.observers import Observers, Watch
+from codewhale.engine.session import Session
+from codewhale.protocol.blocks import Block
+from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
+from codewhale.protocol.errors import ConfigError, ToolError
+from codewhale.protocol.events import ApprovalAsked, CallProgress, CallStarted
+from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
+
+CALL_SECONDS = 3600.0
+ELEVATION = "sandbox.elevation"
+_T = TypeVar("_T")
+
+
+class Gate(Protocol):
+    """Decides about calls, and keeps what was answered."""
+
+    def decide(self, request: DecisionRequest) -> Decision:
+        """Allow, ask where somebody is there to be asked, or deny."""
+        ...
+
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
+        """What would run, as a hash."""
+        ...
+
+    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
+        """Note an answer, and remember the rule that was offered. Raises ConfigError when that cannot be kept."""
+        ...
+
+
+class Denied(Exception):
+    """A call that policy, an observer or the person refused."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.error = ToolError("permission_denied", text)
+
+
+class Planned(Struct, frozen=True):
+    """A call with its tool: `bind` gives the call of arguments, or raises ToolError."""
+
+    call_id: str
+    spec: ToolSpec
+    arguments: dict[str, Any]
+    bind: Callable[[ToolSpec, dict[str, Any]], BoundCall]
+
+
+class Passage:
+    """The way of every call of an application."""
+
+    def __init__(self, gate: Gate, asking: Asking, observers: Observers) -> None:
+        self._gate = gate
+        self._asking = asking
+        self._observers = observers
+
+    async def result(self, session: Session, plan: Planned, bound: BoundCall) -> ToolResult:
+        """What the tool gives. Raises Denied and ToolError."""
+        view = _view(session, plan, bound.subjects)
+        watch = Watch(self._observers(view), view, lambda arguments: plan.bind(plan.spec, arguments).subjects)
+        opinions = await watch.judge()
+        if watch.call.arguments is not plan.arguments:
+            plan = replace(plan, arguments=watch.call.arguments)
+            bound = plan.bind(plan.spec, plan.arguments)
+        request = _request(session, plan.spec, bound.subjects, plan.call_id, opinions)
+        decision = self._decided(request)
+        context = _context(session, plan.call_id, decision)
+        shown = await _bounded(bound.run(context)) if plan.spec.previews else None
+        if isinstance(shown, ToolResult):
+            return shown
+        if decision.verdict == "ask":
+            await self._asked(session, plan, request, decision, shown.display if shown is not None else ())
+        refusal = await watch.before()
+        if refusal:
+            raise Denied(refusal)
+
+        async def work() -> ToolResult:
+            await _begin(session, plan, decision)
+            if shown is not None:
+                return await _bounded(shown.run())
+            done = await _ran(bound, context)
+            wider = _wider(done, decision)
+            if wider is None or not await self._allowed(session, request, wider):
+                return done
+            return await _ran(bound, _context(session, plan.call_id, wider))
+
+        return await watch.around(work())
+
+    def verdict(self, session: Session, spec: ToolSpec, subjects: tuple[Subject, ...]) -> str:
+        """Allow or ask, of a call that is not to run yet. Raises Denied."""
+        return self._decided(_request(session, spec, subjects)).verdict
+
+    def reads_may(self, session: Session, tool: str) -> bool:
+        """Whether a tool that only reads may be called."""
+        rights = session.rights
+        asked = DecisionRequest(tool, (Effect.READS,), (), rights.mode, rights.authority, session.id)
+        return self._gate.decide(asked).verdict == "allow"
+
+    def _decided(self, request: DecisionRequest) -> Decision:
+        decision = self._gate.decide(request)
+        if decision.verdict == "deny":
+            raise Denied(f"{decision.reason} (rule {decision.rule})")
+        return decision
+
+    async def _asked(
+        self, session: Session, plan: Planned, request: DecisionRequest, decision: Decision, display: tuple[Block, ...]
+    ) -> None:
+        """Return once the person has allowed the call. What runs then is what was allowed: the same bytes, and nothing
+        that has been forbidden since. Raises Denied."""
+        digest = self._gate.digest(request, plan.arguments)
+        if not await self._allowed(session, request, decision, digest, display):
+            raise Denied(f"The person did not allow this call ({decision.rule}).")
+        if self._gate.digest(request, plan.arguments) != digest:
+            raise Denied("A file that this command names has changed since the person was shown it. Call it again.")
+        self._decided(request)
+
+    async def _allowed(
+        self,
+        session: Session,
+        request: DecisionRequest,
+        decision: Decision,
+        sha256: str = "",
+        display: tuple[Block, ...] = (),
+    ) -> bool:
+        """Whether the person who is there allows it."""
+        if request.authority is not Authority.PERSON or request.approval is Approval.NEVER:
+            return False
+        asked = ApprovalAsked(
+            request_id="",
+            call_id=request.call,
+            tool=request.tool,
+            subjects=request.subjects,
+            reason=decision.reason,
+            display=display,
+            rule=decision.rule,
+            kind="elevation" if decision.rule == ELEVATION else "policy",
+            sandbox=decision.sandbox,
+            offer=decision.offer,
+            sha256=sha256,
+        )
+        answer = await self._asking.approval(session, asked)
+        try:
+            remember = answer.remember if answer is not None else ""
+            self._gate.answered(request, decision, "denied" if answer is None else "allowed", remember)
+        except ConfigError as error:
+            session.notice("warning", f"Allowed this once, but it could not be remembered: {error}", "permissions")
+        return answer is not None
+
+
+def _wider(done: ToolResult, decision: Decision) -> Decision | None:
+    """The decision with which a call that the sandbox refused something could do it; None where it refused nothing."""
+    denial = done.metadata.get("sandbox_denial")
+    if not isinstance(denial, dict) or decision.sandbox == "none":
+        return None
+    said = f"The sandbox refused it: {denial.get('evidence', '')}"
+    if denial.get("allowance") == "network" and "network" not in decision.allowances:
+        reason = f"{said} Run it again with the network?"
+        return Decision("ask", ELEVATION, reason, decision.sandbox, (*decision.allowances, "network"))
+    return Decision("ask", ELEVATION, f"{said} Run it again without the sandbox?")
+
+
+def _request(
+    session: Session,
+    spec: ToolSpec,
+    subjects: tuple[Subject, ...],
+    call_id: str = "",
+    opinions: tuple[Opinion, ...] = (),
+) -> DecisionRequest:
+    state, rights = session.state, session.rights
+    return DecisionRequest(
+        tool=spec.name,
+        effects=spec.effects,
+        subjects=subjects,
+        mode=rights.mode,
+        authority=rights.authority,
+        session=session.id,
+        tainted=state.tainted,
+        unseen=spec.previews,
+        approval=rights.approval,
+        workspace=state.workspace,
+        origins=state.origins,
+        opinions=opinions,
+        call=call_id,
+    )
+
+
+def _view(session: Session, plan: Planned, subjects: tuple[Subject, ...]) -> CallView:
+    state, spec, mode = session.state, plan.spec, session.rights.mode
+    return CallView(session.id, plan.call_id, spec.name, plan.arguments, spec.effects, subjects, state.workspace, mode)
+
+
+def _context(session: Session, call_id: str, decision: Decision) -> CallContext:
+    return CallContext(
+        call_id=call_id,
+        session=session.id,
+        workspace=session.state.workspace,
+        mode=session.rights.mode,
+        progress=lambda text: session.emit(CallProgress(call_id, text)),
+        cancelled=lambda: bool(session.stop_reason),
+        profile=decision.sandbox,
+        allowances=decision.allowances,
+    )
+
+
+async def _begin(session: Session, plan: Planned, decision: Decision) -> None:
+    """The call's start is told, and on disk before anything with an effect runs."""
+    arguments = msgspec.json.encode(plan.arguments).decode()
+    session.emit(CallStarted(plan.call_id, plan.spec.name, arguments, plan.spec.effects, decision.rule))
+    if any(effect is not Effect.READS for effect in plan.spec.effects):
+        await session.barrier()
+
+
+async def _ran(bound: BoundCall, context: CallContext) -> ToolResult:
+    done = await _bounded(bound.run(context))
+    assert isinstance(done, ToolResult)
+    return done
+
+
+async def _bounded(work: Awaitable[_T]) -> _T:
+    """What a tool gives, in the time it may take; every fault of it as a ToolError."""
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            return await work
+    except TimeoutError:
+        raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
+    except (ToolError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        # A fault of ours must not end the turn: the model is told, the person can report it.
+        text = f"The tool itself failed ({type(error).__name__}: {error}). Try another tool."
+        raise ToolError("execution_failed", text) from error

@@ -1,0 +1,149 @@
+"""`codewhale sandbox`: what holds commands on this machine, shown by trying to get out, and a command run in it."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codewhale.lib.text import one_line
+from codewhale.protocol.errors import CodeWhaleError, ToolError
+from codewhale.system.confinement import NONE, PROFILES, denial, parse_profile
+from codewhale.system.launch import Completed, Launch, run
+from codewhale.system.probing import Mechanism, Sandbox, sandbox
+
+_SECONDS = 20.0
+
+
+class SandboxError(CodeWhaleError):
+    """The command was not run; the text says why."""
+
+
+class Attempt(Struct, frozen=True):
+    """Something tried under a profile, and whether it went as it must; `detail` is what came of it where not."""
+
+    profile: str
+    name: str
+    ok: bool
+    detail: str = ""
+
+
+class SandboxReport(Struct, frozen=True):
+    """What `codewhale sandbox check --json` prints. `mechanism` is "" where nothing holds commands, and `available`
+    False; `ok` is False when it does not hold what it should. `fix` says how to get the best mechanism."""
+
+    schema_version: int
+    available: bool
+    ok: bool
+    mechanism: str
+    profiles: tuple[str, ...]
+    network: bool
+    tried: tuple[Mechanism, ...]
+    attempts: tuple[Attempt, ...]
+    fix: str
+
+
+class _Try(Struct, frozen=True):
+    """A shell line that must succeed, or must not. `{out}` is a folder outside the workspace."""
+
+    name: str
+    line: str
+    works: bool
+    profiles: tuple[str, ...] = PROFILES[1:]
+
+
+_TRIES = (
+    _Try("reads the workspace", "cat file", True),
+    _Try("writes to its own /tmp", 'echo x > "$TMPDIR/x" && cat "$TMPDIR/x"', True),
+    _Try("writes in the workspace", "echo x > folder/x", True, PROFILES[2:]),
+    _Try("writes in the workspace", "echo x > folder/x", False, PROFILES[1:2]),
+    _Try("writes outside the workspace", "echo x > {out}/x", False),
+    _Try("changes git's settings", "echo x >> .git/config", False),
+    _Try("adds a git hook", "echo x > .git/hooks/pre-commit", False),
+    _Try("adds tasks of an editor", "mkdir -p .vscode && echo x > .vscode/tasks.json", False),
+    _Try("ends the harness", "kill -0 {pid}", False),
+    _Try("changes the kernel's settings", ": >> /proc/sys/kernel/core_pattern", False),
+)
+
+
+async def check_sandbox() -> SandboxReport:
+    """Find the mechanism and try it with a few commands in a scratch folder; under a second."""
+    found = await asyncio.to_thread(sandbox)
+    attempts = await _attempts() if found.mechanism else ()
+    return _report(found, attempts)
+
+
+async def run_in_sandbox(launch: Launch) -> int:
+    """Run a command to its end; its exit code, 128 and the number of the signal that ended it. Raises OSError where it
+    cannot be started, SandboxError where nothing can hold it."""
+    try:
+        done = await run(launch)
+    except ToolError as error:
+        raise SandboxError(error.message) from error
+    code = 1 if done.exit_code is None else done.exit_code
+    return 128 - code if code < 0 else code
+
+
+def wrong_order(profile: str, allowances: Sequence[str]) -> str:
+    """What is wrong with a profile and its allowances, "" for nothing."""
+    if profile == NONE and not allowances:
+        return ""
+    try:
+        parse_profile(profile, allowances)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _report(found: Sandbox, attempts: tuple[Attempt, ...]) -> SandboxReport:
+    return SandboxReport(
+        schema_version=1,
+        available=bool(found.mechanism),
+        ok=bool(found.mechanism) and all(attempt.ok for attempt in attempts),
+        mechanism=found.mechanism,
+        profiles=PROFILES if found.mechanism else PROFILES[:1],
+        network=False,
+        tried=found.tried,
+        attempts=attempts,
+        fix=found.fix,
+    )
+
+
+async def _attempts() -> tuple[Attempt, ...]:
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="codewhale-check-"))
+    try:
+        workspace, out = os.path.join(scratch, "workspace"), os.path.join(scratch, "out")
+        for folder in ("folder", ".git/hooks", ".git/objects", ".git/refs"):
+            os.makedirs(os.path.join(workspace, folder))
+        os.mkdir(out)
+        for name, text in (("file", "x\n"), (".git/config", ""), (".git/HEAD", "ref: refs/heads/main\n")):
+            with open(os.path.join(workspace, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        work = [_attempt(row, profile, workspace, out) for row in _TRIES for profile in row.profiles]
+        return tuple(await asyncio.gather(*work, *(_network(profile, workspace) for profile in PROFILES[1:])))
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+
+
+async def _attempt(row: _Try, profile: str, workspace: str, out: str) -> Attempt:
+    done = await _run(row.line.format(out=out, pid=os.getpid()), profile, workspace)
+    worked = done.exit_code == 0
+    name = row.name if row.works else f"never {row.name}"
+    said = one_line((done.stderr or done.stdout).decode("utf-8", "replace"), 160)
+    return Attempt(profile, name, worked is row.works, "" if worked is row.works else said or f"exit {done.exit_code}")
+
+
+async def _network(profile: str, workspace: str) -> Attempt:
+    """An address of documentation (RFC 5737) is unreachable at once where there is no network; nothing is sent."""
+    line = "exec 3<>/dev/udp/192.0.2.1/9"
+    done = await _run(line, profile, workspace, "/bin/bash")
+    said = (done.stderr + done.stdout).decode("utf-8", "replace")
+    refused = done.exit_code != 0 and denial(profile, (), done.exit_code, said) is not None
+    return Attempt(profile, "never reaches the network", refused, "" if refused else one_line(said, 160) or "it does")
+
+
+async def _run(line: str, profile: str, workspace: str, shell: str = "/bin/sh") -> Completed:
+    argv: Sequence[str] = (shell, "-c", line)
+    return await run(Launch(tuple(argv), workspace, profile=profile, workspace=workspace, seconds=_SECONDS))

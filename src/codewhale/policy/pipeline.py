@@ -1,0 +1,216 @@
+"""The one decision about a call. Each layer says deny, ask, allow or nothing, and the strictest word of the highest
+layer holds: any deny; then any ask of a hook, a rule, the floor or the project's constitution; then any allow; then
+what the call itself needs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from codewhale.policy import floor, modes
+from codewhale.policy.prefixes import offered
+from codewhale.policy.rules import NO_RULES, RuleSet, View, host_of
+from codewhale.policy.secretfiles import secret_file
+from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
+
+if TYPE_CHECKING:
+    from codewhale.policy.shell import ShellJudgement
+
+SANDBOX = "workspace-write"
+NETWORK = "network"
+# The tools of which the command line is all that they run; others may run more than they show.
+LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
+_ORDER = {"deny": 0, "ask": 1, "allow": 2}
+# Whose build caches a package manager fills.
+_CACHES = {
+    "bun": "bun", "bundle": "ruby", "bunx": "bun", "cargo": "cargo", "composer": "composer", "deno": "deno",
+    "dotnet": "nuget", "gem": "ruby", "go": "go", "gradle": "gradle", "gradlew": "gradle", "mvn": "maven",
+    "npm": "npm", "npx": "npm", "nuget": "nuget", "pip": "pip", "pip3": "pip", "pnpm": "pnpm", "poetry": "poetry",
+    "uv": "uv", "uvx": "uv", "yarn": "yarn",
+}  # fmt: skip
+
+
+class Judges(Struct, frozen=True):
+    """What the decision asks others, each only when a call needs it. `analyse` judges a command line in its folder,
+    `url` an address. `paths` are the paths below the workspace that a path stands for, as it is named and as it really
+    is; `git` the folders of git in it that have another name. `sandboxed` tells whether a sandbox holds here, `job`
+    the profile that a running job is held to (None: no such job), `constitution` what the project's own law says."""
+
+    url: Callable[[str], Opinion | None]
+    paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
+    git: Callable[[DecisionRequest], tuple[str, ...]]
+    sandboxed: Callable[[], bool]
+    job: Callable[[str, str], str | None]
+    analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
+    constitution: Callable[[DecisionRequest], Opinion | None] = lambda request: None
+
+
+class Policy:
+    """The layers over one set of rules. `disabled` tools are denied in every mode."""
+
+    def __init__(self, judges: Judges, rules: RuleSet = NO_RULES, disabled: frozenset[str] = frozenset()) -> None:
+        self._judges = judges
+        self._rules = rules
+        self._disabled = disabled
+
+    def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
+        """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
+        decision = self.judge(request, grants)
+        if decision.verdict != "ask" or modes.answered(request):
+            return decision
+        refusal = modes.unanswered(request, decision.reason)
+        rule = refusal.rule if decision.rule.startswith("mode.") else decision.rule
+        return Decision("deny", rule, refusal.reason)
+
+    def judge(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
+        """What the layers say, whoever is there: an ask stays one."""
+        if request.tool in self._disabled:
+            text = f"{request.tool} is switched off by the person's configuration (tools.disabled). Work without it."
+            return Decision("deny", "config.tools.disabled", text)
+        refused = modes.by_mode(request)
+        if refused is not None:
+            return Decision("deny", refused.rule, refused.reason)
+        if not (self._rules or grants or request.opinions or request.subjects):
+            return self._final(modes.by_need(request), request, {})
+        return self._layers(request, grants)
+
+    def _layers(self, request: DecisionRequest, grants: RuleSet) -> Decision:
+        judgements: dict[CommandSubject, ShellJudgement] = {}
+
+        def analyse(subject: CommandSubject) -> "ShellJudgement":
+            if subject not in judgements:
+                assert self._judges.analyse is not None, "a command line, and nothing that analyses one"
+                judgements[subject] = self._judges.analyse(subject, request)
+            return judgements[subject]
+
+        view = View(analyse, lambda subject: self._judges.paths(subject, request))
+        said = [opinion for opinion in request.opinions if opinion.verdict]
+        said += self._rules.opinions(request, view) + grants.opinions(request, view)
+        said += self._floor(request, view)
+        held = self._judges.constitution(request)
+        said += [held] if held is not None else []
+        strictest = min(said, key=_strictness, default=None)
+        if strictest is None:
+            strictest = modes.by_need(request) if _yolo(request) else self._unruled(request, view)
+        return self._final(strictest, request, judgements)
+
+    def _floor(self, request: DecisionRequest, view: View) -> Iterator[Opinion]:
+        for subject in request.subjects:
+            if isinstance(subject, CommandSubject):
+                judged = view.analyse(subject)
+                lifted = judged.verdict == "deny" and self._rules.lifts(subject.command, request)
+                if lifted:
+                    yield Opinion("allow", lifted.name, "A floor_exception of the person's permissions allows this.")
+                elif judged.verdict == "deny":
+                    yield Opinion("deny", judged.rule, judged.reason)
+        written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
+        if written:
+            held = floor.by_path(request, written, self._judges.git(request))
+            if held is not None:
+                yield held
+        for subject in request.subjects:
+            dialled = self._judges.url(subject.url) if isinstance(subject, UrlSubject) else None
+            if dialled is not None and dialled.verdict == "deny":
+                yield dialled
+
+    def _unruled(self, request: DecisionRequest, view: View) -> Opinion:
+        """What holds where nobody has said anything: what is built in, of each subject and of the call itself."""
+        judged = [self._built_in(subject, request, view) for subject in request.subjects]
+        said = [opinion for opinion in judged if opinion is not None]
+        asks = [opinion for opinion in said if opinion.verdict == "ask"]
+        if asks:
+            return asks[0]
+        return said[0] if said and len(said) == len(judged) else modes.by_need(request)
+
+    def _built_in(self, subject: Subject, request: DecisionRequest, view: View) -> Opinion | None:
+        match subject:
+            case CommandSubject():
+                return self._command(view.analyse(subject), request)
+            case PathSubject(path=path):
+                why = secret_file(path)
+                return Opinion("ask", "secret.file", f"{path}: {why}.") if why else None
+            case UrlSubject(url=url):
+                return self._judges.url(url)
+            case JobSubject():
+                return self._job(subject, request)
+
+    def _command(self, judged: "ShellJudgement", request: DecisionRequest) -> Opinion | None:
+        if judged.verdict == "allow" and request.tool not in LINES:
+            return None
+        if judged.verdict == "allow":
+            if judged.sandbox == "none" or self._judges.sandboxed():
+                return Opinion("allow", judged.rule, judged.reason)
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would keep it to that.")
+        contained = judged.sandbox == SANDBOX and modes.runs_unasked(request)
+        if contained and self._judges.sandboxed():
+            return Opinion("allow", "authority.auto", f"It runs in a sandbox: {judged.reason}")
+        if contained:
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would contain it.")
+        return Opinion("ask", judged.rule, judged.reason)
+
+    def _job(self, subject: JobSubject, request: DecisionRequest) -> Opinion | None:
+        if not subject.text:
+            return Opinion("allow", "job.own", "Ending one's own jobs needs nobody.")
+        profile = self._judges.job(request.session, subject.id)
+        if profile is None or profile != "none":
+            return Opinion("allow", "job.contained", "The job is held by the sandbox in which it was allowed to run.")
+        return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this.")
+
+    def _final(
+        self, said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
+    ) -> Decision:
+        verdict = said.verdict or "ask"
+        if verdict == "deny" or Effect.EXECUTES not in request.effects:
+            return Decision(verdict, said.rule, said.reason, offer=_offer(said, request, judgements))
+        profile, allowances = self._profile(said, request, list(judgements.values()))
+        if said is modes.AUTO and profile == "none":
+            return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox holds here.")
+        return Decision(verdict, said.rule, said.reason, profile, allowances, _offer(said, request, judgements))
+
+    def _profile(
+        self, said: Opinion, request: DecisionRequest, judged: "list[ShellJudgement]"
+    ) -> tuple[str, tuple[str, ...]]:
+        """The profile that a program of the call runs under, and what it may beyond it: what was approved reaches the
+        network where it needs to, what runs unasked never does but in yolo mode."""
+        if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
+            strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
+            return strictest, ()
+        if not self._judges.sandboxed():
+            return "none", ()
+        if said.rule == "authority.auto":
+            return SANDBOX, ()
+        reaches = _yolo(request) or any(one.sandbox == "none" for one in judged)
+        programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
+        caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
+        return SANDBOX, ((NETWORK, *caches) if reaches else tuple(caches))
+
+
+def _yolo(request: DecisionRequest) -> bool:
+    return request.mode is Mode.YOLO
+
+
+def _strictness(opinion: Opinion) -> int:
+    return _ORDER[opinion.verdict or "allow"]
+
+
+def _offer(said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]") -> Offer | None:
+    """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
+    if said.verdict != "ask" or said.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
+        return None
+    if len(request.subjects) != 1:
+        return Offer(request.tool, "tool") if not request.subjects and request.tool == "run_tests" else None
+    match request.subjects[0]:
+        case CommandSubject() as subject:
+            judged = judgements.get(subject)
+            plain = judged is not None and judged.plain and len(judged.commands) == 1
+            prefix = offered(judged.commands[0].argv) if judged is not None and plain else ""
+            return Offer(request.tool, "prefix", prefix) if prefix else None
+        case PathSubject(path=path):
+            return Offer(request.tool, "path", path)
+        case UrlSubject(url=url):
+            host = host_of(url)
+            return Offer(request.tool, "host", host) if host else None
+        case _:
+            return None

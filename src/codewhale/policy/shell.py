@@ -1,0 +1,204 @@
+"""Shell lines judged: allow what surely only reads, deny what must not happen in any mode, ask about all else.
+
+Fail closed. Every simple command of a line is judged, in chains, pipes, substitutions, here-documents, wrappers and
+`bash -c` down to three levels; the strictest verdict wins. Pure: no file is looked at, nothing is run.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from codewhale.policy.shellfloor import DEEPEST, LONGEST, Floor
+from codewhale.policy.shellflow import sends
+from codewhale.policy.shellharm import Call, secret_word
+from codewhale.policy.shellparse import Command, Line, Redirect, parse
+from codewhale.policy.shellpaths import Places
+from codewhale.policy.shellplain import odd_character, plain_commands
+from codewhale.policy.shellreads import Candidate, Reading, only_reads, program
+from codewhale.policy.shelltable import harm
+from codewhale.policy.shellwords import Word
+from codewhale.policy.shellwrap import quiet
+
+Verdict = Literal["allow", "ask", "deny"]
+Profile = Literal["none", "read-only", "workspace-write"]
+
+# What the grammar takes superlinear time for, and no honest line has so many of.
+_TANGLE = re.compile(r"=\(|<<|\bcase\b")
+_TANGLES = 40
+# What must be asked of a person even where a sandbox would contain it.
+_A_PERSONS = frozenset(("shell.network", "shell.secret-read", "shell.outside", "shell.length", "shell.tangle"))
+
+
+class ShellContext(Struct, frozen=True):
+    """Where a line would run: absolute paths of the workspace, the working folder ("" for the workspace) and the
+    person's home, and whether a read-only sandbox is there to hold what a repository's settings may start."""
+
+    workspace: str
+    cwd: str = ""
+    home: str = ""
+    sandbox: bool = True
+
+
+class SimpleCommand(Struct, frozen=True):
+    """One command of a line. `known`: every word is literal, so `argv` is what the shell will run."""
+
+    argv: tuple[str, ...]
+    known: bool
+
+
+class ShellJudgement(Struct, frozen=True):
+    """What the analysis says of a line. A deny is the hard floor's, its rule begins with "floor."; the rule of an ask
+    names what the line would do. `commands` are all simple ones, also those behind wrappers; `plain` says that the
+    line is one of literal words and nothing else. `sandbox` is the profile to run it in: of an ask, "none" where no
+    sandbox would make the question needless."""
+
+    verdict: Verdict
+    rule: str
+    reason: str
+    commands: tuple[SimpleCommand, ...] = ()
+    sandbox: Profile = "none"
+    plain: bool = False
+
+
+def analyse(line: str, context: ShellContext) -> ShellJudgement:
+    """Judge one line as bash would run it. Above 16 KiB the answer is ask and nothing is parsed."""
+    if len(line) > LONGEST or len(line.encode("utf-8", "surrogatepass")) > LONGEST:
+        return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
+    if len(_TANGLE.findall(line)) > _TANGLES:
+        return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
+    places = Places(context.workspace, context.home)
+    known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
+    parsed = parse(line, known)
+    floor = Floor(places, known)
+    found = floor.harm(line, parsed)
+    commands = tuple(_simple(call.words) for call in floor.calls)
+    if found is not None:
+        return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
+    reading = _Readings(places, known).line(line, parsed, 0)
+    plain = (
+        len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
+    )
+    plain = plain and not parsed.commands[0].assigns and plain_commands(line) == [_seen(parsed.commands[0])]
+    if not reading.rule and reading.sandboxed and not context.sandbox:
+        reading = Reading(
+            "shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here"
+        )
+    if not reading.rule:
+        profile: Profile = "read-only" if context.sandbox else "none"
+        return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
+    rule = _asked(reading.rule, floor.calls, parsed)
+    reason = f"Asked, because {reading.why}."
+    return ShellJudgement("ask", rule, reason, commands, "none" if rule in _A_PERSONS else "workspace-write", plain)
+
+
+def _seen(command: Command) -> tuple[tuple[str, bool], ...]:
+    return tuple((word.text, word.glob) for word in command.words)
+
+
+def _simple(words: list[Word]) -> SimpleCommand:
+    return SimpleCommand(tuple(word.text for word in words), all(word.literal for word in words))
+
+
+def _asked(rule: str, calls: list[Call], line: Line) -> str:
+    """The rule that a question names: what most needs a person, wherever in the line it stands."""
+    words = {(word.text, word.names): word for call in calls for word in call.words[1:]}
+    words |= {(redirect.target.text, ()): redirect.target for redirect in line.redirects}
+    if any(secret_word(word) for word in words.values()):
+        return "shell.secret-read"
+    if any(_reaches(call) for call in calls):
+        return "shell.network"
+    if rule == "shell.unknown" and calls:
+        called = next((call for call in calls if call.name not in ("cd", "echo", "env", "timeout")), calls[0])
+        if called.name == "git":
+            return "shell.git-write"
+        return next((key for key, names in harm().asks.items() if called.name in names), rule)
+    return rule
+
+
+def _reaches(call: Call) -> bool:
+    """Whether a call would use the network."""
+    words = harm().reaches.get(call.name)
+    return (
+        sends(call) or call.name in harm().asks["shell.network"] or bool(words and words.intersection(call.texts[:2]))
+    )
+
+
+class _Readings:
+    """Whether a line, and every line inside it, only reads."""
+
+    def __init__(self, places: Places, known: dict[str, str]) -> None:
+        self._places = places
+        self._known = known
+        self._same: dict[tuple[str, str], Reading] = {}
+
+    def line(self, text: str, line: Line, depth: int) -> Reading:
+        """The first thing that is more than reading, an empty Reading for none."""
+        odd = odd_character(text)
+        if odd:
+            return Reading("shell.bytes", f"it holds the character {odd}, which may look like another")
+        if line.shapes:
+            return Reading("shell.construct", f"it holds {line.shapes[0]}")
+        if not line.commands:
+            return Reading("shell.construct", "there is no command in it")
+        for redirect in line.redirects:
+            if not _harmless(redirect):
+                way = "from" if redirect.op == "<" else "to"
+                return Reading("shell.redirect", f"it redirects {way} {redirect.target.text or 'a file'}")
+        sandboxed = False
+        for command in line.commands:
+            reading = self._command(command, command.words, depth)
+            if reading.rule:
+                return reading
+            sandboxed |= reading.sandboxed
+        if plain_commands(text) != [_seen(command) for command in line.commands]:
+            return Reading("shell.construct", "it is written in a way that shells may read differently")
+        return Reading(sandboxed=sandboxed)
+
+    def _command(self, command: Command, words: list[Word], depth: int, more: bool = False) -> Reading:
+        if command.assigns:
+            return Reading("shell.environment", f"{command.assigns[0][0]} is set for it")
+        inner = quiet(words)
+        if inner is None:
+            return self._look(Candidate(words, command.where, more))
+        if depth >= DEEPEST:
+            return Reading("shell.construct", "commands are wrapped more than three times")
+        if inner.line is not None:
+            return self.line(inner.line, parse(inner.line, {**self._known, "PWD": command.where}), depth + 1)
+        if inner.more and not _lists_workspace(command):
+            return Reading("shell.construct", "xargs takes words from where any may come")
+        return self._command(command, inner.words, depth + 1, more or inner.more)
+
+    def _look(self, call: Candidate) -> Reading:
+        if call.more:
+            return only_reads(call, self._places)
+        key = "\0".join(f"{word.text}\1{word.literal}{word.plain}" for word in call.words), call.where
+        if key not in self._same:
+            self._same[key] = only_reads(call, self._places)
+        return self._same[key]
+
+
+def _harmless(redirect: Redirect) -> bool:
+    op, fd, target = redirect.op, redirect.fd, redirect.target
+    if op == ">&":
+        return fd in ("", "1", "2") and target.text in ("1", "2")
+    return op in (">", ">>") and fd in ("", "1", "2") and target.text == "/dev/null" and target.literal
+
+
+def _lists_workspace(command: Command) -> bool:
+    """Whether all that is piped into a command are names of files below the working folder."""
+    if not command.feeds or command.carries:
+        return False
+    first, *others = command.feeds
+    name = program(first.words[0])
+    texts = [word.text for word in first.words[1:]]
+    lists = {
+        "find": "-printf" not in texts,
+        "fd": True,
+        "fdfind": True,
+        "rg": bool({"-l", "--files", "--files-with-matches"}.intersection(texts)),
+        "grep": any(re.fullmatch(r"-[rRinwEF]*l[rRinwEF]*|--files-with-matches", text) for text in texts),
+        "git": texts[:1] == ["ls-files"],
+    }
+    through = ("grep", "sort", "head", "tail", "uniq")
+    return lists.get(name, False) and all(program(other.words[0]) in through for other in others)

@@ -1,0 +1,144 @@
+"""Harm looked for in a whole line: every command that hides in it, and every line inside the line."""
+
+import re
+from collections.abc import Iterator
+
+from codewhale.policy.shellflow import Flow, exfiltration, remote_code
+from codewhale.policy.shellharm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
+from codewhale.policy.shellparse import INCOMPLETE, Command, Line, parse
+from codewhale.policy.shellpaths import Places
+from codewhale.policy.shelltable import harm
+from codewhale.policy.shellwords import Word, bare, braces
+from codewhale.policy.shellwrap import carried, code_of, lines_in_code, name_of
+
+DEEPEST = 3
+LONGEST = 16 * 1024
+# Commands looked at in one line, those inside it counted.
+_MOST = 6000
+_OPERATORS = re.compile(r"[;&|\n()`]+|\$\(|(?<!\S)[{}](?!\S)")
+
+
+class Floor:
+    """One search. `calls` are all it came by, those of the outermost line first and wrapped ones behind wrappers."""
+
+    def __init__(self, places: Places, known: dict[str, str]) -> None:
+        self._places = places
+        self._known = known
+        self._left = _MOST
+        self._seen: set[str] = set()
+        self._safe: set[tuple[str, str]] = set()
+        self.calls: list[Call] = []
+
+    def harm(self, text: str, line: Line, depth: int = 0) -> Harm | None:
+        """The first thing in a line, or in a line inside it, that must not happen."""
+        self._seen.add(text)
+        if INCOMPLETE in line.shapes:
+            line.commands.extend(_rough(text, self._known))
+        calls = [call for command in _distinct(line.commands) for call in self._unwrapped(command)]
+        self.calls += calls
+        flow = Flow(calls, _feeding(calls), line.redirects)
+        where = line.variables.get("PWD", "")
+        redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
+        return (
+            next((found for call in calls if (found := self._alone(call))), None)
+            or connection(text if INCOMPLETE in line.shapes else "")
+            or next((found for found in redirected if found), None)
+            or bomb(line)
+            or remote_code(flow)
+            or exfiltration(flow)
+            or (self._deeper(flow, depth) if depth <= DEEPEST else None)
+        )
+
+    def _alone(self, call: Call) -> Harm | None:
+        """What a call does by itself; one that was looked at before is as harmless as it was then."""
+        key = call.text, call.command.where
+        if key in self._safe and not call.command.assigns:
+            return None
+        self._safe.add(key)
+        return harm_of(call, self._places)
+
+    def _unwrapped(self, command: Command) -> Iterator[Call]:
+        words = _split(command.words)
+        if words and self._left > 0:
+            self._left -= 1
+            call = Call(name_of(words[0]), words, command)
+            yield call
+            for inner in carried(words) if call.name in harm().carrying else ():
+                if inner.line is None and self._left > 0:
+                    self._left -= 1
+                    yield Call(name_of(inner.words[0]), inner.words, command)
+
+    def _deeper(self, flow: Flow, depth: int) -> Harm | None:
+        """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""
+        for call in flow.calls:
+            found = harm_of_code(call)
+            if found is not None:
+                return found
+            for text in self._lines(call, flow.sources(call)):
+                if text in self._seen or len(text) > LONGEST or self._left <= 0:
+                    continue
+                known = {**self._known, "PWD": call.command.where or self._known["PWD"]}
+                found = self.harm(text, parse(text, known), depth + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _lines(self, call: Call, sources: list[Call]) -> Iterator[str]:
+        yield from (inner.line for inner in carried(call.words) if inner.line is not None)
+        said = [" ".join(source.texts) for source in sources if source.name in ("echo", "printf")]
+        if call.name in harm().names["shells"] or call.name in ("eval", "source", ".", "at", "batch"):
+            yield from said
+            yield from [call.command.input] if call.command.input else []
+        elif call.name == "xargs":
+            yield from (" ".join([*call.texts, text]) for text in said)
+        else:
+            yield from lines_in_code(code_of(call.words, call.command.input))
+
+
+def _distinct(commands: list[Command]) -> Iterator[Command]:
+    """Commands without those that do again, on their own, what one before them did."""
+    seen = set()
+    for command in commands:
+        alone = not (command.feeds or command.redirects or command.input or command.assigns or command.piped)
+        key = (
+            (id(command.words), command.where, command.within, command.background)
+            if alone
+            else (id(command), "", "", False)
+        )
+        if key not in seen:
+            seen.add(key)
+            yield command
+
+
+def _feeding(calls: list[Call]) -> dict[int, list[Call]]:
+    by_command: dict[int, list[Call]] = {}
+    for call in calls:
+        by_command.setdefault(id(call.command), []).append(call)
+    feeding: dict[int, list[Call]] = {}
+    for call in calls:
+        if call.command.feeds and id(call.command) not in feeding:
+            feeding[id(call.command)] = [one for fed in call.command.feeds for one in by_command.get(id(fed), ())]
+    return feeding
+
+
+def _split(words: list[Word]) -> list[Word]:
+    """The words as they may come to be: brace lists and blanks in unquoted values taken apart."""
+    if not any(word.names or "{" in word.text for word in words if not word.literal):
+        return words
+    out: list[Word] = []
+    for word in words[:500]:
+        parts = list(braces(word.text)) if "{" in word.text and not word.literal else [word.text]
+        if "IFS" in word.names or (word.names and word.plain and " " in word.text.strip()):
+            parts = [piece for part in parts for piece in part.split()]
+        out.extend(Word(part, False, word.plain, word.glob, word.names) for part in parts)
+    return out
+
+
+def _rough(text: str, known: dict[str, str]) -> list[Command]:
+    """Commands as they look in text that no grammar reads: cut at every operator and blank."""
+    found = []
+    for piece in _OPERATORS.split(text)[:200]:
+        words = [bare(part.strip("'\"")) for word in piece.split()[:100] for part in braces(word)]
+        if words and words[0].text:
+            found.append(Command(words, [], [], [], where=known["PWD"]))
+    return found

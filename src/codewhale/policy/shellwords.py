@@ -1,0 +1,84 @@
+"""Words of a shell line as the shell will see them: quotes taken off, escapes decoded, what stays unknown marked."""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+# Stands in a word's text for a part whose value is known only when the line runs.
+UNKNOWN = "\0"
+_GLOB = re.compile(r"[*?\[]")
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
+_ESCAPE = re.compile(r"\\(.)", re.S)
+_QUOTED_ESCAPE = re.compile(r"\\([$`\"\\])|\\\n")
+_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.S)
+_ANSI_CHARS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_LONGEST = 300
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+class Word(Struct, frozen=True):
+    """One word. `text` is what is known of it, with UNKNOWN for each part that is not; `literal` says that every
+    shell takes the word for exactly `text`; `plain` that no quote and no escape stands in it; `glob` that a pattern
+    does; `names` are the variables in it."""
+
+    text: str
+    literal: bool = True
+    plain: bool = True
+    glob: bool = False
+    names: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether no part of the text is a mere mark."""
+        return UNKNOWN not in self.text
+
+
+def bare(raw: str, start: bool = True) -> Word:
+    """The word that unquoted text makes; `start` says that it begins its word (a tilde is expanded only there)."""
+    if _PLAIN.match(raw):
+        return Word(raw)
+    text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], raw)
+    glob = bool(_GLOB.search(_ESCAPE.sub("", raw)))
+    tilde = start and raw.startswith("~")
+    odd = tilde or "{" in raw or "}" in raw or "=~" in raw or ":~" in raw
+    return Word(text, literal=not odd and not glob, plain="\\" not in raw, glob=glob)
+
+
+def in_double(raw: str) -> str:
+    """Text between double quotes, its escapes taken off."""
+    return _QUOTED_ESCAPE.sub(lambda found: found[1] or "", raw) if "\\" in raw else raw
+
+
+def in_dollar_single(raw: str) -> str:
+    """Text between $' and ', its escapes decoded."""
+    return _ANSI.sub(_ansi, raw)
+
+
+def _ansi(found: re.Match[str]) -> str:
+    code = found[1]
+    try:
+        if code[0] in "xuU":
+            return chr(int(code[1:], 16))
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+    except (ValueError, OverflowError):
+        return UNKNOWN
+    return _ANSI_CHARS.get(code, code if len(code) == 1 else UNKNOWN)
+
+
+def braces(text: str, most: int = 64) -> Iterator[str]:
+    """The words that brace lists in a word expand to, at most `most`; the word itself where there is none, and where it
+    is too long for a command."""
+    waiting = [text]
+    if len(text) > _LONGEST:
+        waiting, most = [], 0
+        yield text
+    while waiting and most > 0:
+        word = waiting.pop(0)
+        found = _BRACES.search(word)
+        if found is None:
+            most -= 1
+            yield word
+        elif len(waiting) < most:
+            waiting[:0] = [word[: found.start()] + part + word[found.end() :] for part in found[1].split(",")]

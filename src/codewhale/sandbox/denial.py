@@ -1,0 +1,71 @@
+"""Telling from what a failed command printed that the sandbox refused it something, with the line that says so."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codewhale.lib.text import one_line
+from codewhale.sandbox.profiles import NETWORK, READ_ONLY
+
+_TAIL = 20_000
+_UNREACHABLE = re.compile(
+    r"network is unreachable|could not resolve (host|proxy)|couldn.t resolve host|temporary failure in name resolution"
+    r"|temporary failure resolving|name or service not known|nodename nor servname|no address associated with hostname"
+    r"|unable to resolve host|failed to lookup address|getaddrinfo (enotfound|eai_again)|\benotfound\b|\beai_again\b"
+    r"|\benetunreach\b|no route to host|dns error|dial (tcp|udp).*(lookup|unreachable)"
+    r"|failed to establish a new connection|unknownhostexception|could not connect to server"
+    r"|socket: (operation not permitted|permission denied)"
+    r"|no such host",
+    re.IGNORECASE,
+)
+# What a place that is mounted read-only, or lies elsewhere, answers; and what Landlock and a lack of rights do.
+_UNWRITABLE = re.compile(
+    r"read-only file system|device or resource busy|invalid cross-device link|\be(rofs|busy|xdev)\b"
+    r"|\[errno (16|18|30)\]|os error (16|18|30)\b|^(bwrap|sandbox): ",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"permission denied|operation not permitted|\be(acces|perm)\b|\[errno (1|13)\]|os error (1|13)\b", re.IGNORECASE
+)
+
+
+class Denial(Struct, frozen=True):
+    """What the sandbox refused: the allowance that would give it ("network" or "write"), the line of the command's own
+    output that tells, and a sentence for whoever reads the result."""
+
+    allowance: str
+    evidence: str
+    message: str
+
+
+class Held(Struct, frozen=True):
+    """How a command was held. `loses_rights`: by more than its mounts say, as Landlock holds, or as root is held."""
+
+    profile: str
+    allowances: Sequence[str] = ()
+    loses_rights: bool = False
+
+
+def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
+    """The denial that a command's end and output (stdout and stderr) tell of, or None. Where it lost rights, a refusal
+    that the machine would have given in any case may be taken for one of the sandbox."""
+    profile, allowances = held.profile, held.allowances
+    if profile == "none" or exit_code == 0:
+        return None
+    lines = text[-_TAIL:].splitlines()
+    if NETWORK not in allowances:
+        line = _first(_UNREACHABLE, lines)
+        if line:
+            message = "The sandbox gives commands no network; it must be allowed by the person."
+            return Denial(NETWORK, line, message)
+    line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
+    if not line:
+        return None
+    where = "no file outside a private /tmp" if profile == READ_ONLY else "the workspace and a private /tmp alone"
+    message = f"The sandbox ({profile}) lets commands write {where}, and never git's settings or hooks."
+    return Denial("write", line, message)
+
+
+def _first(pattern: re.Pattern[str], lines: Sequence[str]) -> str:
+    return next((one_line(line.strip(), 200) for line in lines if pattern.search(line)), "")

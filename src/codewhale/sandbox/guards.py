@@ -1,0 +1,123 @@
+"""What stays as it is inside a writable workspace: the files that make others run things, also where there are none."""
+
+import os
+import stat
+
+from msgspec import Struct
+
+from codewhale.protocol.protected import (
+    GIT_FILES,
+    GIT_FOLDERS,
+    PROTECTED_FILES,
+    PROTECTED_FOLDERS,
+    RULE_FILES,
+)
+from codewhale.sandbox.profiles import GitPlace, Site, beneath
+
+# Names that are taken while a command runs, if nothing stands there: what programs of many people act on unasked.
+HELD = (
+    ".git", ".codewhale", ".vscode", ".idea", ".gitmodules", ".gitconfig", ".mcp.json", ".ripgreprc", ".bashrc",
+    ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", "AGENTS.md",
+)  # fmt: skip
+# What a command of ours puts there has this time (seconds), as in system.launcher.
+MARK = 1
+_NAMES = frozenset(name.lower() for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES))
+_HELD = frozenset(name.lower() for name in HELD)
+_MOST_MODULES = 64
+
+
+class Guards(Struct, frozen=True):
+    """`writable` are git directories to open (the workspace's own lies in it already and is pinned, so that it cannot
+    be renamed away); `fixed` exist and must not change; `folders` and `pointers` are absent and must stay so."""
+
+    writable: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    pointers: tuple[str, ...] = ()
+
+
+def find_guards(site: Site) -> Guards:
+    """The guards of a workspace that a command may write. Reads its top level and its git directories alone."""
+    root = site.workspace
+    names = sorted(entry.name for entry in os.scandir(root))
+    paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES]
+    fixed = [real for path in paths for real in _fixed(root, path)]
+    held = [name for name in names if name.lower() in _HELD]
+    present = {name.lower() for name in held if not _free(os.path.join(root, name))}
+    folders = [os.path.join(root, name) for name in HELD if name.lower() not in present]
+    dot_git = os.path.join(root, ".git")
+    if os.path.isfile(dot_git):
+        fixed.append(dot_git)
+    git = _git(site.git)
+    if site.state and beneath(site.state, root) and os.path.isdir(site.state):
+        fixed.append(site.state)
+    return Guards(
+        writable=git.writable,
+        fixed=tuple(dict.fromkeys((*fixed, *git.fixed, *_home(site)))),
+        folders=tuple(dict.fromkeys((*folders, *git.folders))),
+        pointers=git.pointers,
+    )
+
+
+def _fixed(root: str, path: str) -> list[str]:
+    """The path, or for a link what it leads to in the workspace."""
+    real = os.path.realpath(path)
+    return [real] if beneath(real, root) and real != root and os.path.exists(real) else []
+
+
+def _free(path: str) -> bool:
+    """Whether nothing stands there, or only what an earlier command of ours could not tidy up."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return True
+    return int(found.st_mtime) == MARK and (stat.S_ISDIR(found.st_mode) or os.path.basename(path) == "commondir")
+
+
+def _git(places: tuple[GitPlace, ...]) -> Guards:
+    fixed: list[str] = []
+    folders: list[str] = []
+    pointers: list[str] = []
+    pinned: list[str] = []
+    for place in places:
+        below = [os.path.join(place.path, name) for name in (*GIT_FILES, *GIT_FOLDERS)]
+        fixed += [path for path in below if os.path.exists(path)]
+        if not place.linked:
+            absent = [os.path.join(place.path, name) for name in GIT_FOLDERS]
+            folders += [path for path in absent if _free(path)]
+            pointers.append(os.path.join(place.path, "commondir"))
+        modules = _modules(os.path.join(place.path, "modules"))
+        pinned += (place.path, *modules.writable)
+        fixed += modules.fixed
+    return Guards(tuple(pinned), tuple(fixed), tuple(folders), tuple(path for path in pointers if _free(path)))
+
+
+def _modules(folder: str) -> Guards:
+    """The submodules' git directories, at most 64 and three folders deep: they are pinned with the folders that lead to
+    them, their configuration and hooks are fixed."""
+    pinned: list[str] = []
+    fixed: list[str] = []
+    todo = [(folder, 0)]
+    while todo and len(pinned) < _MOST_MODULES:
+        place, depth = todo.pop()
+        try:
+            inner = [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        pinned.append(place)
+        for path in inner:
+            if os.path.isfile(os.path.join(path, "config")):
+                pinned.append(path)
+                fixed += [part for name in ("config", "hooks") if os.path.exists(part := os.path.join(path, name))]
+            elif depth < 2:
+                todo.append((path, depth + 1))
+    return Guards(tuple(pinned), tuple(fixed))
+
+
+def _home(site: Site) -> list[str]:
+    """In a workspace that holds the home folder, all that is configured there."""
+    if not site.home or not beneath(site.home, site.workspace):
+        return []
+    dotted = [entry.path for entry in os.scandir(site.home) if entry.name.startswith(".")]
+    places = [*dotted, *(path for name in ("bin", "Library") if os.path.isdir(path := os.path.join(site.home, name)))]
+    return [path for path in places if not os.path.islink(path) and os.path.basename(path) != ".git"]

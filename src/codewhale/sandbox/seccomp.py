@@ -1,0 +1,164 @@
+"""The system calls that no confined command may make, as a seccomp program: classic BPF, as seccomp(2) takes it.
+
+Namespaces, mounts, keyrings, kernel interfaces of the machine and new set-id files are out in any case; without
+namespaces around the command, so is all that reaches others by their numbers, and what changes no content.
+"""
+
+import platform
+import struct
+
+from msgspec import Struct
+
+_Code = list[tuple[int, int, int, int]]
+EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
+_X32 = 0x40000000
+_NAMESPACES = 0x7E020080  # CLONE_NEW*, of unshare; clone's lowest byte is a signal instead of CLONE_NEWTIME
+_SET_ID = 0o6000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+
+# audit architecture, then system call numbers, from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl and
+# include/uapi/asm-generic/unistd.h). From 424 on all architectures have the same.
+_SAME = {
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "openat2": 437, "pidfd_getfd": 438,
+    "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "setxattrat": 463,
+    "removexattrat": 466, "open_tree_attr": 467, "file_setattr": 469,
+}  # fmt: skip
+_X86_64 = {
+    "open": 2, "ioctl": 16, "shmget": 29, "shmat": 30, "shmctl": 31, "socket": 41, "clone": 56, "semget": 64,
+    "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "creat": 85, "chmod": 90,
+    "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "syslog": 103, "utime": 132, "mknod": 133,
+    "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "vhangup": 153, "pivot_root": 155,
+    "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167,
+    "swapoff": 168, "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173,
+    "init_module": 175, "delete_module": 176, "quotactl": 179, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "sched_setaffinity": 203, "semtimedop": 220,
+    "clock_settime": 227, "utimes": 235, "mq_open": 240, "mq_unlink": 241, "kexec_load": 246, "add_key": 248,
+    "request_key": 249, "keyctl": 250, "ioprio_set": 251, "migrate_pages": 256, "openat": 257, "mknodat": 259,
+    "fchownat": 260, "futimesat": 261, "fchmodat": 268, "unshare": 272, "move_pages": 279, "utimensat": 280,
+    "perf_event_open": 298, "fanotify_init": 300, "prlimit64": 302, "open_by_handle_at": 304, "clock_adjtime": 305,
+    "setns": 308, "finit_module": 313, "sched_setattr": 314, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+}  # fmt: skip
+_AARCH64 = {
+    "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+    "ioctl": 29, "ioprio_set": 30, "mknodat": 33, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51,
+    "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56, "vhangup": 58, "quotactl": 60,
+    "utimensat": 88, "acct": 89, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
+    "clock_settime": 112, "syslog": 116, "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122,
+    "setpriority": 140, "reboot": 142, "sethostname": 161, "setdomainname": 162, "settimeofday": 170, "adjtimex": 171,
+    "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189, "semget": 190,
+    "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196, "socket": 198,
+    "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220, "swapon": 224, "swapoff": 225,
+    "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "prlimit64": 261, "fanotify_init": 262,
+    "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "finit_module": 273, "sched_setattr": 274,
+    "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
+}  # fmt: skip
+_MACHINES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _AARCH64)}
+
+# Namespaces, mounts, the kernel's keyrings (which no namespace parts), its parts for administrators, its largest faces.
+_NEVER = """
+    setns mount umount2 pivot_root chroot move_mount open_tree open_tree_attr fsopen fsconfig fsmount fspick
+    mount_setattr add_key request_key keyctl bpf perf_event_open userfaultfd io_uring_setup io_uring_enter
+    io_uring_register kexec_load kexec_file_load init_module finit_module delete_module open_by_handle_at quotactl
+    quotactl_fd acct swapon swapoff reboot settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
+    iopl ioperm syslog vhangup fanotify_init
+    """.split()
+# Their arguments lie in memory, where a filter cannot look: absent, so that callers fall back on what it can judge.
+_UNREADABLE = ("clone3", "openat2")
+# What Landlock does not hold: owners, modes, times and attributes of files, and objects that processes share by number.
+_METADATA = """
+    chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr
+    fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat file_setattr
+    """.split()
+_SHARED = """
+    shmget shmat shmctl semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink pidfd_getfd
+    process_madvise
+    """.split()
+# System call -> the argument that names another process; 0 is the caller itself.
+_OTHERS = {
+    "prlimit64": 0, "sched_setparam": 0, "sched_setscheduler": 0, "sched_setaffinity": 0, "sched_setattr": 0,
+    "migrate_pages": 0, "move_pages": 0, "setpriority": 1, "ioprio_set": 1,
+}  # fmt: skip
+# System call -> the argument that holds a mode.
+_MODES = {
+    "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "open": 2, "openat": 3, "creat": 1, "mknod": 1,
+    "mknodat": 2,
+}  # fmt: skip
+
+
+class Filter(Struct, frozen=True):
+    """Which filter: `bare` where no namespaces hold the command, `network` whether it may have one."""
+
+    bare: bool = False
+    network: bool = False
+
+
+def machine_known(machine: str | None = None) -> bool:
+    """Whether there is a filter for this kind of machine (`uname -m`)."""
+    return (machine or platform.machine()) in _MACHINES
+
+
+def build_filter(wanted: Filter, machine: str | None = None) -> bytes:
+    """The program for a machine (`uname -m`, this one's by default), 8 bytes an instruction, at most 4,096 of them.
+    Raises KeyError for a kind of machine that is not known."""
+    arch, table = _MACHINES[machine or platform.machine()]
+    numbers = {**table, **_SAME}
+    names = [name for name in (*_NEVER, *(_METADATA + _SHARED if wanted.bare else ())) if name in numbers]
+    code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), _refuse(EPERM), (_LOAD, 0, 0, _NUMBER)]
+    if arch == _MACHINES["x86_64"][0]:
+        code += [(_AT_LEAST, 0, 1, _X32), _refuse(EPERM)]
+    for name in names:
+        code += [(_EQUAL, 0, 1, numbers[name]), _refuse(EPERM)]
+    for name in _UNREADABLE:
+        code += [(_EQUAL, 0, 1, numbers[name]), _refuse(ENOSYS)]
+    code += _on(numbers["clone"], _unless_bits(0, _NAMESPACES & ~0xFF))
+    code += _on(numbers["unshare"], _unless_bits(0, _NAMESPACES))
+    code += _on(numbers["ioctl"], _unless_one(1, (_TIOCSTI, _TIOCLINUX)))
+    code += _on(numbers["socket"], _only(0, _families(wanted), EPERM if wanted.bare else EAFNOSUPPORT))
+    for name, argument in _MODES.items():
+        if name in numbers and name not in names:
+            code += _on(numbers[name], _unless_bits(argument, _SET_ID))
+    for name, argument in _OTHERS.items() if wanted.bare else ():
+        code += _on(numbers[name], _only(argument, (0,), EPERM))
+    code.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in code)
+
+
+def _families(wanted: Filter) -> tuple[int, ...]:
+    """The address families of sockets. Where nothing hides the sockets of the machine's services, not even theirs."""
+    if not wanted.bare:
+        return (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+    return (AF_INET, AF_INET6, AF_NETLINK) if wanted.network else ()
+
+
+def _refuse(error: int) -> tuple[int, int, int, int]:
+    return (_RETURN, 0, 0, _ERRNO | error)
+
+
+def _argument(index: int) -> tuple[int, int, int, int]:
+    """Load the lower half of an argument; both kinds of machine are little-endian."""
+    return (_LOAD, 0, 0, _ARGUMENTS + 8 * index)
+
+
+def _on(number: int, body: _Code) -> _Code:
+    """Only for one system call; afterwards its number is loaded again."""
+    block = [*body, (_LOAD, 0, 0, _NUMBER)]
+    return [(_EQUAL, 0, len(block), number), *block]
+
+
+def _unless_bits(argument: int, bits: int) -> _Code:
+    return [_argument(argument), (_ANY_BIT, 0, 1, bits), _refuse(EPERM)]
+
+
+def _unless_one(argument: int, values: tuple[int, ...]) -> _Code:
+    tests = [(_EQUAL, len(values) - index - 1, 0, value) for index, value in enumerate(values[:-1])]
+    return [_argument(argument), *tests, (_EQUAL, 0, 1, values[-1]), _refuse(EPERM)]
+
+
+def _only(argument: int, values: tuple[int, ...], error: int) -> _Code:
+    tests = [(_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
+    return [_argument(argument), *tests, _refuse(error)]

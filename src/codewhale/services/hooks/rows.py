@@ -1,0 +1,223 @@
+"""Hooks as they are written down, checked when they are read: a hook that could never run, or could run when nobody
+meant it to, is refused with its reason and the others stand."""
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.tools import Effect
+
+BEFORE, AFTER, SUBMIT, SHELL_ENV = "tool_call_before", "tool_call_after", "message_submit", "shell_env"
+EVENTS = (
+    "session_start", "session_end", SUBMIT, BEFORE, AFTER, "mode_change", "on_error", "turn_end", "subagent_spawn",
+    "subagent_complete", SHELL_ENV,
+)  # fmt: skip
+SECONDS, MOST_SECONDS = 30.0, 600.0
+MOST_HOOKS = 64
+_WITH_TOOL = (BEFORE, AFTER)
+# What a tool is called by what it may do; the first name is ours, the others are taken as well.
+CATEGORIES: Mapping[str, Effect] = {
+    "read": Effect.READS, "safe": Effect.READS, "write": Effect.WRITES, "file_write": Effect.WRITES,
+    "execute": Effect.EXECUTES, "shell": Effect.EXECUTES, "network": Effect.NETWORK,
+}  # fmt: skip
+_SANDBOXES = ("workspace-write", "read-only", "none")
+_KEYS = frozenset(
+    "event command condition timeout_secs background continue_on_error name sandbox network enabled".split()
+)
+
+
+class Moment(Struct, frozen=True):
+    """What a hook is told of the moment it runs at. `result` and `ok` are those of a call that ended."""
+
+    event: str
+    session: str
+    workspace: str
+    mode: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] | None = None
+    effects: tuple[Effect, ...] = ()
+    result: str = ""
+    ok: bool | None = None
+    exit_code: int | None = None
+    message: str = ""
+    error: str = ""
+    previous_mode: str = ""
+
+
+class Condition(Struct, frozen=True):
+    """When a hook runs: `kind` is always, tool_name, tool_category, mode, exit_code, all or any; `value` what must be
+    met, `parts` the conditions of all and any."""
+
+    kind: Literal["always", "tool_name", "tool_category", "mode", "exit_code", "all", "any"] = "always"
+    value: str | int = ""
+    parts: tuple["Condition", ...] = ()
+
+    def holds(self, moment: Moment) -> bool:
+        """Whether it is met."""
+        match self.kind:
+            case "tool_name":
+                return fnmatch.fnmatchcase(moment.tool, str(self.value))
+            case "tool_category":
+                effect = CATEGORIES[str(self.value)]
+                return set(moment.effects) <= {effect} if effect is Effect.READS else effect in moment.effects
+            case "mode":
+                return moment.mode == self.value
+            case "exit_code":
+                return moment.exit_code == self.value
+            case "all":
+                return all(part.holds(moment) for part in self.parts)
+            case "any":
+                return any(part.holds(moment) for part in self.parts)
+            case _:
+                return True
+
+
+class Hook(Struct, frozen=True):
+    """One hook. `origin` is the file it stands in, `project` whether that is a project's own."""
+
+    event: str
+    command: str
+    name: str
+    origin: str
+    project: bool = False
+    condition: Condition = Condition()
+    seconds: float = SECONDS
+    background: bool = False
+    continue_on_error: bool = True
+    sandbox: str = "workspace-write"
+    network: bool = False
+
+
+class Refused(Exception):
+    """A hook that is not taken; the text says why."""
+
+
+def read_hooks(tree: Any, origin: str, project: bool = False) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """The hooks of a `[hooks]` table with `[[hooks.hooks]]` rows, and one line for each row that is refused."""
+    rows = tree.get("hooks", []) if isinstance(tree, dict) else None
+    if not isinstance(rows, list):
+        return (), (f"{origin}: hooks must be [[hooks.hooks]] rows; ignored",)
+    if tree.get("enabled", True) is False:
+        return (), ()
+    found: list[Hook] = []
+    refused: list[str] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            if number > MOST_HOOKS:
+                raise Refused(f"there are more than {MOST_HOOKS}")
+            if not isinstance(row, dict):
+                raise Refused("it is no table")
+            if row.get("enabled", True) is not False:
+                found.append(_hook(row, origin, project, number))
+        except Refused as error:
+            name = row.get("name") if isinstance(row, dict) else ""
+            refused.append(f"{origin}: hook {name or number} is ignored: {error}")
+    return tuple(found), tuple(refused)
+
+
+def _hook(row: dict[str, Any], origin: str, project: bool, number: int) -> Hook:
+    event = row.get("event")
+    if event not in EVENTS:
+        raise Refused(f"event {event!r} is not one of {', '.join(EVENTS)}")
+    if unknown := sorted(set(row) - _KEYS):
+        raise Refused(f"{', '.join(unknown)} is not known; known are {', '.join(sorted(_KEYS))}")
+    command = row.get("command")
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        raise Refused("command must be a command line")
+    sandbox = row.get("sandbox", "workspace-write")
+    if sandbox not in _SANDBOXES:
+        raise Refused(f"sandbox {sandbox!r} is not one of {', '.join(_SANDBOXES)}")
+    if project and (sandbox == "none" or row.get("network") or event == SHELL_ENV):
+        raise Refused("a project's hook stays in the sandbox, without the network, and sets no environment")
+    name = row.get("name", f"{event} {number}")
+    if not isinstance(name, str) or not name.isprintable() or len(name) > 100:
+        raise Refused("name must be a short text")
+    background = _flag(row, "background", False)
+    if background and event in (SHELL_ENV,):
+        raise Refused("nothing that a hook in the background says is heard")
+    condition = _condition(row.get("condition", {"type": "always"}), event)
+    _refuse_contradiction(condition)
+    return Hook(
+        event=event,
+        command=command,
+        name=name,
+        origin=origin,
+        project=project,
+        condition=condition,
+        seconds=_seconds(row.get("timeout_secs", SECONDS)),
+        background=background,
+        continue_on_error=_flag(row, "continue_on_error", True),
+        sandbox=sandbox,
+        network=_flag(row, "network", False),
+    )
+
+
+def _flag(row: dict[str, Any], key: str, default: bool) -> bool:
+    value = row.get(key, default)
+    if not isinstance(value, bool):
+        raise Refused(f"{key} must be true or false")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_SECONDS:
+        raise Refused(f"timeout_secs must be above 0 and at most {MOST_SECONDS:g}")
+    return float(value)
+
+
+def _condition(raw: Any, event: str, depth: int = 0) -> Condition:
+    if isinstance(raw, str):
+        raw = {"type": raw}
+    if not isinstance(raw, dict) or depth > 8:
+        raise Refused('condition must be a table such as { type = "tool_name", name = "exec_shell" }')
+    kind = raw.get("type")
+    value = raw.get("value", raw.get(_VALUE_KEYS.get(str(kind), "value"), ""))
+    match kind:
+        case "always":
+            return Condition()
+        case "all" | "any":
+            parts = raw.get("conditions")
+            if not isinstance(parts, list) or not parts:
+                raise Refused(f"condition {kind} needs conditions")
+            return Condition(kind, "", tuple(_condition(part, event, depth + 1) for part in parts))
+        case "tool_name" | "tool_category" if event not in _WITH_TOOL:
+            raise Refused(f"condition {kind} is never met at {event}: no tool is called there")
+        case "exit_code" if event != AFTER:
+            raise Refused(f"condition exit_code is never met at {event}: only {AFTER} knows one")
+        case "tool_name" if isinstance(value, str) and value:
+            return Condition("tool_name", value)
+        case "tool_category" if value in CATEGORIES:
+            return Condition("tool_category", str(value))
+        case "mode" if value in list(Mode):
+            return Condition("mode", str(value))
+        case "exit_code" if isinstance(value, int) and not isinstance(value, bool):
+            return Condition("exit_code", value)
+        case _:
+            raise Refused(f"condition {kind!r} with {value!r} is never met")
+
+
+_VALUE_KEYS = {"tool_name": "name", "tool_category": "category", "mode": "mode", "exit_code": "code"}
+
+
+def _refuse_contradiction(condition: Condition) -> None:
+    """Raises Refused where `all` wants two things at once that exclude each other."""
+    for kind in ("tool_name", "mode", "exit_code"):
+        wanted = {part.value for part in _joined(condition) if part.kind == kind}
+        plain = {value for value in wanted if not (isinstance(value, str) and set(value) & set("*?["))}
+        if len(plain) > 1:
+            raise Refused(
+                f"condition all is never met: {kind} cannot be {' and '.join(map(str, sorted(plain, key=str)))}"
+            )
+    for part in condition.parts:
+        _refuse_contradiction(part)
+
+
+def _joined(condition: Condition) -> Iterator[Condition]:
+    if condition.kind == "all":
+        for part in condition.parts:
+            yield from _joined(part)
+    else:
+        yield condition

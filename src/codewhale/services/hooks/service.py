@@ -1,0 +1,291 @@
+"""The hooks of an application: which there are in a workspace, and what happens when their moment comes.
+
+A project's hooks count while their file, and what it names, is trusted as it is; they refuse, ask and tell, and that is
+all. The person's own may also allow a call, put other arguments in its place, and change what is sent.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import re
+import tomllib
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.protocol.decisions import CallView, Opinion
+from codewhale.protocol.errors import ConfigError, SessionError
+from codewhale.protocol.events import Envelope, Event, ModeChanged, Notice, TurnFinished
+from codewhale.protocol.ports import SessionControl
+from codewhale.protocol.tools import ToolResult
+from codewhale.services.hooks.rows import AFTER, BEFORE, SHELL_ENV, SUBMIT, Hook, Moment, read_hooks
+from codewhale.services.hooks.running import RESULT_LIMIT, Said, run_hook
+from codewhale.stores.audit import AuditLog
+from codewhale.stores.trust import read_file
+
+PROJECT_FILE = os.path.join(".codewhale", "hooks.toml")
+MOST_BEHIND = 16
+CLOSE_SECONDS = 15.0
+_WEIGHT = {"deny": 3, "ask": 2, "allow": 1, "": 0}
+_ASSIGNMENT = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
+
+
+class Trusts(Protocol):
+    """Who knows what was trusted."""
+
+    def holds(self, path: str, sha256: str) -> bool:
+        """Whether the file with these bytes was, and all that it names is as it was."""
+        ...
+
+
+class Written(Struct, frozen=True):
+    """The person's own hooks as they stand in the configuration: the raw `[hooks]` table and the file it is from."""
+
+    tree: Any
+    origin: str
+
+
+class _Project(Struct, frozen=True):
+    """A project's hooks as they were read; `ignored` says why they do not count."""
+
+    path: str = ""
+    sha256: str = ""
+    hooks: tuple[Hook, ...] = ()
+    refused: tuple[str, ...] = ()
+    ignored: str = ""
+
+
+class Hooks:
+    """Runs hooks. Implements the CallObserver of the engine."""
+
+    def __init__(
+        self,
+        written: Written,
+        trust: Trusts,
+        redact: Callable[[str], str],
+        control: SessionControl,
+        tell: Callable[[str, Event], None],
+        audit: AuditLog,
+    ) -> None:
+        """`tell(session, event)` shows a notice; what comes after the session's end stands in the audit log alone."""
+        self._own, self._refused = read_hooks(written.tree, written.origin)
+        self._trust = trust
+        self._redact = redact
+        self._control = control
+        self._tell = tell
+        self._audit = audit
+        self._projects: dict[str, _Project] = {}
+        self._warned: set[str] = set()
+        self._behind: set[asyncio.Task[Said]] = set()
+        self._following: set[asyncio.Task[None]] = set()
+
+    def at(self, workspace: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+        """The hooks of a workspace, and what is said of those that do not count."""
+        project = self._project(workspace)
+        ignored = (project.ignored,) if project.ignored else ()
+        return (*self._own, *(() if ignored else project.hooks)), (*self._refused, *project.refused, *ignored)
+
+    # ------------------------------------------------------------------ calls
+
+    async def judge(self, call: CallView) -> Opinion | None:
+        """What the hooks before a call say of it, the strictest word; None for nothing."""
+        moment = _moment(BEFORE, call)
+        opinion = Opinion("", "", "")
+        contexts: list[str] = []
+        for hook in self._due(moment):
+            said = await self._ask(hook, moment)
+            if said.fault and not hook.continue_on_error:
+                said = Said("deny", said.fault)
+            verdict = "" if hook.project and said.verdict == "allow" else said.verdict
+            if _WEIGHT[verdict] > _WEIGHT[opinion.verdict]:
+                reason = f"The hook {hook.name} says {verdict}: {said.reason or 'no reason was given'}"
+                opinion = msgspec.structs.replace(opinion, verdict=verdict, rule=f"hook.{hook.name}", reason=reason)
+            if said.arguments is not None and not hook.project:
+                moment = msgspec.structs.replace(moment, arguments=said.arguments)
+                opinion = msgspec.structs.replace(opinion, arguments=said.arguments)
+            contexts += [_context(hook, said.context)] if said.context else []
+            if opinion.verdict == "deny":
+                break
+        if not opinion.verdict and opinion.arguments is None and not contexts:
+            return None
+        return msgspec.structs.replace(opinion, context="\n".join(contexts))
+
+    async def before(self, call: CallView) -> str | None:
+        """Nothing more is said once a call is decided."""
+        return None
+
+    async def after(self, call: CallView, result: ToolResult | None) -> str | None:
+        """Tell the hooks after a call; what they have for the model."""
+        moment = _moment(AFTER, call)
+        ok = result is not None and result.ok
+        text = result.content[:RESULT_LIMIT] if result is not None else ""
+        code = result.metadata.get("exit_code") if result is not None else None
+        code = code if isinstance(code, int) else int(not ok)
+        moment = msgspec.structs.replace(moment, ok=ok, result=text, exit_code=code)
+        said = [(hook, await self._ask(hook, moment)) for hook in self._due(moment)]
+        contexts = [_context(hook, word.context) for hook, word in said if word.context]
+        return "\n".join(contexts) or None
+
+    # ------------------------------------------------------------------ sessions
+
+    async def opened(self, session: str, workspace: str, events: AsyncIterator[Envelope]) -> None:
+        """A session has begun: tell it, and follow its events to the end."""
+        for line in self.at(workspace)[1]:
+            self._warn(session, line)
+        await self._fire(Moment("session_start", session, workspace, self._mode(session)))
+        task = asyncio.create_task(self._follow(session, workspace, events), name=f"hooks {session}")
+        self._following.add(task)
+        await asyncio.sleep(0)  # It listens from here on.
+        task.add_done_callback(self._following.discard)
+
+    async def submitted(self, session: str, workspace: str, text: str) -> str:
+        """The message as the hooks let it through. Raises SessionError when one blocks it."""
+        for hook in self._due(Moment(SUBMIT, session, workspace, self._mode(session), message=text)):
+            said = await self._ask(hook, Moment(SUBMIT, session, workspace, self._mode(session), message=text))
+            if said.fault and not hook.continue_on_error:
+                said = Said("deny", said.fault)
+            if said.verdict == "deny":
+                raise SessionError(f"the hook {hook.name} blocked the message: {said.reason}")
+            if said.text is not None and not hook.project:
+                text = said.text
+        return text
+
+    async def shell_env(self, session: str, workspace: str) -> dict[str, str]:
+        """What the person's hooks add to the environment of a shell command: KEY=VALUE lines."""
+        moment = Moment(SHELL_ENV, session, workspace, self._mode(session))
+        env: dict[str, str] = {}
+        for hook in self._due(moment):
+            for line in (await self._ask(hook, moment)).output.splitlines():
+                if match := _ASSIGNMENT.fullmatch(line.strip()):
+                    env[match[1]] = match[2].strip("\"'")
+        return env
+
+    async def aclose(self) -> None:
+        """Let what is under way end, for a while, then end it."""
+        under_way = [*self._following, *self._behind]
+        if under_way:
+            await asyncio.wait(under_way, timeout=CLOSE_SECONDS)
+        for task in (*self._following, *self._behind):
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _follow(self, session: str, workspace: str, events: AsyncIterator[Envelope]) -> None:
+        with contextlib.suppress(SessionError):  # The log gave out; that is told elsewhere.
+            async for envelope in events:
+                await self._heard(session, workspace, envelope.event)
+        await self._fire(Moment("session_end", session, workspace))
+
+    async def _heard(self, session: str, workspace: str, event: Event) -> None:
+        match event:
+            case ModeChanged(mode=mode, previous=previous):
+                await self._fire(Moment("mode_change", session, workspace, mode, previous_mode=previous))
+            case TurnFinished(status=status, reason=reason, result=result):
+                answer = str(result.get("answer", ""))[:RESULT_LIMIT]
+                here = Moment("turn_end", session, workspace, self._mode(session), error=reason)
+                if status in ("failed", "infra"):
+                    await self._fire(msgspec.structs.replace(here, event="on_error"))
+                await self._fire(msgspec.structs.replace(here, message=answer, ok=status == "done"))
+
+    async def _fire(self, moment: Moment) -> None:
+        """Tell whoever watches; nothing is heard of what they say."""
+        for hook in self._due(moment):
+            await self._ask(hook, moment)
+
+    # ------------------------------------------------------------------ one hook
+
+    def _due(self, moment: Moment) -> Iterable[Hook]:
+        hooks = self.at(moment.workspace)[0]
+        return [hook for hook in hooks if hook.event == moment.event and hook.condition.holds(moment)]
+
+    async def _ask(self, hook: Hook, moment: Moment) -> Said:
+        """Run it. A fault is told once for each hook and kind of fault."""
+        if hook.project and not self._still_trusted(moment.workspace):
+            said = Said(
+                fault="its file, or a file that it names, has changed since it was trusted (codewhale trust list)"
+            )
+        elif hook.background:
+            return self._leave_behind(hook, moment)
+        else:
+            said = await run_hook(hook, moment, self._facts(moment.session), self._redact)
+        if said.fault:
+            self._warn(moment.session, f"The hook {hook.name} ({hook.event}) counts for nothing: {said.fault}")
+        return said
+
+    def _leave_behind(self, hook: Hook, moment: Moment) -> Said:
+        if len(self._behind) >= MOST_BEHIND:
+            self._warn(
+                moment.session, f"The hook {hook.name} was left out: {MOST_BEHIND} run in the background already"
+            )
+            return Said()
+        task = asyncio.create_task(run_hook(hook, moment, self._facts(moment.session), self._redact))
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+        return Said()
+
+    def _still_trusted(self, workspace: str) -> bool:
+        project = self._project(workspace)
+        try:
+            return self._trust.holds(project.path, project.sha256)
+        except ConfigError:
+            return False
+
+    def _project(self, workspace: str) -> _Project:
+        if workspace not in self._projects:
+            self._projects[workspace] = self._read(os.path.join(os.path.realpath(workspace), PROJECT_FILE))
+        return self._projects[workspace]
+
+    def _read(self, path: str) -> _Project:
+        """A project's hooks as its file says now; what cannot be used is ignored and told."""
+        try:
+            data = read_file(path)
+            if data is None:
+                return _Project()
+            sha256 = hashlib.sha256(data).hexdigest()
+            if not self._trust.holds(path, sha256):
+                return _Project(ignored=f"project hooks ignored: {path} is not trusted (codewhale trust list)")
+            tree = tomllib.loads(data.decode("utf-8-sig")).get("hooks")
+        except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+            return _Project(ignored=f"project hooks ignored: {path}: {error}")
+        hooks, refused = read_hooks({"hooks": tree} if isinstance(tree, list) else tree, path, project=True)
+        return _Project(path, sha256, hooks, refused)
+
+    def _facts(self, session: str) -> dict[str, str]:
+        """What is known of the session's model and what it took."""
+        try:
+            status, usage = self._control.status(session), self._control.usage(session)
+        except SessionError:
+            return {}
+        cost = usage.total.get("cost")
+        facts = {"MODEL": status.model, "TOTAL_TOKENS": str(status.tokens_in + status.tokens_out)}
+        return facts | ({} if cost is None else {"SESSION_COST": str(cost)})
+
+    def _mode(self, session: str) -> str:
+        try:
+            return self._control.status(session).mode
+        except SessionError:
+            return ""
+
+    def _warn(self, session: str, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._tell(session, Notice("warning", text, "hooks"))
+            self._audit.add("hook", session=session, text=self._redact(text))
+
+
+def _moment(event: str, call: CallView) -> Moment:
+    return Moment(
+        event=event,
+        session=call.session,
+        workspace=call.workspace,
+        mode=call.mode,
+        tool=call.tool,
+        arguments=call.arguments,
+        effects=call.effects,
+    )
+
+
+def _context(hook: Hook, text: str) -> str:
+    return f"[hook {hook.name}: {text.strip()}]"

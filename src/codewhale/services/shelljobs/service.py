@@ -1,0 +1,214 @@
+"""All jobs of all sessions: starting, reading, writing, ending, forgetting, and what an earlier process left."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from codewhale.lib.clock import Clock, SystemClock
+from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.events import JobStarted
+from codewhale.services.shelljobs.job import STALE, Input, Job, JobSpec, JobView, Listener, Reading
+from codewhale.services.shelljobs.log import JobLog, Shelf
+from codewhale.system.launch import Ceiling, Launch, settle, start
+from codewhale.system.launcher import stat
+from codewhale.system.warm import Warm
+
+KEEP_SECONDS = 3600.0
+KEEP_MOST = 128
+RUNNING_MOST = 1024
+PAUSE = 0.1
+PROCESSES = 4096
+MODEL = "model"
+PERSON = "person"
+_CANCEL_ALL = NextCall("exec_shell_cancel", {"all": True})
+
+Past = Callable[[str], Iterable[JobStarted]]
+
+
+class ShellJobs:
+    """All jobs of all sessions. `listener(session, event)` hears of background jobs: started, output, ended. Their
+    whole output is kept in `folder`; `past(session)` are the jobs that ran when an earlier process was gone."""
+
+    def __init__(
+        self, listener: Listener, clock: Clock | None = None, folder: str = "", past: Past = lambda session: ()
+    ) -> None:
+        self._listener = listener
+        self._clock = clock or SystemClock()
+        self._shelf = Shelf(folder or os.environ.get("TMPDIR", "/tmp"))
+        self._past = past
+        self._jobs: dict[str, Job] = {}
+        self._warm = Warm()
+        self._closed = False
+
+    async def start(self, session: str, spec: JobSpec) -> JobView:
+        """Start a command. Raises OSError as the system says it, ToolError execution_failed when too many run."""
+        self._evict()
+        running = sum(1 for job in self._jobs.values() if job.ended_at is None)
+        if self._closed or running >= RUNNING_MOST:
+            why = "the session is closing" if self._closed else f"{running} jobs run already, the most there may be"
+            raise ToolError("execution_failed", f"Nothing was started: {why}.", fix=_CANCEL_ALL)
+        job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
+        child = await start(_launch(spec), job.output, self._warm)
+        self._jobs[job.id] = job
+        job.begin(child)
+        return job.view()
+
+    def jobs(self, session: str) -> list[JobView]:
+        """The session's background jobs, oldest first."""
+        self._evict()
+        return [job.view() for job in self._of(session) if job.announced]
+
+    def stale(self, session: str) -> list[JobView]:
+        """The jobs of the session that ran when an earlier process of the harness was gone, oldest first. Nothing is
+        known of how they ended; `exited` is False while the very process of the command is still there."""
+        return [_stale(job) for job in self._past(session) if job.job_id not in self._jobs]
+
+    def view(self, session: str, job_id: str) -> JobView:
+        """How a job stands. Raises KeyError for one this session does not have."""
+        return self._job(session, job_id).view()
+
+    def read(self, session: str, job_id: str, reader: str = MODEL) -> Reading:
+        """What `reader` has not read yet. Raises KeyError."""
+        return self._job(session, job_id).read(reader)
+
+    def whole(self, session: str, job_id: str) -> Reading:
+        """All that a job printed, in brief; nobody's cursor moves. Raises KeyError."""
+        return self._job(session, job_id).whole()
+
+    def recent(self, session: str, job_id: str) -> str:
+        """The last of what a job printed on both streams; nobody's cursor moves. Raises KeyError."""
+        return bytes(self._job(session, job_id).recent).decode("utf-8", "replace")
+
+    def log(self, session: str, job_id: str) -> JobLog:
+        """All that a job printed, as far as it is kept. Raises KeyError."""
+        return self._job(session, job_id).log
+
+    def spec(self, session: str, job_id: str) -> JobSpec:
+        """What a job was told to do. Raises KeyError."""
+        return self._job(session, job_id).spec
+
+    async def wait(self, session: str, job_id: str, seconds: float | None, reader: str = MODEL) -> Reading:
+        """Wait for its end (or for its command's exit, once), at most `seconds`, then read. Cancelling ends the
+        waiting, never the job. Raises KeyError."""
+        job = self._job(session, job_id)
+        await job.until(lambda: job.news(reader), seconds)
+        return job.read(reader)
+
+    async def interact(self, session: str, job_id: str, write: Input, reader: str = MODEL) -> Reading:
+        """Write to its input, then wait for the first new output and the pause after it, its end or the time, and
+        read. Raises KeyError, BrokenPipeError when its input is closed."""
+        job = self._job(session, job_id)
+        if job.child is None or job.completed is not None:
+            raise BrokenPipeError("the command has ended")
+        deadline = asyncio.get_running_loop().time() + write.seconds
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline):
+                if write.data:
+                    await job.child.write(write.data)
+                if write.close:
+                    await job.child.close_stdin()
+        await job.until(lambda: job.waiting(reader) or job.news(reader), _left(deadline))
+        while (pause := min(PAUSE, _left(deadline))) > 0 and not job.news(reader):
+            seen = job.size()
+            await job.until(lambda seen=seen: job.size() != seen or job.news(reader), pause)  # type: ignore[misc]
+            if job.size() == seen:
+                break
+        return job.read(reader)
+
+    def keep(self, session: str, job_id: str) -> JobView:
+        """A foreground command left processes behind: it is a background job from here on. Raises KeyError."""
+        job = self._job(session, job_id)
+        job.announce(told=True)
+        return job.view()
+
+    async def cancel(self, session: str, job_id: str) -> JobView:
+        """End a job with all its processes. Raises KeyError."""
+        job = self._job(session, job_id)
+        if job.ended_at is None:
+            await settle(job.kill())
+        return job.view()
+
+    async def cancel_all(self, session: str) -> list[JobView]:
+        """End every running job of a session; those that ran, as they now stand."""
+        return await self._end([job for job in self._of(session) if job.ended_at is None])
+
+    async def aclose(self) -> list[JobView]:
+        """End everything and let go of all that was kept; the jobs that still ran."""
+        self._closed = True
+        ended = await self._end([job for job in self._jobs.values() if job.ended_at is None])
+        for job in self._jobs.values():
+            job.log.close()
+        await self._warm.aclose()
+        return ended
+
+    async def _end(self, jobs: list[Job]) -> list[JobView]:
+        async def all_of_them() -> None:
+            await asyncio.gather(*(job.kill() for job in jobs))
+
+        await settle(all_of_them())
+        return [job.view() for job in jobs]
+
+    def _of(self, session: str) -> Iterator[Job]:
+        return (job for job in self._jobs.values() if job.session == session)
+
+    def _job(self, session: str, job_id: str) -> Job:
+        job = self._jobs.get(job_id)
+        if job is None or job.session != session:
+            raise KeyError(job_id)
+        return job
+
+    def _evict(self) -> None:
+        """Ended jobs go after an hour, and the oldest beyond 128."""
+        ended = [job for job in self._jobs.values() if job.ended_at is not None]
+        old = self._clock.monotonic() - KEEP_SECONDS
+        for at, job in enumerate(ended):
+            if (job.ended_at or 0.0) < old or at < len(ended) - KEEP_MOST:
+                job.log.close()
+                del self._jobs[job.id]
+
+
+def _stale(job: JobStarted) -> JobView:
+    state = stat(job.pid) if job.pid else None
+    there = state is not None and state[0] == job.since and state[3]
+    return JobView(
+        id=job.job_id,
+        command=job.command,
+        cwd=job.cwd,
+        status=STALE,
+        exit_code=None,
+        seconds=0.0,
+        leftovers=int(there),
+        pid=job.pid if there else 0,
+        stdout_total=0,
+        stderr_total=0,
+        exited=not there,
+        task_id=job.task_id,
+    )
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - asyncio.get_running_loop().time())
+
+
+def _launch(spec: JobSpec) -> Launch:
+    return Launch(
+        argv=spec.argv,
+        cwd=spec.cwd,
+        stdin=spec.stdin,
+        keep_stdin=spec.background and not spec.tty,
+        seconds=spec.seconds,
+        env=spec.env,
+        profile=spec.profile,
+        allowances=spec.allowances,
+        workspace=spec.workspace,
+        tty=spec.tty,
+        merge=spec.merge,
+        output_limit=0,
+        ceiling=Ceiling(processes=PROCESSES, memory=_most_memory()),
+    )
+
+
+def _most_memory() -> int:
+    """Three quarters of the machine's memory, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4

@@ -1,0 +1,151 @@
+"""From a command that is ordered to run under a profile to one that the sandbox of this machine holds to it."""
+
+import asyncio
+import atexit
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+
+from msgspec import Struct, structs
+
+from codewhale.protocol.errors import ToolError
+from codewhale.sandbox.bubblewrap import bubblewrap
+from codewhale.sandbox.denial import Denial, Held, recognise
+from codewhale.sandbox.landlock import landlock
+from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
+from codewhale.sandbox.seatbelt import seatbelt
+from codewhale.system.command import Launch
+from codewhale.system.environment import child_env
+from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, sandbox
+from codewhale.system.repository import find_repository, read_small
+
+__all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
+
+
+class Confined(Struct, frozen=True):
+    """A command ready to start: `words` are what must be held around it (see system.launcher). `mechanism` is "" where
+    nothing holds it."""
+
+    launch: Launch
+    words: tuple[str, ...] = ()
+    mechanism: str = ""
+
+
+async def confine(launch: Launch) -> Confined:
+    """The command as the sandbox starts it; as it is, for the profile none.
+
+    Raises OSError where the program is not there, ValueError for a profile or an allowance that is not known, and
+    ToolError not_available where nothing on this machine can hold a command.
+    """
+    if launch.profile == NONE:
+        return Confined(launch)
+    wanted = parse_profile(launch.profile, launch.allowances)
+    found = await asyncio.to_thread(sandbox)
+    if not found.mechanism:
+        reasons = "; ".join(one.detail for one in found.tried)
+        raise _unavailable(launch, f"No sandbox holds a command on this machine ({reasons}); nothing was run.")
+    if wanted.writes and (launch.workspace or launch.cwd) == "/":
+        raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
+    _find(launch)
+    site = _site(launch)
+    plan = _plan(found.mechanism, found.program, launch, wanted, site)
+    words = [f"inits={plan.inits}"]
+    if plan.filter:
+        words.append(f"filter={plan.filter.hex()}")
+    words += [f"mask={path}" for path in plan.masks]
+    words += [f"folder={path}" for path in plan.folders] + [f"pointer={path}" for path in plan.pointers]
+    if plan.folders or plan.pointers:
+        words.append(f"lock={site.workspace}")
+    supervised = launch.supervised or wanted.writes
+    held = structs.replace(launch, argv=plan.argv, env={**launch.env, **plan.env}, supervised=supervised)
+    return Confined(held, tuple(words), found.mechanism)
+
+
+def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:
+    """What the sandbox refused a command that ran under a profile, by its end and its output; None for nothing."""
+    if profile == NONE or exit_code == 0:
+        return None
+    return recognise(Held(profile, allowances, sandbox().mechanism == LANDLOCK or os.geteuid() == 0), exit_code, text)
+
+
+async def held_where_possible(profile: str) -> str:
+    """The profile, or none where nothing on this machine can hold a command: for programs of the harness's choice,
+    which are hardened besides."""
+    return profile if (await asyncio.to_thread(sandbox)).mechanism else NONE
+
+
+def _plan(mechanism: str, program: str, launch: Launch, wanted: Confinement, site: Site) -> Plan:
+    if mechanism == BUBBLEWRAP:
+        return bubblewrap(program, launch.argv, wanted, site)
+    return (landlock if mechanism == LANDLOCK else seatbelt)(launch.argv, wanted, site)
+
+
+def _unavailable(launch: Launch, message: str) -> ToolError:
+    return ToolError("not_available", message, expected="none", received=launch.profile)
+
+
+def _find(launch: Launch) -> None:
+    """Raise what starting it without a sandbox would."""
+    program = launch.argv[0]
+    path = os.path.join(launch.cwd, program)
+    if "/" not in program:
+        path = shutil.which(program, path=child_env(launch.env)["PATH"]) or ""
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, os.strerror(2), program)
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise PermissionError(13, os.strerror(13), program)
+
+
+def _site(launch: Launch) -> Site:
+    workspace = os.path.realpath(launch.workspace or launch.cwd)
+    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    state = os.path.realpath(os.environ.get("CODEWHALE_HOME") or os.path.join(home, ".codewhale"))
+    return Site(
+        workspace=workspace,
+        cwd=os.path.realpath(launch.cwd),
+        temp=_temporary(workspace),
+        home=home if os.path.isdir(home) and home != "/" else "",
+        state=state,
+        git=_git(workspace),
+        foreign=os.geteuid() == 0 and os.stat(workspace).st_uid != 0,
+        lasting=launch.supervised,
+    )
+
+
+def _git(workspace: str) -> tuple[GitPlace, ...]:
+    """The git directories that work in the workspace needs, where they are what they seem: a `.git` file could point at
+    anybody's repository, so the worktree it names must point back."""
+    found = find_repository(workspace)
+    if found is None or os.path.realpath(found.gitdir) != found.gitdir:
+        return ()
+    pointing = os.path.join(found.root, ".git")
+    if found.gitdir == pointing:
+        return (GitPlace(found.gitdir),) if found.common == found.gitdir else ()
+    back = os.fsdecode((read_small(os.path.join(found.gitdir, "gitdir")) or b"").strip())
+    inside = os.path.dirname(os.path.dirname(found.gitdir)) == os.path.realpath(found.common)
+    if os.path.realpath(back) != os.path.realpath(pointing) or not inside:
+        return ()
+    return (GitPlace(os.path.realpath(found.common)), GitPlace(found.gitdir, linked=True))
+
+
+def _temporary(workspace: str) -> str:
+    """The private folder for temporary files of commands in a workspace."""
+    path = os.path.join(_temporary_root(), hashlib.sha256(os.fsencode(workspace)).hexdigest()[:12])
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+@cache
+def _temporary_root() -> str:
+    """One for a run of the program, removed at its end."""
+    path = os.path.realpath(tempfile.mkdtemp(prefix="codewhale-"))
+    atexit.register(_remove, path, os.getpid())
+    return path
+
+
+def _remove(path: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,262 @@
+"""The algebra of the layers, and what each of them says: every mode, authority and kind of call."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from codewhale.policy.network import judge_url
+from codewhale.policy.paths import beneath
+from codewhale.policy.pipeline import Judges, Policy
+from codewhale.policy.rules import NO_RULES, RuleSet
+from codewhale.policy.shell import ShellContext, ShellJudgement, analyse
+from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, Origin, PathSubject, Subject, UrlSubject
+
+PERSON, HEADLESS, AUTO = Authority.PERSON, Authority.HEADLESS, Authority.AUTO
+EFFECTS = {
+    "exec_shell": (Effect.EXECUTES,), "run_tests": (Effect.EXECUTES,), "run_verifiers": (Effect.EXECUTES,),
+    "exec_shell_interact": (Effect.EXECUTES,), "write_file": (Effect.WRITES,), "read_file": (Effect.READS,),
+    "fetch_url": (Effect.READS, Effect.NETWORK), "note": (Effect.WRITES,), "checklist_write": (),
+    "post": (Effect.NETWORK, Effect.WRITES),
+}  # fmt: skip
+
+
+def url(address: str) -> Opinion | None:
+    """The guard's word on an address."""
+    judged = judge_url(address)
+    return None if judged.ok else Opinion("deny", judged.rule, judged.reason)
+
+
+def policy(rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None) -> Policy:
+    """A policy over a workspace /w."""
+
+    def judgement(subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
+        return analyse(subject.command, ShellContext("/w", home="/home/me", sandbox=sandboxed))
+
+    def named(subject: PathSubject, request: DecisionRequest) -> tuple[str, ...]:
+        path = beneath(subject.path, "/w")
+        return () if path is None else (path,)
+
+    judges = Judges(
+        url=url,
+        paths=named,
+        git=lambda request: (),
+        sandboxed=lambda: sandboxed,
+        job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
+        analyse=judgement,
+        constitution=lambda request: held,
+    )
+    return Policy(judges, RuleSet(rules))
+
+
+def asking(
+    tool: str, *subjects: Subject, mode: Mode = Mode.AGENT, who: Authority = PERSON, **more: object
+) -> DecisionRequest:
+    """The question about a call."""
+    return DecisionRequest(tool, EFFECTS[tool], subjects, mode, who, "s", workspace="/w", **more)  # type: ignore[arg-type]
+
+
+def shell(line: str, *rules: Rule, sandboxed: bool = True, **more: object) -> Decision:
+    """The decision about a command line."""
+    return policy(rules, sandboxed).decide(asking("exec_shell", CommandSubject(line), **more))  # type: ignore[arg-type]
+
+
+def test_a_reading_line_runs_unasked_and_any_other_is_asked_about() -> None:
+    reads, makes = shell("ls -l | wc -l"), shell("make test")
+    assert (reads.verdict, reads.rule, reads.sandbox) == ("allow", "shell.reads", "read-only")
+    assert (makes.verdict, makes.sandbox) == ("ask", "workspace-write") and makes.rule.startswith("shell.")
+    assert makes.offer == Offer("exec_shell", "prefix", "make test")
+
+
+@pytest.mark.parametrize("line", ["make test; ls", "python x.py", "rm x", "make test > log", "env make test"])
+def test_what_no_prefix_says_is_not_offered_for_ever(line: str) -> None:
+    assert shell(line).verdict == "ask" and shell(line).offer is None
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("who", list(Authority))
+def test_the_floor_holds_in_every_mode_whatever_is_allowed(mode: Mode, who: Authority) -> None:
+    rules = (Rule("allow", command_exact="rm -rf /"), Rule("allow", "exec_shell"), Rule("allow", command="rm"))
+    decision = shell("rm -rf /", *rules, mode=mode, who=who, approval=Approval.AUTO)
+    assert decision.verdict == "deny" and decision.rule.startswith("mode.plan" if mode is Mode.PLAN else "floor.")
+
+
+def test_only_an_exception_with_the_whole_line_lifts_the_floor() -> None:
+    line = "git push --force origin main"
+    row = Rule("floor_exception", command_exact=line, row=1)
+    lifted = shell(line, row)
+    assert (lifted.verdict, lifted.rule) == ("allow", "permissions.user.1")
+    assert shell(f"true; {line}", row).verdict == "deny"
+    assert shell(line, row, Rule("deny", command="git push", row=2)).rule == "permissions.user.2"
+    assert shell(line, row, mode=Mode.PLAN).rule == "mode.plan"
+
+
+def test_any_deny_then_any_ask_then_any_allow() -> None:
+    allow, ask, deny = (
+        Rule(action, command="make test", row=n) for n, action in enumerate(("allow", "ask", "deny"), 1)
+    )  # type: ignore[arg-type]
+    for rules in ([allow, ask, deny], [deny, ask, allow]):
+        assert shell("make test", *rules).rule == "permissions.user.3"
+    assert shell("make test", ask, allow).rule == "permissions.user.2"
+    assert shell("make test", allow).rule == "permissions.user.1"
+
+
+def test_a15_a_rule_that_forbids_wins_wherever_it_stands() -> None:
+    allow, deny = Rule("allow", "exec_shell", row=1), Rule("deny", command="git push", row=2)
+    for line in ("git push", "ls; git push", "echo $(git push)", "bash -c 'git push'", "git -C x push"):
+        for rules in ((allow, deny), (deny, allow)):
+            for mode in (Mode.AGENT, Mode.YOLO):
+                assert shell(line, *rules, mode=mode, who=AUTO).rule == "permissions.user.2"
+
+
+@pytest.mark.parametrize(
+    ("opinion", "verdict"),
+    [("deny", "deny"), ("ask", "ask"), ("allow", "allow"), ("", "ask")],
+)
+def test_hooks_are_a_layer(opinion: str, verdict: str) -> None:
+    said = Opinion(opinion, "hook.mine", "I say so.")  # type: ignore[arg-type]
+    decision = shell("make test", opinions=(said,))
+    assert decision.verdict == verdict and (decision.rule == "hook.mine") is bool(opinion)
+    if opinion != "allow":
+        assert shell("make test", Rule("allow", command="make test"), opinions=(said,)).verdict in (verdict, "allow")
+    assert shell("rm -rf /", opinions=(said,)).verdict == "deny"
+
+
+def test_what_the_project_holds_back_is_asked_about_in_yolo_too() -> None:
+    held = Opinion("ask", "constitution.release", "Releases are a person's.")
+    request = asking("write_file", PathSubject("VERSION", True), mode=Mode.YOLO)
+    assert policy((), held=held).decide(request).rule == "constitution.release"
+    assert policy().decide(request).verdict == "allow"
+
+
+def test_rules_that_ask_ask_in_yolo_and_are_refusals_where_nobody_is() -> None:
+    rule = Rule("ask", command="make deploy", row=1)
+    assert shell("make deploy", rule, mode=Mode.YOLO).verdict == "ask"
+    refused = shell("make deploy", rule, mode=Mode.YOLO, who=AUTO)
+    assert (refused.verdict, refused.rule) == ("deny", "permissions.user.1")
+
+
+@pytest.mark.parametrize("who", list(Authority))
+def test_an_ask_under_never_is_a_refusal(who: Authority) -> None:
+    decision = shell("make test", Rule("ask", command="make test", row=1), approval=Approval.NEVER, who=who)
+    assert (decision.verdict, decision.rule) == ("deny", "permissions.user.1")
+    if who is PERSON:
+        unruled = shell("make test", approval=Approval.NEVER)
+        assert unruled.verdict == "deny" and "approval never" in unruled.reason
+    assert shell("ls", approval=Approval.NEVER, who=who).verdict == "allow"
+
+
+def test_auto_runs_what_a_sandbox_contains_and_nothing_else() -> None:
+    for more in ({"who": AUTO}, {"approval": Approval.AUTO}):
+        makes = shell("make test", **more)
+        assert (makes.verdict, makes.rule, makes.sandbox) == ("allow", "authority.auto", "workspace-write")
+        assert makes.allowances == ()
+        assert shell("make test", sandboxed=False, **more).rule == "sandbox.none"
+        assert shell("curl https://example.com", **more).verdict in ("ask", "deny")
+    assert shell("curl https://example.com", who=AUTO).verdict == "deny"
+    assert policy(sandboxed=False).decide(asking("run_tests", who=AUTO)).verdict == "deny"
+    assert policy().decide(asking("run_tests", who=AUTO)).sandbox == "workspace-write"
+
+
+def test_without_a_sandbox_a_line_that_needs_one_is_asked_about() -> None:
+    assert shell("git status", sandboxed=False).verdict == "ask"
+    assert (shell("ls", sandboxed=False).verdict, shell("ls", sandboxed=False).sandbox) == ("allow", "none")
+
+
+def test_what_a_person_allows_reaches_the_network_where_it_needs_to() -> None:
+    push, install = shell("git push"), shell("npm install")
+    assert (push.verdict, push.sandbox, push.allowances) == ("ask", "workspace-write", ("network",))
+    assert install.verdict == "ask" and "cache:npm" in install.allowances
+    assert shell("make test").allowances == ()
+    saved = shell("git push", Rule("allow", command="git push"))
+    assert (saved.verdict, saved.sandbox, saved.allowances) == ("allow", "workspace-write", ("network",))
+
+
+def test_yolo_runs_in_the_sandbox_with_the_network() -> None:
+    decision = shell("make test", mode=Mode.YOLO, who=AUTO)
+    assert (decision.verdict, decision.sandbox, decision.allowances) == ("allow", "workspace-write", ("network",))
+    assert shell("make test", mode=Mode.YOLO, sandboxed=False).sandbox == "none"
+
+
+@pytest.mark.parametrize(
+    ("path", "person", "auto", "yolo"),
+    [
+        (".git/config", "deny", "deny", "deny"),
+        (".GIT/hooks/pre-commit", "deny", "deny", "deny"),
+        ("sub/.codewhale/config.toml", "deny", "deny", "deny"),
+        (".mcp.json", "ask", "deny", "ask"),
+        (".vscode/tasks.json", "ask", "deny", "ask"),
+        ("AGENTS.md", "allow", "deny", "allow"),
+        (".env", "ask", "deny", "allow"),
+        ("a.py", "allow", "allow", "allow"),
+    ],
+)
+def test_b7_protected_files(path: str, person: str, auto: str, yolo: str) -> None:
+    write = PathSubject(path, True)
+    assert policy().decide(asking("write_file", write)).verdict == person
+    assert policy().decide(asking("write_file", write, who=AUTO)).verdict == auto
+    assert policy().decide(asking("write_file", write, mode=Mode.YOLO)).verdict == yolo
+    everything = [Rule("allow", "write_file"), Rule("allow", path="**")]
+    if person == "deny" or path in (".mcp.json", ".vscode/tasks.json"):
+        assert policy(everything).decide(asking("write_file", write)).verdict == person
+
+
+def test_c7_taint_narrows() -> None:
+    write = PathSubject("AGENTS.md", True)
+    clean, tainted = asking("write_file", write), asking("write_file", write, tainted=True, origins=(Origin.WEB,))
+    assert policy().decide(clean).verdict == "allow" and policy().decide(tainted).verdict == "ask"
+    post = {"who": AUTO}
+    assert policy().decide(asking("post", **post)).verdict == "allow"  # type: ignore[arg-type]
+    assert policy().decide(asking("post", tainted=True, **post)).verdict == "deny"  # type: ignore[arg-type]
+
+
+def test_secret_files_are_asked_about_also_to_read() -> None:
+    read = asking("read_file", PathSubject(".env"))
+    assert policy().decide(read).rule == "secret.file"
+    assert policy([Rule("allow", path=".env")]).decide(read).verdict == "allow"
+    assert policy().decide(asking("read_file", PathSubject(".env"), mode=Mode.PLAN)).verdict == "ask"
+    assert policy().decide(asking("read_file", PathSubject("a.py"))).rule == "mode.read"
+
+
+def test_a_harness_tool_writes_its_own_file_and_no_other_tool_does() -> None:
+    path = PathSubject(".codewhale/notes.md", True)
+    assert policy().decide(asking("note", path)).verdict == "allow"
+    assert policy().decide(asking("write_file", path, mode=Mode.YOLO)).verdict == "deny"
+
+
+def test_addresses() -> None:
+    private = asking("fetch_url", UrlSubject("http://169.254.169.254/latest"), mode=Mode.YOLO)
+    public = asking("fetch_url", UrlSubject("https://docs.python.org/3/"))
+    assert policy([Rule("allow", "fetch_url")]).decide(private).verdict == "deny"
+    assert policy().decide(public).verdict == "allow"
+    assert policy([Rule("deny", host=".python.org")]).decide(public).verdict == "deny"
+
+
+def test_a_job_is_told_things_within_the_rights_it_was_given() -> None:
+    def told(job: str, text: str) -> Decision:
+        return policy().decide(asking("exec_shell_interact", JobSubject(job, text)))
+
+    assert told("held", "rm -rf /\n").rule == "job.contained" and told("gone", "x").verdict == "allow"
+    assert told("free", "rm -rf /\n").verdict == "ask" and told("free", "").rule == "job.own"
+
+
+def test_a_line_that_only_reads_is_allowed_only_where_it_is_all_that_runs() -> None:
+    line = CommandSubject("ls")
+    assert policy().decide(asking("run_verifiers", line)).verdict == "ask"
+    assert policy().decide(asking("exec_shell", line)).verdict == "allow"
+    assert policy().decide(asking("exec_shell", line, line)).verdict == "allow"
+    assert policy().decide(asking("exec_shell", line, CommandSubject("make test"))).verdict == "ask"
+
+
+def test_grants_of_a_session_count_as_rules_that_allow() -> None:
+    grants = RuleSet([Rule("allow", "exec_shell", command="make test", source="session", row=1)])
+    request = asking("exec_shell", CommandSubject("make test"))
+    assert policy().decide(request, grants).rule == "permissions.session.1"
+    assert policy([Rule("deny", command="make")]).decide(request, grants).verdict == "deny"
+    assert policy().decide(request, NO_RULES).verdict == "ask"
+
+
+def test_judging_leaves_an_ask_an_ask() -> None:
+    request = asking("exec_shell", CommandSubject("make test"), who=HEADLESS)
+    assert policy().judge(request).verdict == "ask" and policy().decide(request).verdict == "deny"

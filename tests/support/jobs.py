@@ -1,0 +1,82 @@
+"""What tests of jobs share: the service with what its listener heard, and the shell tools over it."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from codewhale.lib.clock import SystemClock
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.events import Event
+from codewhale.protocol.tools import ToolResult
+from codewhale.services.shelljobs import JobSpec, ShellJobs
+from codewhale.services.shelljobs.keeping import LogKeeper
+from codewhale.stores.artifacts import ArtifactStore
+from codewhale.tools.base import bound
+from codewhale.tools.shell import ShellTools
+from codewhale.tools.taskshell import TaskShellTools
+from support.running import context
+
+SECRET = "sk-0123456789abcdef"
+
+
+async def _env(session: str, workspace: str) -> dict[str, str]:
+    return {"SESSION_NAME": session}
+
+
+class Clock:
+    """Time that a test moves."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def now(self) -> float:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+class Rig:
+    """Jobs in a folder, with what the listener heard."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.heard: list[tuple[str, Event]] = []
+        self.clock = Clock()
+        self.jobs = ShellJobs(lambda session, event: self.heard.append((session, event)), self.clock, str(folder))
+
+    async def start(self, command: str, session: str = "one", **more: object) -> str:
+        spec = JobSpec(command, ("/bin/sh", "-c", command), str(self.folder), **{"background": True, **more})  # type: ignore[arg-type]
+        return (await self.jobs.start(session, spec)).id
+
+    def events(self, kind: type) -> list[Event]:
+        return [event for _, event in self.heard if isinstance(event, kind)]
+
+
+class Shell:
+    """The shell tools by name, arguments as a model gives them."""
+
+    def __init__(self, workspace: Path, jobs: ShellJobs | None = None) -> None:
+        self.workspace = workspace
+        self.jobs = jobs or ShellJobs(lambda session, event: None)
+        self.artifacts = ArtifactStore(str(workspace.parent / "artifacts"))
+        logs = LogKeeper(self.jobs, self.artifacts, lambda text: text.replace(SECRET, "[redacted]"))
+        families = (ShellTools(self.jobs, logs, _env), TaskShellTools(self.jobs, logs, SystemClock(), _env))
+        self.tools = {name: tool for family in families for name, tool in bound(family).items()}
+
+    async def call(self, name: str, session: str = "one", **arguments: Any) -> ToolResult:
+        tool = self.tools[name]
+        result = await tool.run(msgspec.convert(arguments, tool.args), context(self.workspace, session))
+        assert isinstance(result, ToolResult)
+        return result
+
+    async def refused(self, name: str, **arguments: Any) -> ToolError:
+        """The error of a call, its next call proved by making it."""
+        with pytest.raises(ToolError) as caught:
+            await self.call(name, **arguments)
+        error = caught.value
+        assert error.fix is not None and error.message and error.expected is not None
+        assert (await self.call(error.fix.name, **error.fix.arguments)).ok, error.fix
+        return error

@@ -1,0 +1,110 @@
+"""task_shell_start and task_shell_wait: long commands, and gates whose evidence is the job's own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from codewhale.protocol.tools import CommandSubject
+from codewhale.services.testruns.tree import tree_hash
+from support.jobs import SECRET, Shell
+
+RECORD = {
+    "id", "gate", "command", "cwd", "exit_code", "status", "classification", "duration_ms", "summary", "log_path",
+    "recorded_at", "job_id", "task_id", "workspace_tree_sha256",
+}  # fmt: skip
+
+
+@pytest.fixture
+async def shell(workspace: Path):  # type: ignore[no-untyped-def]
+    made = Shell(workspace)
+    yield made
+    await made.jobs.aclose()
+
+
+async def ended(shell: Shell, command: str, **arguments: object) -> str:
+    """A job that has run to its end and was read."""
+    started = await shell.call("task_shell_start", command=command, **arguments)
+    job: str = started.metadata["task_id"]
+    await shell.jobs.wait("one", job, 10)
+    return job
+
+
+async def test_start_returns_at_once_with_a_job(shell: Shell) -> None:
+    started = await shell.call("task_shell_start", command="echo hello; sleep 600", timeout_ms=5000)
+    job = started.metadata["task_id"]
+    assert started.ok and job in started.content and "task_shell_wait" in started.content
+    assert started.metadata["background"] and started.metadata["task_shell"] and started.metadata["status"] == "Running"
+    assert [view.id for view in shell.jobs.jobs("one")] == [job]
+
+
+async def test_wait_returns_at_once_unless_told_otherwise(shell: Shell) -> None:
+    started = await shell.call("task_shell_start", command="read line; echo got $line", stdin="", tty=False)
+    job = started.metadata["task_id"]
+    idle = await shell.call("task_shell_wait", task_id=job)
+    assert idle.ok and "no new output" in idle.content and idle.metadata["status"] == "Running"
+    await shell.call("exec_shell_interact", task_id=job, input="x\n", timeout_ms=0)
+    end = await shell.call("task_shell_wait", task_id=job, wait=True)
+    assert "got x" in end.content and end.metadata["status"] == "Completed"
+
+
+async def test_a_terminal_and_a_time(shell: Shell) -> None:
+    started = await shell.call("task_shell_start", command="tty; sleep 600", tty=True, timeout_ms=1000)
+    end = await shell.call("task_shell_wait", task_id=started.metadata["task_id"], wait=True)
+    assert "/dev/" in end.content and end.metadata["status"] == "TimedOut" and not end.ok
+
+
+async def test_a_bad_directory_and_an_unknown_job_are_refused(shell: Shell) -> None:
+    error = await shell.refused("task_shell_start", command="pwd", cwd="missing")
+    assert error.field == "cwd" and error.fix is not None and error.fix.name == "task_shell_start"
+    assert (await shell.refused("task_shell_start", command="echo a\0b")).field == "command"
+    assert (await shell.refused("task_shell_wait", task_id="shell_00000000", gate="test")).field == "task_id"
+
+
+async def test_a_gate_is_recorded_from_the_job(shell: Shell, workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    (workspace / "a.txt").write_text("one\n")
+    job = await ended(shell, f"echo {SECRET}; echo 3 passed in 0.1s; exit 2", cwd="sub")
+    result = await shell.call("task_shell_wait", task_id=job, gate="test", command="cargo test --all")
+    record = result.metadata["task_updates"]["gate"]
+    assert record.keys() == RECORD and record["id"].startswith("gate_") and record["job_id"] == job
+    assert record["command"] == f"echo {SECRET}; echo 3 passed in 0.1s; exit 2" and record["cwd"] == "sub"
+    assert (record["gate"], record["status"], record["exit_code"], record["task_id"]) == ("test", "failed", 2, None)
+    assert record["workspace_tree_sha256"] == (await tree_hash(str(workspace))).sha256 != ""
+    with open(record["log_path"], "rb") as log:
+        assert log.read() == b"[redacted]\n3 passed in 0.1s\n"
+    assert os.path.basename(record["log_path"]) == result.metadata["log_artifact_sha256"]
+    assert "Gate test failed" in result.content and "No durable task is active" in result.content
+    assert "not the one given in the call" in result.content and result.metadata["log_artifact_id"] in result.content
+    assert SECRET in result.metadata["stdout_summary"], "what leaves here is redacted by dispatch, once"
+
+
+async def test_the_same_command_is_no_difference(shell: Shell) -> None:
+    job = await ended(shell, "echo  'a  b'")
+    result = await shell.call("task_shell_wait", task_id=job, gate="custom", command="echo 'a  b'")
+    assert result.ok and "not the one given" not in result.content
+    assert result.metadata["task_updates"]["gate"]["classification"] == "passed"
+
+
+async def test_evidence_of_a_workspace_that_changed_is_bound_to_nothing(shell: Shell, workspace: Path) -> None:
+    job = await ended(shell, "echo new > made.txt")
+    result = await shell.call("task_shell_wait", task_id=job, gate="check")
+    assert result.metadata["task_updates"]["gate"]["workspace_tree_sha256"] is None
+    assert "files changed while it ran" in result.content
+    other = (await shell.call("exec_shell", command="true", background=True)).metadata["task_id"]
+    await shell.jobs.wait("one", other, 5)
+    later = await shell.call("task_shell_wait", task_id=other, gate="check")
+    assert "was not hashed when it began" in later.content
+
+
+async def test_a_gate_of_a_running_job_is_not_recorded(shell: Shell) -> None:
+    started = await shell.call("task_shell_start", command="echo so far; sleep 600")
+    result = await shell.call("task_shell_wait", task_id=started.metadata["task_id"], gate="test")
+    assert "No evidence" in result.content and "task_updates" not in result.metadata
+
+
+async def test_what_a_person_approves(shell: Shell) -> None:
+    start, wait = shell.tools["task_shell_start"].decl, shell.tools["task_shell_wait"].decl
+    args = shell.tools["task_shell_start"].args
+    assert start.subjects(args(command="make", cwd="sub")) == (CommandSubject("make", "sub", True),)  # type: ignore[call-arg]
+    assert start.effects == ("executes",) and wait.effects == ("reads",) and wait.polls
