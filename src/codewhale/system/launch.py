@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
 from codewhale.system.confinement import Confined, confine
-from codewhale.system.environment import child_env
+from codewhale.system.environment import child_env, hide_own
 from codewhale.system.output import HeadTail
 from codewhale.system.owners import Direct, Owner, Process, Supervised
 from codewhale.system.pipes import Reader, Writer
@@ -32,6 +32,7 @@ OnOutput = Callable[[str, bytes], None]
 def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]) -> Process:
     import subprocess
 
+    hide_own()
     return subprocess.Popen(
         argv,
         cwd=launch.cwd,

@@ -156,10 +156,9 @@ async def test_in_the_background_it_is_heard_by_nobody_and_ends_with_the_program
 
 async def test_what_a_shell_command_is_given_besides(home: Path, workspace: Path) -> None:
     env = "shell_env||printf 'A_B=1\\nexport C=\"two words\"\\nnot one\\n9X=1\\n'"
-    async with hooked(home, workspace, env) as stage:
-        session = await stage.open()
-        found = await stage.app.parts.part("hooking").shell_env(session, str(workspace))  # type: ignore[attr-defined]
-    assert found == {"A_B": "1", "C": "two words"}
+    async with hooked(home, workspace, env, turns=shell('echo "$A_B $C $X"')) as stage:
+        (result,) = results(await stage.turn("Go."))
+    assert result.ok and "1 two words" in result.content
 
 
 async def test_hooks_are_listed_with_what_is_ignored(home: Path, workspace: Path) -> None:
