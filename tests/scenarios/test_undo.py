@@ -110,3 +110,35 @@ async def test_fifty_mixed_edits_are_told_apart(home: Path, workspace: Path, see
         assert not land.gone_for_good & set(kept) and len(set(kept)) == len(kept)
         places = {n for at, first, last in told if at == name for n in range(int(first), int(last or first) + 1)}
         assert {n for n, line in enumerate(kept, 1) if line.startswith(b"agent")} <= places
+
+
+async def test_every_tool_that_writes_can_be_taken_back(home: Path, workspace: Path) -> None:
+    files = {"a.txt": b"one\ntwo\n", "b.txt": b"b\r\n", "gone.txt": b"gone", "kept/real.txt": b"real\n"}
+    for name, data in files.items():
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_bytes(data)
+    (workspace / "link.txt").symlink_to("kept/real.txt")
+    (workspace / "build").mkdir()
+    (workspace / ".gitignore").write_text("build/\n")
+    patch = (
+        "*** Begin Patch\n*** Update File: b.txt\n*** Move to: moved/c.txt\n@@\n-b\n+B\n*** Delete File: gone.txt\n"
+        "*** Add File: added.txt\n+added\n*** End Patch\n"
+    )
+    calls = [
+        ("edit_file", {"path": "a.txt", "search": "two", "replace": "2"}),
+        ("apply_patch", {"patch": patch}),
+        ("write_file", {"path": "link.txt", "content": "through the link\n"}),
+        ("write_file", {"path": "build/out.txt", "content": "ignored, but written by name\n"}),
+        ("run_tests", {}),
+    ]
+    script = [{"calls": [{"name": name, "arguments": given} for name, given in calls]}, {"text": "Done."}]
+    async with harness(home, workspace, script) as agent:
+        id = await agent.open()
+        await agent.turn("Go.", id)
+        assert (workspace / "kept/real.txt").read_bytes() == b"through the link\n"
+        assert (workspace / "moved/c.txt").read_bytes() == b"B\r\n" and not (workspace / "gone.txt").exists()
+        done: CommandOutput = await agent.client.submit(RunCommand(id, "/undo"))
+    assert done.ok and "not taken back" not in done.text, done.text
+    assert {name: (workspace / name).read_bytes() for name in files} == files
+    assert (workspace / "link.txt").is_symlink() and not list(workspace.rglob("*out*")) + list(workspace.glob("moved"))
+    assert not (workspace / "added.txt").exists()
