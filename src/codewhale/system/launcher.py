@@ -75,7 +75,7 @@ def descendants(root: int) -> "dict[int, tuple[int, int]]":
     return found
 
 
-def send(pid: int, started: int, number: int) -> None:
+def send(pid: int, started: int, *numbers: int) -> None:
     """Signal a process if it is still the one that began at `started`: a reused pid is never touched."""
     try:
         fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
@@ -85,10 +85,11 @@ def send(pid: int, started: int, number: int) -> None:
         state = stat(pid)
         if state is None or state[0] != started:
             return
-        if fd >= 0:
-            signal.pidfd_send_signal(fd, number)
-        else:
-            os.kill(pid, number)
+        for number in numbers:
+            if fd >= 0:
+                signal.pidfd_send_signal(fd, number)
+            else:
+                os.kill(pid, number)
     except OSError:
         pass
     finally:
@@ -198,6 +199,7 @@ class Launcher:
         self.processes, self.memory, self.file_size = most
         self.command = 0
         self.running = False
+        self.ending = False
         self.left = 0
 
     def say(self, line: str) -> None:
@@ -264,7 +266,7 @@ class Launcher:
                 return True
             if pid == self.command:
                 self.running = False
-                self.left = self._count()
+                self.left = 0 if self.ending else self._count()
                 self.say(f"exit {os.waitstatus_to_exitcode(status)} {self.left}")
 
     def _count(self) -> int:
@@ -295,7 +297,7 @@ class Launcher:
             if wake in ready:
                 ordered = ordered or bool({signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(os.read(wake, 512)))
             if ordered or self._over():
-                return self.end()
+                return self.end(wake)
         return None
 
     def _tell_left(self) -> None:
@@ -316,13 +318,16 @@ class Launcher:
             return True
         return False
 
-    def end(self) -> None:
+    def end(self, wake: int) -> None:
         """TERM to all, a grace, then freeze and KILL until nothing is left."""
-        self._signal_all(signal.SIGTERM)
-        self._signal_all(signal.SIGCONT)
+        self.ending = True
+        self._signal_all(signal.SIGTERM, signal.SIGCONT)
+        poll = select.poll()
+        poll.register(wake, select.POLLIN)
         deadline = time.monotonic() + GRACE
-        while self.reap() and time.monotonic() < deadline:
-            time.sleep(0.005)
+        while self.reap() and (left := deadline - time.monotonic()) > 0:
+            if poll.poll(left * 1000 if _LINUX else 5):
+                os.read(wake, 512)
         pause = 0.002
         while self.reap():
             self._freeze()
@@ -341,15 +346,16 @@ class Launcher:
                 send(pid, started, signal.SIGSTOP)
             seen |= set(fresh)
 
-    def _signal_all(self, number: int) -> None:
+    def _signal_all(self, *numbers: int) -> None:
         if not _LINUX:
-            try:
-                os.killpg(self.command, number)
-            except OSError:
-                pass
+            for number in numbers:
+                try:
+                    os.killpg(self.command, number)
+                except OSError:
+                    pass
             return
         for pid, (started, _) in descendants(os.getpid()).items():
-            send(pid, started, number)
+            send(pid, started, *numbers)
 
 
 def _prefer_for_oom() -> None:
