@@ -225,3 +225,14 @@ async def test_a_projects_hooks_only_tighten(home: Path, workspace: Path) -> Non
         assert not any("Do evil." in str(message["content"]) for message in sent(stage))
     assert refused.error == "permission_denied" and not (workspace / "theirs").exists()
     assert listed.ok and listed.content.endswith("[hook tool_call_before 1: linted]")
+
+
+async def test_the_person_switches_all_of_them_off(home: Path, workspace: Path) -> None:
+    project(workspace, DENIES)
+    (workspace / "check.sh").write_text("exit 2\n")
+    trust(home, workspace)
+    async with hooked(home, workspace, "tool_call_before||exit 2", turns=shell("true")) as stage:
+        assert results(await stage.turn("Go."))[0].error == "permission_denied"
+    (home / "config.toml").write_text("[hooks]\nenabled = false\n")
+    async with harness(home, workspace, list(shell("true"))) as stage:
+        assert results(await stage.turn("Go."))[0].ok
