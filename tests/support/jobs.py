@@ -48,7 +48,8 @@ class Rig:
         self.jobs = ShellJobs(lambda session, event: self.heard.append((session, event)), self.clock, str(folder))
 
     async def start(self, command: str, session: str = "one", **more: object) -> str:
-        spec = JobSpec(command, ("/bin/sh", "-c", command), str(self.folder), **{"background": True, **more})  # type: ignore[arg-type]
+        fields = {"argv": ("/bin/sh", "-c", command), "cwd": str(self.folder), "background": True, **more}
+        spec = JobSpec(command, **fields)  # type: ignore[arg-type]
         return (await self.jobs.start(session, spec)).id
 
     def events(self, kind: type) -> list[Event]:
