@@ -135,6 +135,9 @@ class Journal:
             owner = ("--shared=0600", "--object-format=sha1")  # whatever the umask, only the owner reads it
             await self._git("init", "--quiet", "--bare", "--template=", *owner, self.folder)
             await self._git("symbolic-ref", "HEAD", BRANCH)
+        for name in os.listdir(self.folder):
+            if name.startswith("fast_import_crash_"):
+                os.unlink(os.path.join(self.folder, name))
 
     def head(self) -> str:
         """The id of the last commit, "" before the first."""
