@@ -156,9 +156,7 @@ class Policy:
         profile = self._judges.job(request.session, subject.id)
         if profile is None or profile != "none":
             return Opinion("allow", "job.contained", "The job is held by the sandbox in which it was allowed to run.")
-        return Opinion(
-            "ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this."
-        )
+        return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this.")
 
     def _final(
         self, said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
