@@ -1,9 +1,8 @@
 """What is found to be protected in a workspace."""
 
-import os
 from pathlib import Path
 
-from codewhale.sandbox.guards import HELD, MARK, find_guards
+from codewhale.sandbox.guards import HELD, find_guards
 from codewhale.sandbox.profiles import GitPlace, Site
 
 
@@ -13,17 +12,18 @@ def site(workspace: Path, *git: GitPlace, home: str = "", state: str = "") -> Si
 
 def test_what_is_there_is_fixed_in_any_case_and_what_is_absent_is_held(tmp_path: Path) -> None:
     (tmp_path / ".VSCode").mkdir()
+    (tmp_path / ".VSCode" / "tasks.json").write_text("")
     (tmp_path / "AGENTS.md").write_text("")
     found = find_guards(site(tmp_path))
     assert found.fixed == (str(tmp_path / ".VSCode"), str(tmp_path / "AGENTS.md"))
     assert set(found.folders) == {str(tmp_path / name) for name in HELD if name not in (".vscode", "AGENTS.md")}
 
 
-def test_what_a_killed_command_left_is_held_again(tmp_path: Path) -> None:
+def test_an_empty_folder_may_be_one_of_ours_and_is_held_again(tmp_path: Path) -> None:
     (tmp_path / ".idea").mkdir()
-    assert str(tmp_path / ".idea") not in find_guards(site(tmp_path)).folders
-    os.utime(tmp_path / ".idea", (MARK, MARK))
     assert str(tmp_path / ".idea") in find_guards(site(tmp_path)).folders
+    (tmp_path / ".idea" / "x").write_text("")
+    assert str(tmp_path / ".idea") not in find_guards(site(tmp_path)).folders
 
 
 def test_a_git_directory_is_pinned_and_its_settings_fixed(tmp_path: Path) -> None:

@@ -119,12 +119,16 @@ class Hold:
         self.inits = int(options.get("inits", "0"))
         self.masks = [path for name, path in given if name == "mask"]
         self.names = [(name, path) for name, path in given if name in ("folder", "pointer")]
+        self.times: dict[str, tuple[int, int]] = {}
         self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
 
-    def take(self, argv: "list[str]") -> "list[str]":
-        """In the process that becomes the command: take the names, open the filter. Raises OSError."""
-        if self.lock >= 0:
-            self._share()
+    def take(self) -> None:
+        """Take the names. Raises OSError."""
+        if self.lock < 0:
+            return
+        self._share()
+        folders = {os.path.dirname(path) for _, path in self.names}
+        before = {folder: os.stat(folder).st_mtime_ns for folder in folders}
         for name, path in self.names:
             try:
                 if name == "folder":
@@ -136,6 +140,10 @@ class Hold:
                 os.utime(path, (MARK, MARK))
             except FileExistsError:
                 pass
+        self.times = {folder: (was, os.stat(folder).st_mtime_ns) for folder, was in before.items()}
+
+    def ready(self, argv: "list[str]") -> "list[str]":
+        """In the process that becomes the command: open the filter."""
         if not self.filter:
             return argv
         fd = os.memfd_create("filter", 0)
@@ -169,7 +177,8 @@ class Hold:
                 time.sleep(0.005)
 
     def release(self) -> None:
-        """Give the names back, if no other command holds them and nobody has put anything there."""
+        """Give the names back, if no other command holds them and nobody has put anything there; folders then have the
+        time of their last change by others."""
         if self.lock < 0:
             return
         import fcntl
@@ -178,6 +187,7 @@ class Hold:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
+        times = {folder: (os.stat(folder), *both) for folder, both in self.times.items() if os.path.isdir(folder)}
         for name, path in reversed(self.names):
             try:
                 found = os.lstat(path)
@@ -185,6 +195,11 @@ class Hold:
                     os.rmdir(path)
                 elif int(found.st_mtime) == MARK and found.st_size == len(POINTER):
                     os.unlink(path)
+            except OSError:
+                pass
+        for folder, (now, was, taken) in times.items():
+            try:
+                os.utime(folder, ns=(now.st_atime_ns, was if now.st_mtime_ns == taken else now.st_mtime_ns))
             except OSError:
                 pass
 
@@ -213,11 +228,14 @@ class Launcher:
         """Fork, say so, and let the command begin."""
         gate, opened = os.pipe()
         launcher = os.getpid()
+        refused = self._take()
         self.command = os.fork()
         if self.command == 0:
             try:
                 os.close(opened)
                 os.read(gate, 1)
+                if refused is not None:
+                    raise refused
                 self._become(argv, tty, launcher)
             except OSError as error:
                 os.write(began, str(error.errno).encode())
@@ -229,6 +247,13 @@ class Launcher:
         os.close(began)
         os.close(gate)
         os.close(opened)
+
+    def _take(self) -> "OSError | None":
+        try:
+            self.hold.take()
+        except OSError as error:
+            return error
+        return None
 
     def _become(self, argv: "list[str]", tty: bool, launcher: int) -> None:
         os.setsid()
@@ -252,7 +277,7 @@ class Launcher:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         if _LINUX:
             _prefer_for_oom()
-        argv = self.hold.take(argv)
+        argv = self.hold.ready(argv)
         os.execvp(argv[0], argv)
 
     def reap(self) -> bool:
