@@ -15,7 +15,7 @@ import pytest
 
 from codewhale.protocol.modes import Authority, Mode
 from support.jail import call, marks, played
-from support.jobs import Rig, Shell
+from support.jobs import HELD, Rig, Shell
 from support.program import codewhale_program, environment, scripted
 from support.running import eventually, pids, running
 
@@ -60,7 +60,7 @@ def away(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("profile", ["none", "workspace-write"])
+@pytest.mark.parametrize("profile", ["none", pytest.param("workspace-write", marks=HELD)])
 async def test_g1_a_job_that_is_ended_takes_everything_with_it(way: str, profile: str, workspace: Path) -> None:
     rig = Rig(workspace)
     command = WAYS[way]
