@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage findtools escapes real crash jobs weak-model peers-cases smoke shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage shell-policy findtools escapes real crash jobs weak-model peers-cases smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -67,6 +67,9 @@ jobs: $(STAMP) ## a thousand background jobs and 10 GB of output, in figures and
 
 findtools: $(STAMP) ## how well a need finds its tool among hundreds, and how fast
 	@$(PY) scripts/findtools.py
+
+shell-policy: $(STAMP) ## a million command lines judged, ten thousand allowed ones run in a jail of stubs
+	@$(PY) scripts/shellpolicy.py
 
 damage: $(STAMP) ## spoil thousands of tool calls and see that each comes back or is refused
 	@$(PY) scripts/damage.py

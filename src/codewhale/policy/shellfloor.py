@@ -62,15 +62,13 @@ class Floor:
         return harm_of(call, self._places)
 
     def _unwrapped(self, command: Command) -> Iterator[Call]:
-        words = _split(command.words)
-        if words and self._left > 0:
+        waiting = [_split(command.words)]
+        while waiting and waiting[0] and self._left > 0:
             self._left -= 1
-            call = Call(name_of(words[0]), words, command)
+            call = Call(name_of(waiting[0][0]), waiting.pop(0), command)
             yield call
-            for inner in carried(words) if call.name in harm().carrying else ():
-                if inner.line is None and self._left > 0:
-                    self._left -= 1
-                    yield Call(name_of(inner.words[0]), inner.words, command)
+            inner = carried(call.words) if call.name in harm().carrying else ()
+            waiting[:0] = [found.words for found in inner if found.line is None and found.words]
 
     def _deeper(self, flow: Flow, depth: int) -> Harm | None:
         """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codewhale.policy.shellwords import UNKNOWN, Word, bare, in_dollar_single, in_double
 
-DEEPEST = 160
+DEEPEST = 64
 # Of a longer pipe, a command is taken to read from the first and the last ones before it.
 _STAGES = 16
 # A command of words in which no character means anything: it is cut at blanks, and its nodes need no look.

@@ -76,23 +76,7 @@ class HarmTable(Struct, frozen=True):
 
 
 # What runs its words besides the shells, wrappers and takers of lines that the table names.
-_TELLING = (
-    "dd",
-    "find",
-    "rsync",
-    "sed",
-    "gsed",
-    "yq",
-    "sd",
-    "xxd",
-    "uniq",
-    "source",
-    ".",
-    "at",
-    "batch",
-    "cargo",
-    "npm",
-)
+_TELLING = ("dd find rsync sed gsed yq sd xxd uniq source . at batch cargo npm",)
 _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 
 
@@ -131,21 +115,20 @@ def harm() -> HarmTable:
     flow = {key: re.compile(text, re.I) for key, text in data["flow"].items()}
     asks = {rule: _names(text) for rule, text in data["asks"].items()}
     reaches = {name: frozenset(text.split()) for name, text in data["reaches"].items()}
-    made_rows = {name: tuple(found) for name, found in rows.items()}
     carrying = " ".join([*(data["names"][key] for key in ("shells", "liners", "carriers")), *_CARRYING])
     telling = [carrying, *(row["on"] for row in data["harm"]), *_TELLING]
     telling += [text for key, text in data["names"].items() if key not in ("readers", "decoders", "network")]
     return HarmTable(
-        names,
-        _names(carrying),
-        _names(" ".join(telling)),
-        made_rows,
-        tuple(starts),
-        code,
-        flow,
-        asks,
-        reaches,
-        data["leading"],
+        names=names,
+        carrying=_names(carrying),
+        telling=_names(" ".join(telling)),
+        rows={name: tuple(found) for name, found in rows.items()},
+        starts=tuple(starts),
+        code=code,
+        flow=flow,
+        asks=asks,
+        reaches=reaches,
+        leading=data["leading"],
     )
 
 
