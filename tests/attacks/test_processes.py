@@ -66,7 +66,8 @@ async def test_g1_a_job_that_is_ended_takes_everything_with_it(way: str, profile
     command = WAYS[way]
     argv = ("/bin/bash", "-c", command)
     job = await rig.start(command, argv=argv, profile=profile, workspace=str(workspace))
-    await eventually(lambda: away(workspace))
+    await eventually(lambda: away(workspace) or rig.jobs.view("one", job).status != "Running", 20)
+    assert away(workspace), rig.jobs.whole("one", job)
     began = time.monotonic()
     view = await rig.jobs.cancel("one", job)
     assert view.status == "Killed" and time.monotonic() - began < 2
