@@ -73,8 +73,16 @@ def test_paths_are_told_apart() -> None:
 
 
 def test_what_is_whole_is_known() -> None:
-    lost = {"/": "the system", "/*": "the system", "/etc/x": "the system", "/home/me": "the home folder", "..": "the system",
-            "/home/you": "a home folder or a disk", "*": "the whole workspace", "./*": "the whole workspace"}  # fmt: skip
+    lost = {
+        "/": "the system",
+        "/*": "the system",
+        "/etc/x": "the system",
+        "/home/me": "the home folder",
+        "..": "the system",
+        "/home/you": "a home folder or a disk",
+        "*": "the whole workspace",
+        "./*": "the whole workspace",
+    }
     assert {path: PLACES.root(path, "/w") for path in lost} == lost
     for path in ("build", "build/*", "/tmp/x", "/home/me/x", "node_modules/.*", "/w/x"):
         assert PLACES.root(path, "/w") == "", path
