@@ -314,11 +314,21 @@ async def run(launch: Launch) -> Completed:
     no such program or directory), ToolError not_available for a profile this machine cannot give, ValueError for one
     that there is not.
     """
+    done = await _run(launch)
+    return await _run(launch) if done.confined and _never_began(done) else done
+
+
+async def _run(launch: Launch) -> Completed:
     child = await start(launch)
     try:
         return await child.wait()
     finally:
         await settle(child.kill())
+
+
+def _never_began(done: Completed) -> bool:
+    """Whether bubblewrap could not lay out its view, because something on the machine went away just then."""
+    return done.exit_code == 1 and not done.stdout_total and done.stderr.startswith(b"bwrap: Can't ")
 
 
 async def start(launch: Launch, on_output: OnOutput | None = None, warm: "Warm | None" = None) -> Child:
