@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench burst damage findtools real crash weak-model peers-cases smoke shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage shell-policy findtools escapes real crash jobs weak-model peers-cases smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -62,11 +62,23 @@ real: $(STAMP) ## repair broken open-source packages through the front door
 crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 	@$(PY) scripts/crash.py --kills $(CRASHES)
 
+jobs: $(STAMP) ## a thousand background jobs and 10 GB of output, in figures and bounds
+	@$(PY) scripts/jobs.py
+
 findtools: $(STAMP) ## how well a need finds its tool among hundreds, and how fast
 	@$(PY) scripts/findtools.py
 
+shell-policy: $(STAMP) ## a million command lines judged, ten thousand allowed ones run in a jail of stubs
+	@$(PY) scripts/shellpolicy.py
+
 damage: $(STAMP) ## spoil thousands of tool calls and see that each comes back or is refused
 	@$(PY) scripts/damage.py
+
+undo: $(STAMP) ## what keeping changes undoable costs in a repository of 10,000 files
+	@$(PY) scripts/undo.py
+
+escapes: $(STAMP) ## try a hundred ways out of the sandbox, as root and as an ordinary user
+	@$(PY) scripts/escapes.py
 
 weak-model: $(STAMP) ## what mending calls is worth to a model that errs, over 20 tasks and 50 seeds
 	@$(PY) scripts/weak_model.py

@@ -133,6 +133,7 @@ SHOWS = (
     Show("demo", ("scripts/demo.py",), 2, exit_zero("demo")),
     Show("check", CHECK, 4, exit_zero("check")),
     Show("attacks", ("scripts/attacks.py",), 1, exit_zero("attacks: rows in order")),
+    Show("escapes", ("scripts/escapes.py",), 5, exit_zero("escapes: none")),
     Show("tests", PYTEST, 6, test_rows),
     Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
     Show("burst", ("scripts/burst.py", "--json"), 2, burst_rows),

@@ -81,7 +81,7 @@ async def test_status_shows_how_the_session_stands(home: Path, workspace: Path) 
     rows = {line[:13].strip(): line[14:] for line in lines}
     assert rows["session"] == session
     assert rows["workspace"] == str(workspace)
-    assert rows["mode"] == "agent (headless)"
+    assert rows["mode"] == "agent (headless, approval suggest)"
     assert rows["model"] == "scripted at scripted"
     assert rows["turns"] == "1, 2 messages, 1 model calls"
     assert rows["instructions"] == "AGENTS.md (10 bytes)"

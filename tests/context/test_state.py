@@ -11,6 +11,8 @@ from codewhale.protocol.events import (
     CallStarted,
     ContextAppended,
     Event,
+    JobEnded,
+    JobStarted,
     ListChanged,
     MessageAdded,
     ModeChanged,
@@ -118,6 +120,20 @@ def test_what_the_model_was_told_and_what_stands_on_the_lists_is_the_latest() ->
 def test_kept_outputs_are_known_by_their_call() -> None:
     state = fold([CallFinished("a", "exec_shell", True, "cut", metadata={"artifact_sha256": "f" * 64})])
     assert state.artifacts == {"a": "f" * 64}
+
+
+def test_jobs_that_ran_are_stale_after_a_resume() -> None:
+    state = SessionState()
+    state.apply(JobStarted("a", "serve", "."))
+    state.apply(JobStarted("b", "true", "."))
+    state.apply(JobEnded("b", "Completed", 0, 1.0))
+    assert list(state.jobs) == ["a"] and not state.stale_jobs
+    state.apply(SessionResumed(Mode.PLAN, Authority.HEADLESS))
+    assert not state.jobs and list(state.stale_jobs) == ["a"]
+    for number in range(200):
+        state.apply(JobStarted(f"j{number}", "x", "."))
+    state.apply(SessionResumed(Mode.PLAN, Authority.HEADLESS))
+    assert len(state.stale_jobs) == 128 and list(state.stale_jobs)[-1] == "j199"
 
 
 def test_what_is_only_shown_changes_nothing() -> None:

@@ -84,6 +84,14 @@ async def test_what_is_forbidden_meanwhile_does_not_run(home: Path, workspace: P
     assert outcome.denied and "config.tools.disabled" in finished(outcome).content
 
 
+async def test_what_cannot_be_judged_does_not_run(home: Path, workspace: Path) -> None:
+    async with staged(home, workspace) as stage:
+        stage.gate.fault = ZeroDivisionError("by zero")
+        outcome = await begin(stage, stage.open(), "read_file")
+        assert stage.tools.begun == []
+    assert outcome.denied and "could not be decided" in finished(outcome).content
+
+
 @pytest.mark.parametrize(("allowed", "runs"), [(True, 2), (False, 1)])
 async def test_more_rights_are_offered_once_where_the_sandbox_refused(
     home: Path, workspace: Path, allowed: bool, runs: int

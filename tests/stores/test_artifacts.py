@@ -2,6 +2,7 @@ import hashlib
 import os
 import signal
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,25 @@ def test_what_is_not_there_or_no_sha(store: ArtifactStore) -> None:
             store.get(name)
         with pytest.raises(KeyError):
             store.size(name)
+
+
+def test_blocks_are_kept_as_one(store: ArtifactStore, tmp_path: Path) -> None:
+    blocks = [os.urandom(70_000) for _ in range(5)]
+    sha, size = store.put_blocks(iter(blocks))
+    assert (sha, size) == (hashlib.sha256(b"".join(blocks)).hexdigest(), 350_000)
+    assert store.get(sha) == b"".join(blocks) and store.put_blocks(iter(blocks)) == (sha, size)
+    assert stat.S_IMODE(os.stat(store.path(sha)).st_mode) == 0o600
+    assert store.put_blocks(()) == (hashlib.sha256(b"").hexdigest(), 0)
+
+
+def test_blocks_that_fail_leave_nothing_half_made(store: ArtifactStore, tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"one"
+        raise KeyError("two")
+
+    with pytest.raises(KeyError):
+        store.put_blocks(broken())
+    assert [path for path in (tmp_path / "artifacts").rglob("*") if path.is_file()] == []
 
 
 def test_find_by_prefix(tmp_path: Path) -> None:

@@ -117,6 +117,9 @@ async def test_a_record_that_fails_or_is_cancelled_leaves_nothing(journal: Journ
         async with asyncio.timeout(0.2):
             await journal.record(iter([content]), wait)
     assert journal.head() == head and (await journal.files())["a"].blob == blob_id(b"1")
+    Path(journal.folder, "fast_import_crash_1").write_text("what git writes when it is cut short")
+    await journal.open()
+    assert not [name for name in os.listdir(journal.folder) if name.startswith("fast_import")]
 
 
 async def test_what_is_old_is_forgotten_and_the_rest_goes_on(journal: Journal) -> None:

@@ -139,9 +139,13 @@ class BareGate:
         self.answers: list[tuple[str, str]] = []
         self.disabled: frozenset[str] = frozenset()
         self.salt = b""
+        self.fault: Exception | None = None
 
     def decide(self, request: DecisionRequest) -> Decision:
         """Without anybody's rules."""
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
         return decide(request, self.disabled)
 
     def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:

@@ -62,3 +62,20 @@ def test_utf8_of_ones_own_is_left_alone() -> None:
 def test_there_is_always_a_path_and_never_a_pager() -> None:
     env = child_env(source={"PAGER": "less", "GIT_PAGER": "less"})
     assert env["PATH"] and env["PAGER"] == env["GIT_PAGER"] == "cat" and env["GIT_TERMINAL_PROMPT"] == "0"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_f1_a_child_cannot_read_the_environment_this_program_was_started_with() -> None:
+    program = (
+        "import asyncio, ctypes, os, subprocess\nfrom codewhale.system.launch import Launch, run\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as a program of that user begins\n"
+        "place = f'/proc/{os.getpid()}/environ'\n"
+        "seen = subprocess.run(['cat', place], capture_output=True).stdout\n"
+        "done = asyncio.run(run(Launch(('cat', place), '/', supervised=False)))\n"
+        "own = bool(os.listdir('/proc/self/fd'))\n"
+        "print(b'canary' in seen, b'canary' in done.stdout, b'ermission' in done.stderr, own)\n"
+    )
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "OTHER_KEY": "canary"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, cwd="/", capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["True", "False", "True", "True"], (done.stdout, done.stderr)

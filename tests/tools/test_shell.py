@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CommandSubject
-from support.jobs import Shell
+from support.jobs import HELD, Shell
 from support.running import eventually, pids, running
 
 COMMON = {
@@ -227,3 +227,22 @@ async def test_what_a_person_approves(shell: Shell) -> None:
         "exec_shell_cancel": ("executes",),
     }
     assert shell.tools["exec_shell_wait"].decl.polls
+
+
+@HELD
+async def test_the_sandbox_of_a_command_is_told_and_what_it_refused(shell: Shell) -> None:
+    free = await shell.call("exec_shell", command="echo $SESSION_NAME")
+    assert free.content == "one\n" and free.metadata["sandboxed"] is False and free.metadata["sandbox_type"] is None
+    shell.profile = "workspace-write"
+    held = await shell.call("exec_shell", command="echo x > made && cat made")
+    assert held.ok and held.metadata["sandboxed"] and held.metadata["sandbox_type"] in ("bubblewrap", "landlock")
+    outside = await shell.call("exec_shell", command="touch /etc/whale-made")
+    assert not outside.ok and outside.metadata["sandbox_denied"]
+    assert (
+        outside.metadata["sandbox_denial"]["allowance"] == "write" and "[sandbox (workspace-write):" in outside.content
+    )
+    away = await shell.call("exec_shell", command="getent hosts example.com || echo 'Could not resolve host' && false")
+    assert away.metadata["sandbox_network_restricted"] and not Path("/etc/whale-made").exists()
+    job = (await shell.call("exec_shell", command="pwd; touch /etc/whale-made", background=True)).metadata["task_id"]
+    told = await shell.call("exec_shell_wait", task_id=job)
+    assert str(shell.workspace) in told.content and told.metadata["sandbox_denied"]

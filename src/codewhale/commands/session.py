@@ -8,6 +8,7 @@ from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
 from codewhale.stores.sessions import SessionStore
+from codewhale.system.probing import sandbox
 
 
 class SessionCommands:
@@ -53,7 +54,7 @@ class SessionCommands:
             ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),
             ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
             ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),
-            ("sandbox", "none: programs run with your rights"),
+            ("sandbox", sandbox().mechanism or "none holds here: what would need one is asked about"),
             ("state", f"waiting for {view.waiting_for}" if view.waiting_for else "busy" if view.busy else "idle"),
         ]
         return CommandOutput("\n".join(f"{name:<13} {value}" for name, value in rows))

@@ -76,7 +76,7 @@ class Discovery:
 
     def _lacks(self, session: Session, spec: ToolSpec) -> str:
         """Why a session cannot use a tool now, in words; "" where it can."""
-        provider, state = session.provider, session.state
+        provider, state, rights = session.provider, session.state, session.rights
         facts = provider.settings.facts if provider is not None else {}
         lacking = closed_gate(spec.name, spec.gate, facts, state.model)
         if lacking:
@@ -85,7 +85,7 @@ class Discovery:
         if program and find_program(program) is None:
             return not_installed(program)
         request = DecisionRequest(
-            spec.name, spec.effects, (), state.mode, session.authority, session.id, state.tainted, spec.previews
+            spec.name, spec.effects, (), rights.mode, rights.authority, session.id, state.tainted, spec.previews
         )
         decision = self._decide(request)
         return decision.reason if decision.verdict == "deny" else ""

@@ -108,7 +108,12 @@ class Passage:
         return self._gate.decide(asked).verdict == "allow"
 
     def _decided(self, request: DecisionRequest) -> Decision:
-        decision = self._gate.decide(request)
+        try:
+            decision = self._gate.decide(request)
+        except Exception as error:
+            # What cannot be judged does not run, and the turn goes on.
+            text = f"It could not be decided whether this may run ({type(error).__name__}: {error})"
+            raise Denied(f"{text}, so it does not. The person should report this.") from error
         if decision.verdict == "deny":
             raise Denied(f"{decision.reason} (rule {decision.rule})")
         return decision

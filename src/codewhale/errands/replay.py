@@ -170,6 +170,7 @@ async def _reading(
             raise SessionError(f"the workspace cannot be copied to read in: {error}") from error
         copy = os.path.normpath(os.path.join(scratch, os.path.relpath(workspace, root)))
         redactor = Redactor({**environ, **routes.secrets()})
+        parts.give("redact", redactor.text)
         try:
             yield _Reads(parts, artifacts, Outputs(_Nowhere(), redactor), session, (workspace, copy))
         finally:

@@ -7,7 +7,6 @@ little and a program that never meets one pays nothing.
 
 import functools
 import re
-import string
 
 # What is said in its place, what it begins with, and how it goes on.
 _KEYS = (
@@ -71,10 +70,20 @@ _NAMED = (
     ("query value", "key= token= Token= secret= password= passwd= sig= ignature=", _QUERY),
 )
 # In front of a key stands nothing that belongs to a word; what an escape or a colour ends with does not.
-_BEFORE = re.compile(r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,12}m)\Z")
+_BEFORE = r"(?:\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\[[0-9;]{0,12}m)\Z"
 
 # Many names begin with sk-; one with neither digits nor a long word in it is no key.
-_TELLING = re.compile(r"[0-9]|[A-Za-z]{20}")
+_TELLING = r"[0-9]|[A-Za-z]{20}"
+_BEGINNINGS = tuple(piece for _, piece, _ in _BLOCKS)
+_STARTS = tuple(start for _, starts, _ in _KEYS for start in starts.split())
+_SET = tuple(piece for _, pieces, _ in _NAMED for piece in pieces.split())
+PIECES = (*_BEGINNINGS, *_STARTS, *_SET)
+_NAME = 16
+_RUN = b"a" * 14
+_BEFORE_RUN = 64
+_FLAT = bytes(
+    97 if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-" else 32 for code in range(256)
+)
 
 
 def hide_shapes(text: str) -> str:
@@ -138,13 +147,14 @@ def _replaced(text: str, name: str, pattern: re.Pattern[str]) -> str:
 
 
 def _begins(before: str, key: str) -> bool:
-    if key.startswith("sk-") and not _TELLING.search(key):
+    if key.startswith("sk-") and re.search(_TELLING, key) is None:
         return False
     if not before or not key[0].isalnum() or not (before[-1].isalnum() or before[-1] == "_"):
         return True
-    return _BEFORE.search(before) is not None
+    return re.search(_BEFORE, before) is not None
 
 
+@functools.cache
 def _pieces() -> dict[str, tuple[str, str]]:
     """What a text is searched for: each piece with the name of its shape and its expression."""
     found = {piece: (name, pattern) for name, piece, pattern in _BLOCKS}
@@ -153,18 +163,7 @@ def _pieces() -> dict[str, tuple[str, str]]:
     return found
 
 
-_TABLE = _pieces()
-PIECES = tuple(_TABLE)
-_BEGINNINGS = tuple(piece for _, piece, _ in _BLOCKS)
-_STARTS = tuple(start for _, starts, _ in _KEYS for start in starts.split())
-_SET = tuple(piece for _, pieces, _ in _NAMED for piece in pieces.split())
-_NAME = 16
-_RUN = b"a" * 14
-_BEFORE_RUN = 64
-_FLAT = bytes(97 if chr(code) in f"{string.ascii_letters}{string.digits}_-" else 32 for code in range(256))
-
-
 @functools.cache
 def _compiled(piece: str) -> tuple[str, re.Pattern[str]]:
-    name, pattern = _TABLE[piece]
+    name, pattern = _pieces()[piece]
     return name, re.compile(pattern, re.ASCII)

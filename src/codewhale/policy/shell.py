@@ -102,6 +102,8 @@ def _simple(words: list[Word]) -> SimpleCommand:
 
 def _asked(rule: str, calls: list[Call], line: Line) -> str:
     """The rule that a question names: what most needs a person, wherever in the line it stands."""
+    if rule in _A_PERSONS:
+        return rule
     words = {(word.text, word.names): word for call in calls for word in call.words[1:]}
     words |= {(redirect.target.text, ()): redirect.target for redirect in line.redirects}
     if any(secret_word(word) for word in words.values()):

@@ -8,7 +8,7 @@ from codewhale.policy.shellharm import Call, Harm, bomb, connection, harm_of, ha
 from codewhale.policy.shellparse import INCOMPLETE, Command, Line, parse
 from codewhale.policy.shellpaths import Places
 from codewhale.policy.shelltable import harm
-from codewhale.policy.shellwords import Word, bare, braces
+from codewhale.policy.shellwords import UNKNOWN, Word, bare, braces
 from codewhale.policy.shellwrap import carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
@@ -36,6 +36,8 @@ class Floor:
             line.commands.extend(_rough(text, self._known))
         calls = [call for command in _distinct(line.commands) for call in self._unwrapped(command)]
         self.calls += calls
+        if not line.redirects and not line.shapes and not any(_tells(call) for call in calls):
+            return None
         flow = Flow(calls, _feeding(calls), line.redirects)
         where = line.variables.get("PWD", "")
         redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
@@ -51,6 +53,8 @@ class Floor:
 
     def _alone(self, call: Call) -> Harm | None:
         """What a call does by itself; one that was looked at before is as harmless as it was then."""
+        if not _tells(call):
+            return None
         key = call.text, call.command.where
         if key in self._safe and not call.command.assigns:
             return None
@@ -58,15 +62,13 @@ class Floor:
         return harm_of(call, self._places)
 
     def _unwrapped(self, command: Command) -> Iterator[Call]:
-        words = _split(command.words)
-        if words and self._left > 0:
+        waiting = [_split(command.words)]
+        while waiting and waiting[0] and self._left > 0:
             self._left -= 1
-            call = Call(name_of(words[0]), words, command)
+            call = Call(name_of(waiting[0][0]), waiting.pop(0), command)
             yield call
-            for inner in carried(words) if call.name in harm().carrying else ():
-                if inner.line is None and self._left > 0:
-                    self._left -= 1
-                    yield Call(name_of(inner.words[0]), inner.words, command)
+            inner = carried(call.words) if call.name in harm().carrying else ()
+            waiting[:0] = [found.words for found in inner if found.line is None and found.words]
 
     def _deeper(self, flow: Flow, depth: int) -> Harm | None:
         """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""
@@ -93,6 +95,11 @@ class Floor:
             yield from (" ".join([*call.texts, text]) for text in said)
         else:
             yield from lines_in_code(code_of(call.words, call.command.input))
+
+
+def _tells(call: Call) -> bool:
+    """Whether a call can be part of any harm other than by what it prints."""
+    return call.name in harm().telling or UNKNOWN in call.name or bool(call.command.assigns)
 
 
 def _distinct(commands: list[Command]) -> Iterator[Command]:

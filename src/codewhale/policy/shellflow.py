@@ -90,6 +90,8 @@ def _fetched_then_run(flow: Flow) -> str:
     files: set[str] = set()
     folders: set[str] = set()
     hidden = {id(call.command) for call in flow.calls if fetches(call) or decodes(call)}
+    if not hidden and not any(call.name == "git" for call in flow.calls):
+        return ""
     for redirect in flow.redirects:
         if ">" in redirect.op and any(id(source) in hidden for source in redirect.feeds):
             files.add(posixpath.basename(redirect.target.text))

@@ -209,5 +209,7 @@ def secret_word(word: Word) -> bool:
     if any(_KEY.search(name) for name in word.names):
         return True
     text = word.text.replace(UNKNOWN, "")
-    parts = {text} if text.isalnum() else {text, text.lstrip("@<"), text.rpartition("@")[2], text.rpartition("=")[2]}
-    return any(secret(part) for part in parts - _SPOKEN if part and "://" not in part and len(part) > 3)
+    if len(text) < 4 or text.lstrip("-").isalnum():
+        return text == "kubeconfig"
+    parts = {text, text.lstrip("@<"), text.rpartition("@")[2], text.rpartition("=")[2]}
+    return any(secret(part) for part in parts - _SPOKEN if "://" not in part and len(part) > 3)

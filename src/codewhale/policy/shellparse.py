@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codewhale.policy.shellwords import UNKNOWN, Word, bare, in_dollar_single, in_double
 
-DEEPEST = 160
+DEEPEST = 64
 # Of a longer pipe, a command is taken to read from the first and the last ones before it.
 _STAGES = 16
 # A command of words in which no character means anything: it is cut at blanks, and its nodes need no look.
@@ -96,7 +96,7 @@ class _Walk:
         self._alone: dict[bytes, list[Word]] = {}
 
     def _text(self, node: Any) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def _shape(self, what: str) -> None:
         if what not in self.line.shapes:
@@ -244,7 +244,7 @@ class _Walk:
         raw = self._source[node.start_byte : node.end_byte]
         if node.type == "command" and _WORDS_ALONE.fullmatch(raw):
             if raw not in self._alone:
-                self._alone[raw] = [Word(word) for word in raw.decode().split()]
+                self._alone[raw] = [Word(word) for word in raw.decode("ascii").split()]
             command.words = self._alone[raw]
             self.line.commands.append(command)
             self._moved(command)
@@ -342,13 +342,13 @@ class _Walk:
         for child in node.children:
             if not child.is_named or child.type == "string_content":
                 continue
-            pieces.append(in_double(self._source[at : child.start_byte].decode("utf-8", "surrogatepass")))
+            pieces.append(in_double(self._source[at : child.start_byte].decode("utf-8", "replace")))
             word = self._word(child, depth + 1)
             pieces.append(word.text)
             names.extend(word.names)
             literal = literal and word.text.isdigit() and word.literal
             at = child.end_byte
-        pieces.append(in_double(self._source[at : max(at, node.end_byte - 1)].decode("utf-8", "surrogatepass")))
+        pieces.append(in_double(self._source[at : max(at, node.end_byte - 1)].decode("utf-8", "replace")))
         return Word("".join(pieces), literal, plain=False, names=tuple(names))
 
     def _variable(self, name: str) -> Word:

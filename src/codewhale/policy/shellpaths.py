@@ -1,5 +1,6 @@
 """What a path in a command line stands for, by its text alone: in the workspace, open to all, secret, or guarded."""
 
+import functools
 import posixpath
 import re
 
@@ -110,6 +111,7 @@ class Places(Struct, frozen=True):
         return "the whole workspace" if self.workspace.startswith(path + "/") else ""
 
 
+@functools.lru_cache(maxsize=4096)
 def secret(path: str) -> bool:
     """Whether a path looks like one that holds credentials, or tells how to come by them."""
     if _SECRET.fullmatch(path) or secret_file(path):

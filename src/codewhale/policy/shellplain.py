@@ -20,6 +20,8 @@ _TOKEN = re.compile(
     re.X | re.S,
 )
 _PIECE = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|\$\?|([^\\'"$]+)""", re.S)
+_QUOTES = re.compile(r"[\\'\"$]")
+_GLOB = re.compile(r"[*?\[]")
 _DOUBLE = re.compile(r"\\([$`\"\\])|\\\n|\$\?")
 
 
@@ -44,11 +46,13 @@ def plain_commands(text: str) -> list[tuple[tuple[str, bool], ...]] | None:
 
 
 def _pattern(word: str) -> bool:
-    return word not in ("[", "]") and bool(re.search(r"[*?\[]", _PIECE.sub(lambda found: found[4] or "", word)))
+    if not _GLOB.search(word) or word in ("[", "]"):
+        return False
+    return bool(_GLOB.search(_PIECE.sub(lambda found: found[4] or "", word)))
 
 
 def _unquoted(word: str) -> str:
-    return _PIECE.sub(_piece, word) if re.search(r"[\\'\"$]", word) else word
+    return _PIECE.sub(_piece, word) if _QUOTES.search(word) else word
 
 
 def _piece(found: re.Match[str]) -> str:

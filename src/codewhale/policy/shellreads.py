@@ -52,11 +52,10 @@ def only_reads(call: Candidate, places: Places) -> Reading:
         if why:
             return Reading("shell.expansion", why)
     rest = [word.text for word in call.words[1:]]
-    if len(rest) == 1 and not call.more:
-        sandboxed = f"{rest[0]} sandboxed"
-        if name in reads().versions.get(rest[0], ()) or name in reads().versions.get(sandboxed, ()):
-            held = name in reads().versions["sandboxed"] or name in reads().versions.get(sandboxed, ())
-            return Reading(sandboxed=held)
+    if len(rest) == 1 and rest[0] in reads().versions and not call.more:
+        sandboxed = name in reads().versions.get(f"{rest[0]} sandboxed", ())
+        if sandboxed or name in reads().versions[rest[0]]:
+            return Reading(sandboxed=sandboxed or name in reads().versions["sandboxed"])
     rules: Reads | None
     if name == "git":
         while rest and rest[0] in reads().before_git:

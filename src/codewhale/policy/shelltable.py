@@ -57,13 +57,15 @@ class HarmRow(Struct, frozen=True):
 
 
 class HarmTable(Struct, frozen=True):
-    """Sets of names; `carrying` those of all that may run what stands in its words; the rows for each program, those for
+    """Sets of names; `carrying` those of all that may run what is in their words, `telling` of all that can be part of
+    any harm but as a source of text; the rows for each program, those for
     names by their beginning, the shapes of programs handed to interpreters, the patterns of what flows out; the rule
     that a question names by program, the words behind a program that mean the network, how many operands stand before
     a wrapped command."""
 
     names: dict[str, Names]
     carrying: Names
+    telling: Names
     rows: dict[str, tuple[HarmRow, ...]]
     starts: tuple[tuple[str, HarmRow], ...]
     code: tuple[HarmRow, ...]
@@ -74,6 +76,7 @@ class HarmTable(Struct, frozen=True):
 
 
 # What runs its words besides the shells, wrappers and takers of lines that the table names.
+_TELLING = ("dd find rsync sed gsed yq sd xxd uniq source . at batch cargo npm",)
 _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 
 
@@ -112,9 +115,21 @@ def harm() -> HarmTable:
     flow = {key: re.compile(text, re.I) for key, text in data["flow"].items()}
     asks = {rule: _names(text) for rule, text in data["asks"].items()}
     reaches = {name: frozenset(text.split()) for name, text in data["reaches"].items()}
-    made_rows = {name: tuple(found) for name, found in rows.items()}
-    carrying = _names(" ".join([*(data["names"][key] for key in ("shells", "liners", "carriers")), *_CARRYING]))
-    return HarmTable(names, carrying, made_rows, tuple(starts), code, flow, asks, reaches, data["leading"])
+    carrying = " ".join([*(data["names"][key] for key in ("shells", "liners", "carriers")), *_CARRYING])
+    telling = [carrying, *(row["on"] for row in data["harm"]), *_TELLING]
+    telling += [text for key, text in data["names"].items() if key not in ("readers", "decoders", "network")]
+    return HarmTable(
+        names=names,
+        carrying=_names(carrying),
+        telling=_names(" ".join(telling)),
+        rows={name: tuple(found) for name, found in rows.items()},
+        starts=tuple(starts),
+        code=code,
+        flow=flow,
+        asks=asks,
+        reaches=reaches,
+        leading=data["leading"],
+    )
 
 
 def _load(name: str) -> dict[str, Any]:

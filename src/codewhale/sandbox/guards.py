@@ -1,7 +1,6 @@
 """What stays as it is inside a writable workspace: the files that make others run things, also where there are none."""
 
 import os
-import stat
 
 from msgspec import Struct
 
@@ -19,8 +18,6 @@ HELD = (
     ".git", ".codewhale", ".vscode", ".idea", ".gitmodules", ".gitconfig", ".mcp.json", ".ripgreprc", ".bashrc",
     ".bash_profile", ".profile", ".zshrc", ".zprofile", ".zshenv", "AGENTS.md",
 )  # fmt: skip
-# What a command of ours puts there has this time (seconds), as in system.launcher.
-MARK = 1
 _NAMES = frozenset(name.lower() for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES))
 _HELD = frozenset(name.lower() for name in HELD)
 _MOST_MODULES = 64
@@ -66,12 +63,13 @@ def _fixed(root: str, path: str) -> list[str]:
 
 
 def _free(path: str) -> bool:
-    """Whether nothing stands there, or only what an earlier command of ours could not tidy up."""
+    """Whether nothing stands there, or an empty folder: another command of ours may just have put it there."""
     try:
-        found = os.lstat(path)
+        return not os.listdir(path)
+    except NotADirectoryError:
+        return False
     except OSError:
-        return True
-    return int(found.st_mtime) == MARK and (stat.S_ISDIR(found.st_mode) or os.path.basename(path) == "commondir")
+        return not os.path.lexists(path)
 
 
 def _git(places: tuple[GitPlace, ...]) -> Guards:
@@ -89,7 +87,7 @@ def _git(places: tuple[GitPlace, ...]) -> Guards:
         modules = _modules(os.path.join(place.path, "modules"))
         pinned += (place.path, *modules.writable)
         fixed += modules.fixed
-    return Guards(tuple(pinned), tuple(fixed), tuple(folders), tuple(path for path in pointers if _free(path)))
+    return Guards(tuple(pinned), tuple(fixed), tuple(folders), tuple(pointers))
 
 
 def _modules(folder: str) -> Guards:

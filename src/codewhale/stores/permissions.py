@@ -1,13 +1,7 @@
-"""permissions.toml: what a person, or a project, has said about calls, one row a rule. Rows are added and removed in
-place; comments and order stay.
-
-    [[rules]]
-    action = "allow"          # deny, ask, allow, floor_exception
-    tool = "exec_shell"       # any of these: tool, command or command_exact, path, host, workspace
-    command = "git push"
-
-`deny = ["git push"]` at the top, and so for ask and allow, is short for rows with that command.
-"""
+"""permissions.toml: what a person, or a project, has said about calls. A row is a `[[rules]]` table with an action
+(deny, ask, allow, floor_exception) and what it is about: tool, command (a prefix) or command_exact, path, host,
+workspace. `deny = ["git push"]` at the top, and so for the other actions, is short for rows with that command. Rows
+are added and removed in place; comments and order stay."""
 
 import os
 import stat

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from codewhale.lib.files import private_dir
+from codewhale.lib.files import atomic_write, private_dir
 from codewhale.system.launch import Child, Completed, Launch, run, settle, start
 from codewhale.system.programs import find_program, not_installed
 
@@ -60,7 +60,7 @@ class DamagedError(SnapshotError):
 
 class FileState(Struct, frozen=True, array_like=True):
     """A file as it stood: `mode` is its st_mode (type and permission bits), `blob` the git id of its bytes, of a
-    symlink's target; "" when it was too large to be kept. `size` is in bytes."""
+    symlink's target; "" when it is not kept. `size` is in bytes."""
 
     mode: int
     blob: str
@@ -132,9 +132,12 @@ class Journal:
         self._program = program
         if not os.path.isfile(os.path.join(self.folder, "HEAD")):
             private_dir(self.folder)
-            await self._git("init", "--quiet", "--bare", "--template=", "--object-format=sha1", self.folder)
-            with open(os.path.join(self.folder, "HEAD"), "w") as head:
-                head.write(f"ref: {BRANCH}\n")
+            owner = ("--shared=0600", "--object-format=sha1")  # whatever the umask, only the owner reads it
+            await self._git("init", "--quiet", "--bare", "--template=", *owner, self.folder)
+            await self._git("symbolic-ref", "HEAD", BRANCH)
+        for name in os.listdir(self.folder):
+            if name.startswith("fast_import_crash_"):
+                os.unlink(os.path.join(self.folder, name))
 
     def head(self) -> str:
         """The id of the last commit, "" before the first."""
@@ -238,8 +241,7 @@ class Journal:
 
     async def cut(self, oldest: str) -> None:
         """Forget all that was before commit `oldest`, and give its room back."""
-        with open(os.path.join(self.folder, "shallow"), "w") as shallow:
-            shallow.write(oldest + "\n")
+        atomic_write(os.path.join(self.folder, "shallow"), f"{oldest}\n".encode())
         await self._git("gc", "--quiet", "--prune=now")
 
     def _launch(self, *args: str, stdin: bool = False, data: bytes = b"", limit: int = 1 << 20) -> Launch:

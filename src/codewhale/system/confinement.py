@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from functools import cache
 
@@ -23,6 +24,9 @@ from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, sandbox
 from codewhale.system.repository import find_repository, read_small
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
+
+_PREFIX = "codewhale-tmp-"
+_FRESH = 60.0  # seconds in which a folder may not be locked yet
 
 
 class Confined(Struct, frozen=True):
@@ -140,12 +144,42 @@ def _temporary(workspace: str) -> str:
 
 @cache
 def _temporary_root() -> str:
-    """One for a run of the program, removed at its end."""
-    path = os.path.realpath(tempfile.mkdtemp(prefix="codewhale-"))
-    atexit.register(_remove, path, os.getpid())
+    """One for a run of the program, locked while that lasts and removed at its end."""
+    path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    _lock(lock)
+    atexit.register(_remove, path, lock, os.getpid())
     return path
 
 
-def _remove(path: str, owner: int) -> None:
-    if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)
+def _lock(folder: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove(path: str, lock: int, owner: int) -> None:
+    """Remove our own, and what runs that were killed have left: nobody locks it."""
+    if os.getpid() != owner:
+        return
+    os.close(lock)
+    shutil.rmtree(path, ignore_errors=True)
+    for entry in os.scandir(os.path.dirname(path)):
+        if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False) and _left_over(entry.path):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _left_over(path: str) -> bool:
+    try:
+        if time.time() - os.stat(path).st_mtime < _FRESH or os.stat(path).st_uid != os.geteuid():
+            return False
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    free = _lock(folder)
+    os.close(folder)
+    return free

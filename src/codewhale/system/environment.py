@@ -1,7 +1,9 @@
 """The environment a child process gets: an allow-list, so that no credential of the person's leaks into it."""
 
+import functools
 import os
 import re
+import sys
 from collections.abc import Mapping
 
 _ALLOWED = frozenset(
@@ -22,6 +24,7 @@ _ALLOWED = frozenset(
     """.split()
 )
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_PR_SET_DUMPABLE = 4  # prctl(2)
 _SECRET_VALUE = re.compile(r"://[^/\s@]*@")
 _FORCED = {
     "PYTHONIOENCODING": "utf-8",
@@ -50,3 +53,14 @@ def _may_pass(name: str, value: str) -> bool:
     if name not in _ALLOWED and not name.startswith("LC_"):
         return False
     return not _SECRET_NAME.search(name) and not _SECRET_VALUE.search(value)
+
+
+@functools.cache
+def hide_own() -> None:
+    """Let no other process of this user read this one's environment and memory (/proc/PID/environ holds the keys that
+    it was started with). Once is enough; a program that is started is not affected, for it begins anew."""
+    if sys.platform != "linux" or os.geteuid() == 0:  # Nothing is hidden from root.
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
 from codewhale.system.confinement import Confined, confine
-from codewhale.system.environment import child_env
+from codewhale.system.environment import child_env, hide_own
 from codewhale.system.output import HeadTail
 from codewhale.system.owners import Direct, Owner, Process, Supervised
 from codewhale.system.pipes import Reader, Writer
@@ -32,6 +32,7 @@ OnOutput = Callable[[str, bytes], None]
 def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]) -> Process:
     import subprocess
 
+    hide_own()
     return subprocess.Popen(
         argv,
         cwd=launch.cwd,
@@ -313,11 +314,21 @@ async def run(launch: Launch) -> Completed:
     no such program or directory), ToolError not_available for a profile this machine cannot give, ValueError for one
     that there is not.
     """
+    done = await _run(launch)
+    return await _run(launch) if done.confined and _never_began(done) else done
+
+
+async def _run(launch: Launch) -> Completed:
     child = await start(launch)
     try:
         return await child.wait()
     finally:
         await settle(child.kill())
+
+
+def _never_began(done: Completed) -> bool:
+    """Whether bubblewrap could not lay out its view, because something on the machine went away just then."""
+    return done.exit_code == 1 and not done.stdout_total and done.stderr.startswith(b"bwrap: Can't ")
 
 
 async def start(launch: Launch, on_output: OnOutput | None = None, warm: "Warm | None" = None) -> Child:

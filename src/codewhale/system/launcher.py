@@ -75,7 +75,21 @@ def descendants(root: int) -> "dict[int, tuple[int, int]]":
     return found
 
 
-def send(pid: int, started: int, number: int) -> None:
+def may_be_over(processes: int, memory: int) -> bool:
+    """Whether the whole machine runs and holds so much (0: no bound) that one tree might: two reads, where a look at
+    the tree takes many, and a thousand launchers look five times a second."""
+    try:
+        with open("/proc/loadavg", "rb") as file:
+            threads = int(file.read().split()[3].partition(b"/")[2])
+        with open("/proc/meminfo", "rb") as file:
+            lines = file.read(160).split(b"\n")
+        total, available = (int(line.split()[1]) * 1024 for line in (lines[0], lines[2]))
+    except (OSError, ValueError, IndexError):
+        return True
+    return bool(processes and threads > processes) or bool(memory and total - available > memory)
+
+
+def send(pid: int, started: int, *numbers: int) -> None:
     """Signal a process if it is still the one that began at `started`: a reused pid is never touched."""
     try:
         fd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
@@ -85,10 +99,11 @@ def send(pid: int, started: int, number: int) -> None:
         state = stat(pid)
         if state is None or state[0] != started:
             return
-        if fd >= 0:
-            signal.pidfd_send_signal(fd, number)
-        else:
-            os.kill(pid, number)
+        for number in numbers:
+            if fd >= 0:
+                signal.pidfd_send_signal(fd, number)
+            else:
+                os.kill(pid, number)
     except OSError:
         pass
     finally:
@@ -118,23 +133,40 @@ class Hold:
         self.inits = int(options.get("inits", "0"))
         self.masks = [path for name, path in given if name == "mask"]
         self.names = [(name, path) for name, path in given if name in ("folder", "pointer")]
+        self.times: dict[str, tuple[int, int]] = {}
         self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
 
-    def take(self, argv: "list[str]") -> "list[str]":
-        """In the process that becomes the command: take the names, open the filter. Raises OSError."""
-        if self.lock >= 0:
-            self._share()
+    def take(self) -> None:
+        """Take the names. Raises OSError."""
+        if self.lock < 0:
+            return
+        self._share()
+        folders = {os.path.dirname(path) for _, path in self.names}
+        before = {folder: os.stat(folder).st_mtime_ns for folder in folders}
         for name, path in self.names:
             try:
                 if name == "folder":
                     os.mkdir(path, 0o700)
                 else:
-                    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                    os.write(fd, POINTER)
-                    os.close(fd)
+                    self._point(path)
                 os.utime(path, (MARK, MARK))
             except FileExistsError:
                 pass
+        self.times = {folder: (was, os.stat(folder).st_mtime_ns) for folder, was in before.items()}
+
+    def _point(self, path: str) -> None:
+        """Whole or not at all: git stops at an empty one."""
+        draft = f"{path}.{os.getpid()}"
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(fd, POINTER)
+            os.link(draft, path)
+        finally:
+            os.close(fd)
+            os.unlink(draft)
+
+    def ready(self, argv: "list[str]") -> "list[str]":
+        """In the process that becomes the command: open the filter."""
         if not self.filter:
             return argv
         fd = os.memfd_create("filter", 0)
@@ -168,7 +200,8 @@ class Hold:
                 time.sleep(0.005)
 
     def release(self) -> None:
-        """Give the names back, if no other command holds them and nobody has put anything there."""
+        """Give the names back, if no other command holds them and nobody has put anything there; folders then have the
+        time of their last change by others."""
         if self.lock < 0:
             return
         import fcntl
@@ -177,6 +210,7 @@ class Hold:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
+        times = {folder: (os.stat(folder), *both) for folder, both in self.times.items() if os.path.isdir(folder)}
         for name, path in reversed(self.names):
             try:
                 found = os.lstat(path)
@@ -184,6 +218,11 @@ class Hold:
                     os.rmdir(path)
                 elif int(found.st_mtime) == MARK and found.st_size == len(POINTER):
                     os.unlink(path)
+            except OSError:
+                pass
+        for folder, (now, was, taken) in times.items():
+            try:
+                os.utime(folder, ns=(now.st_atime_ns, was if now.st_mtime_ns == taken else now.st_mtime_ns))
             except OSError:
                 pass
 
@@ -198,6 +237,7 @@ class Launcher:
         self.processes, self.memory, self.file_size = most
         self.command = 0
         self.running = False
+        self.ending = False
         self.left = 0
 
     def say(self, line: str) -> None:
@@ -211,11 +251,14 @@ class Launcher:
         """Fork, say so, and let the command begin."""
         gate, opened = os.pipe()
         launcher = os.getpid()
+        refused = self._take()
         self.command = os.fork()
         if self.command == 0:
             try:
                 os.close(opened)
                 os.read(gate, 1)
+                if refused is not None:
+                    raise refused
                 self._become(argv, tty, launcher)
             except OSError as error:
                 os.write(began, str(error.errno).encode())
@@ -227,6 +270,13 @@ class Launcher:
         os.close(began)
         os.close(gate)
         os.close(opened)
+
+    def _take(self) -> "OSError | None":
+        try:
+            self.hold.take()
+        except OSError as error:
+            return error
+        return None
 
     def _become(self, argv: "list[str]", tty: bool, launcher: int) -> None:
         os.setsid()
@@ -250,7 +300,7 @@ class Launcher:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         if _LINUX:
             _prefer_for_oom()
-        argv = self.hold.take(argv)
+        argv = self.hold.ready(argv)
         os.execvp(argv[0], argv)
 
     def reap(self) -> bool:
@@ -264,7 +314,7 @@ class Launcher:
                 return True
             if pid == self.command:
                 self.running = False
-                self.left = self._count()
+                self.left = 0 if self.ending else self._count()
                 self.say(f"exit {os.waitstatus_to_exitcode(status)} {self.left}")
 
     def _count(self) -> int:
@@ -295,7 +345,7 @@ class Launcher:
             if wake in ready:
                 ordered = ordered or bool({signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(os.read(wake, 512)))
             if ordered or self._over():
-                return self.end()
+                return self.end(wake)
         return None
 
     def _tell_left(self) -> None:
@@ -305,7 +355,7 @@ class Launcher:
             self.say(f"left {left}")
 
     def _over(self) -> bool:
-        if not (self.processes or self.memory):
+        if not (self.processes or self.memory) or not may_be_over(self.processes, self.memory):
             return False
         tree = descendants(os.getpid())
         if self.processes and len(tree) > self.processes:
@@ -316,13 +366,16 @@ class Launcher:
             return True
         return False
 
-    def end(self) -> None:
+    def end(self, wake: int) -> None:
         """TERM to all, a grace, then freeze and KILL until nothing is left."""
-        self._signal_all(signal.SIGTERM)
-        self._signal_all(signal.SIGCONT)
+        self.ending = True
+        self._signal_all(signal.SIGTERM, signal.SIGCONT)
+        poll = select.poll()
+        poll.register(wake, select.POLLIN)
         deadline = time.monotonic() + GRACE
-        while self.reap() and time.monotonic() < deadline:
-            time.sleep(0.005)
+        while self.reap() and (left := deadline - time.monotonic()) > 0:
+            if poll.poll(left * 1000 if _LINUX else 5):
+                os.read(wake, 512)
         pause = 0.002
         while self.reap():
             self._freeze()
@@ -341,15 +394,16 @@ class Launcher:
                 send(pid, started, signal.SIGSTOP)
             seen |= set(fresh)
 
-    def _signal_all(self, number: int) -> None:
+    def _signal_all(self, *numbers: int) -> None:
         if not _LINUX:
-            try:
-                os.killpg(self.command, number)
-            except OSError:
-                pass
+            for number in numbers:
+                try:
+                    os.killpg(self.command, number)
+                except OSError:
+                    pass
             return
         for pid, (started, _) in descendants(os.getpid()).items():
-            send(pid, started, number)
+            send(pid, started, *numbers)
 
 
 def _prefer_for_oom() -> None:

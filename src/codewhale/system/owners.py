@@ -169,9 +169,13 @@ class Supervised:
 
     def force(self) -> None:
         """The launcher did not answer: end it, and the command's session, directly."""
+        tree = launcher.descendants(self._process.pid) if self._process is not None and self._process.pid else {}
+        for pid, (started, _) in tree.items():
+            launcher.send(pid, started, signal.SIGKILL)
         if self._process is not None:
             self._process.kill()
-        self._kill_session()
+        if not tree:
+            self._kill_session()
 
     def _kill_session(self) -> None:
         """Without a launcher: the command's own session is what can still be told apart."""

@@ -156,10 +156,9 @@ async def test_in_the_background_it_is_heard_by_nobody_and_ends_with_the_program
 
 async def test_what_a_shell_command_is_given_besides(home: Path, workspace: Path) -> None:
     env = "shell_env||printf 'A_B=1\\nexport C=\"two words\"\\nnot one\\n9X=1\\n'"
-    async with hooked(home, workspace, env) as stage:
-        session = await stage.open()
-        found = await stage.app.parts.part("hooking").shell_env(session, str(workspace))  # type: ignore[attr-defined]
-    assert found == {"A_B": "1", "C": "two words"}
+    async with hooked(home, workspace, env, turns=shell('echo "$A_B $C $X"')) as stage:
+        (result,) = results(await stage.turn("Go."))
+    assert result.ok and "1 two words" in result.content
 
 
 async def test_hooks_are_listed_with_what_is_ignored(home: Path, workspace: Path) -> None:
@@ -226,3 +225,14 @@ async def test_a_projects_hooks_only_tighten(home: Path, workspace: Path) -> Non
         assert not any("Do evil." in str(message["content"]) for message in sent(stage))
     assert refused.error == "permission_denied" and not (workspace / "theirs").exists()
     assert listed.ok and listed.content.endswith("[hook tool_call_before 1: linted]")
+
+
+async def test_the_person_switches_all_of_them_off(home: Path, workspace: Path) -> None:
+    project(workspace, DENIES)
+    (workspace / "check.sh").write_text("exit 2\n")
+    trust(home, workspace)
+    async with hooked(home, workspace, "tool_call_before||exit 2", turns=shell("true")) as stage:
+        assert results(await stage.turn("Go."))[0].error == "permission_denied"
+    (home / "config.toml").write_text("[hooks]\nenabled = false\n")
+    async with harness(home, workspace, list(shell("true"))) as stage:
+        assert results(await stage.turn("Go."))[0].ok

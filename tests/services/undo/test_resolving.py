@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from codewhale.services.undo.resolving import (
     CREATED,
     MADE_ANEW,
-    TOO_LARGE,
+    NOT_KEPT,
     WHOLE,
     Move,
     Refusal,
@@ -81,10 +81,10 @@ async def test_what_is_no_text_goes_back_as_a_whole_or_stays() -> None:
     )
 
 
-async def test_what_was_too_large_to_keep_cannot_come_back() -> None:
+async def test_what_was_not_kept_cannot_come_back() -> None:
     shelf = Shelf()
     large, small = FileState(FILE, "", 1 << 30), shelf.state(b"1\n")
-    assert await wanted(shelf, large, ("a", small)) == Wanted(small, None, (Refusal("f", TOO_LARGE),))
+    assert await wanted(shelf, large, ("a", small)) == Wanted(small, None, (Refusal("f", NOT_KEPT),))
 
 
 async def test_the_mode_is_the_last_that_others_set() -> None:

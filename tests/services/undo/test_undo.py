@@ -285,6 +285,37 @@ async def test_attributes_and_filters_of_the_project_change_no_byte(scene: Scene
     assert {name: data for name, data in scene.tree().items() if not name.startswith(".git/")} == was
 
 
+async def test_files_of_secrets_are_kept_where_the_agent_wrote_them_by_name_alone(scene: Scene) -> None:
+    scene.write(".env", "TOKEN=first-canary\n")
+    scene.write("id_rsa", "second-canary\n")
+    await scene.shell("echo TOKEN=third > .env; rm id_rsa; echo made-canary > .env.local; echo x > plain")
+    done = await scene.take_back()
+    assert [change.path for change in done.changes] == ["plain"]
+    assert {one.path for one in done.refused} == {".env", ".env.local", "id_rsa"}
+    assert all("looks like a file of secrets" in one.reason for one in done.refused)
+    assert scene.read(".env.local") == b"made-canary\n"
+    (folder,) = (scene.home / "snapshots").iterdir()
+    kept = raw_git(folder, "cat-file", "--batch-all-objects", "--batch")
+    assert b"canary" not in kept and b"third" not in kept and b"x\n" in kept
+    await scene.edit(".env", "TOKEN=by-name\n")
+    await scene.shell("echo TOKEN=again > .env")
+    await scene.take_back()
+    assert scene.read(".env") == b"TOKEN=third\n"
+
+
+async def test_the_journal_is_for_its_owner_alone_whatever_the_umask(scene: Scene) -> None:
+    was = os.umask(0)
+    try:
+        scene.write("a", "1\n")
+        await scene.shell("echo 2 > a")
+        await scene.take_back()
+        await scene.undo.aclose()
+    finally:
+        os.umask(was)
+    open_to_others = [path for path in scene.home.rglob("*") if path.stat().st_mode & 0o077]
+    assert [path for path in open_to_others if path.name != "snapshots"] == []
+
+
 class Play:
     """Fifty random edits by agent, command and person in files whose every line says who wrote it."""
 

@@ -72,6 +72,7 @@ class Hooks:
     ) -> None:
         """`tell(session, event)` shows a notice; what comes after the session's end stands in the audit log alone."""
         self._own, self._refused = read_hooks(written.tree, written.origin)
+        self._off = isinstance(written.tree, dict) and written.tree.get("enabled") is False
         self._trust = trust
         self._redact = redact
         self._control = control
@@ -84,7 +85,7 @@ class Hooks:
 
     def at(self, workspace: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
         """The hooks of a workspace, and what is said of those that do not count."""
-        project = self._project(workspace)
+        project = _Project() if self._off else self._project(workspace)
         ignored = (project.ignored,) if project.ignored else ()
         return (*self._own, *(() if ignored else project.hooks)), (*self._refused, *project.refused, *ignored)
 

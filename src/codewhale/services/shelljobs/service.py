@@ -18,6 +18,8 @@ KEEP_SECONDS = 3600.0
 KEEP_MOST = 128
 RUNNING_MOST = 1024
 PAUSE = 0.1
+FILES_EACH = 8
+FILES_BESIDE = 200
 PROCESSES = 4096
 MODEL = "model"
 PERSON = "person"
@@ -48,6 +50,7 @@ class ShellJobs:
         if self._closed or running >= RUNNING_MOST:
             why = "the session is closing" if self._closed else f"{running} jobs run already, the most there may be"
             raise ToolError("execution_failed", f"Nothing was started: {why}.", fix=_CANCEL_ALL)
+        _room_for_files(running)
         job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
         child = await start(_launch(spec), job.output, self._warm)
         self._jobs[job.id] = job
@@ -207,6 +210,18 @@ def _launch(spec: JobSpec) -> Launch:
         output_limit=0,
         ceiling=Ceiling(processes=PROCESSES, memory=_most_memory()),
     )
+
+
+def _room_for_files(running: int) -> None:
+    """Let this process have as many files open as one more job needs, as far as the machine allows that."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_BESIDE + FILES_EACH * (running + 1)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = 2 * wanted if hard == resource.RLIM_INFINITY else min(hard, 2 * wanted)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def _most_memory() -> int:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock
-from codewhale.lib.files import atomic_write, private_dir
+from codewhale.lib.files import DISK, atomic_write, private_dir
 from codewhale.services.undo.hiding import hidden, is_rule_file
 from codewhale.services.undo.looking import Known, Look, Looker, TooLongError, TooMuchError, changed
 from codewhale.stores.snapshots import Change, Content, DamagedError, Entry, Journal, SnapshotError, listed
@@ -38,7 +38,7 @@ class Bounds(Struct, frozen=True):
 
     files: int = 200_000
     bytes: int = 2 << 30
-    seconds: float = 25.0
+    seconds: float = 20.0
     disk: int = 500 << 20
     turns: int = 50
     days: float = 7.0
@@ -84,8 +84,11 @@ class History:
     async def held(self) -> AsyncIterator[None]:
         """Alone with the journal, which is read again if another process wrote to it. Not to be entered twice."""
         async with self._lock:
-            private_dir(self.journal.folder)
-            fd = os.open(os.path.join(self.journal.folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                private_dir(self.journal.folder)
+                fd = DISK.open(os.path.join(self.journal.folder, "lock"), os.O_RDWR | os.O_CREAT)
+            except OSError as error:
+                raise SnapshotError(f"the journal of changes cannot be kept: {error}") from error
             try:
                 await _locked(fd)
                 if self._picture is None or self._picture.head != self.journal.head():
@@ -147,7 +150,7 @@ class History:
         assert self._picture is not None
         known, everywhere = self._picture.files, paths is None
         names = await self._everywhere() if paths is None else {path for path in paths if self.is_ours(path)}
-        looker = Looker(self.root, self._bounds.seconds)
+        looker = Looker(self.root, self._bounds.seconds, discreet=True)
         looks: list[Look] = []
         made: list[Entry] = []
         late: list[TooLongError] = []

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
+from codewhale.policy.secretfiles import secret_file
 from codewhale.stores.snapshots import Change, Content, FileState, blob_id
 
 FILE_LIMIT = 32 << 20
@@ -46,10 +47,12 @@ class Look(Struct, frozen=True):
 
 
 class Looker:
-    """Looks at many files in a row, for so many seconds; `stop` ends it."""
+    """Looks at many files in a row, for so many seconds; `stop` ends it. With `discreet` the bytes of files that look
+    like those of secrets are left out, unless they are kept already."""
 
-    def __init__(self, root: Root, seconds: float) -> None:
+    def __init__(self, root: Root, seconds: float, discreet: bool = False) -> None:
         self._root = root
+        self._discreet = discreet
         self._deadline = time.monotonic() + seconds
         self.stop = threading.Event()
 
@@ -81,9 +84,15 @@ class Looker:
                 yield Look(path, None)
             return
         if known is None or not known.identity or known.identity != _identity(found):
-            look = _read(folder, name, path, found)
+            look = self._read(folder, path, found, known)
             if look.known is not None or known is not None:
                 yield look
+
+    def _read(self, folder: int, path: str, found: os.stat_result, known: Known | None) -> Look:
+        kept = known is not None and known.state.blob
+        if self._discreet and not kept and stat.S_ISREG(found.st_mode) and secret_file(path):
+            return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+        return _read(folder, os.path.basename(path), path, found)
 
 
 def changed(look: Look, known: Known | None) -> Content | None:

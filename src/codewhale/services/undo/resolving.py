@@ -56,7 +56,7 @@ MADE_ANEW = "it was deleted, and somebody made it anew since"
 CREATED = "it was created, and somebody changed it since"
 TOUCHED = "somebody changed these lines since"
 WHOLE = "somebody changed it since, and it is no text whose lines could be told apart"
-TOO_LARGE = "its former content is too large to be kept"
+NOT_KEPT = "its content is not kept: it is too large, or looks like a file of secrets"
 
 
 async def resolve(path: str, moves: Sequence[Move], contents: Contents) -> Wanted:
@@ -69,7 +69,7 @@ async def resolve(path: str, moves: Sequence[Move], contents: Contents) -> Wante
     if len(chain) == 1:
         wanted = chain[0][1]
         if wanted is not None and not wanted.blob:
-            return Wanted(now, None, (*refused, Refusal(path, TOO_LARGE)))
+            return Wanted(now, None, (*refused, Refusal(path, NOT_KEPT)))
         return Wanted(None if wanted is None else _with_mode(wanted, mode), None, tuple(refused))
     if chain[-1][2] is None:  # it was deleted last: it comes back first
         chain = chain[:-1]

@@ -21,7 +21,7 @@ from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
 from codewhale.services.undo.history import Former, History
 from codewhale.services.undo.looking import TooLongError, TooMuchError
-from codewhale.services.undo.resolving import TOO_LARGE, Move, Refusal, resolve
+from codewhale.services.undo.resolving import NOT_KEPT, Move, Refusal, resolve
 from codewhale.services.undo.restoring import remove_empty, write_back
 from codewhale.services.undo.turns import Turn, last_undo, live_turns
 from codewhale.stores.snapshots import Entry, FileState, SnapshotError, blob_id
@@ -237,7 +237,7 @@ class Undo:
         if data is None and one.then is not None and not _same_bytes(one):
             data = kept.get(one.then.blob)
             if data is None:
-                refused.append(Refusal(one.path, TOO_LARGE))
+                refused.append(Refusal(one.path, NOT_KEPT))
                 return
         if not history.is_ours(one.path):
             refused.append(Refusal(one.path, "it is never written"))
@@ -306,7 +306,9 @@ async def _plan(history: History, session: str, root: str, since: int) -> Plan:
         now, then = chain[-1].after, wanted.state
         if then is not None and wanted.data is not None:
             then = FileState(then.mode, blob_id(wanted.data), then.size)
-        if now != then:
+        if now is not None and not now.blob and (then is None or then.blob):
+            refused.append(Refusal(path, NOT_KEPT))
+        elif now != then:
             files.append(Taking(path, now, then, wanted.data))
     return Plan(session, root, since, tuple(files), tuple(refused))
 

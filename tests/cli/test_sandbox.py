@@ -1,0 +1,56 @@
+"""`codewhale sandbox` as people and programs use it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codewhale.system.probing import CHOICE, LANDLOCK, sandbox
+from support.program import codewhale_program
+
+held = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
+
+
+def test_the_check_is_one_object_or_rows(tmp_path: Path) -> None:
+    done = codewhale_program(tmp_path, "sandbox", "check", "--json")
+    found = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1 and done.returncode == (0 if found["ok"] else 1)
+    assert set(found) == {
+        "schema_version", "available", "ok", "mechanism", "profiles", "network", "tried", "attempts", "fix"
+    }  # fmt: skip
+    rows = codewhale_program(tmp_path, "sandbox", "check").stdout.splitlines()
+    assert rows[-1] == f"{found['mechanism']} holds commands" or not found["ok"]
+
+
+@held
+def test_a_command_runs_with_the_streams_and_the_code_of_its_own(tmp_path: Path, workspace: Path) -> None:
+    line = "cat; echo err >&2; echo x > made; echo x > ../out; exit 4"
+    done = codewhale_program(tmp_path, "sandbox", "run", "-w", str(workspace), "--", "sh", "-c", line, stdin=b"in\n")
+    assert (done.returncode, done.stdout) == (4, "in\n") and done.stderr.startswith("err\n")
+    assert (workspace / "made").exists() and not (tmp_path / "out").exists()
+    assert [path.name for path in workspace.iterdir()] == ["made"]
+
+
+@held
+def test_f1_no_key_of_the_persons_reaches_a_command(tmp_path: Path) -> None:
+    done = codewhale_program(tmp_path, "sandbox", "run", "--", "env", env={"DEEPSEEK_API_KEY": "sk-secret"})
+    assert done.returncode == 0 and "sk-secret" not in done.stdout
+
+
+@held
+def test_the_profile_and_the_mechanism_are_the_persons_choice(tmp_path: Path, workspace: Path) -> None:
+    options = ("sandbox", "run", "-w", str(workspace))
+    touch = ("--", "touch", "made")
+    assert codewhale_program(tmp_path, *options, "--profile", "read-only", *touch).returncode != 0
+    done = codewhale_program(tmp_path, *options, *touch, env={CHOICE: LANDLOCK})
+    assert done.returncode == 1 and not (workspace / "made").exists()
+    assert codewhale_program(tmp_path, *options, "--profile", "none", *touch).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [((), 2), (("--profile", "x", "--", "true"), 2), (("--allow", "y", "--", "true"), 2), (("--", "/no/such"), 127)],
+)
+def test_wrong_orders(arguments: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    done = codewhale_program(tmp_path, "sandbox", "run", *arguments)
+    assert (done.returncode, done.stdout) == (code, "") and done.stderr.count("\n") == 1

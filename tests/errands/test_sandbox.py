@@ -1,0 +1,37 @@
+"""What `codewhale sandbox` finds out and runs."""
+
+from pathlib import Path
+
+import pytest
+
+from codewhale.errands.sandbox import SandboxError, check_sandbox, run_in_sandbox, wrong_order
+from codewhale.system.launch import Launch
+from codewhale.system.probing import sandbox
+
+
+async def test_the_check_tries_what_it_says_and_leaves_nothing() -> None:
+    found = await check_sandbox()
+    assert found.mechanism == sandbox().mechanism and found.available is bool(found.mechanism)
+    assert found.ok is found.available
+    assert all(attempt.ok and not attempt.detail for attempt in found.attempts), found.attempts
+    if found.available:
+        assert {attempt.profile for attempt in found.attempts} == {"read-only", "workspace-write"}
+        assert found.profiles == ("none", "read-only", "workspace-write")
+
+
+async def test_a_command_ends_with_its_own_code(workspace: Path) -> None:
+    for line, code in (("exit 0", 0), ("exit 9", 9), ("kill -TERM $$", 143)):
+        launch = Launch(("/bin/sh", "-c", line), str(workspace), profile="none")
+        assert await run_in_sandbox(launch) == code
+
+
+async def test_what_cannot_be_held_is_told() -> None:
+    with pytest.raises(SandboxError, match="nothing was run"):
+        await run_in_sandbox(Launch(("true",), "/", profile="workspace-write"))
+
+
+def test_wrong_orders_are_told() -> None:
+    assert wrong_order("none", ()) == "" == wrong_order("read-only", ("network",))
+    assert "there is no sandbox profile 'x'" in wrong_order("x", ())
+    assert "there is no sandbox allowance 'y'" in wrong_order("read-only", ("y",))
+    assert wrong_order("none", ("network",))

@@ -1,0 +1,70 @@
+"""The command line of bubblewrap: what it opens, covers and leaves out."""
+
+import os
+import socket
+from pathlib import Path
+
+from codewhale.sandbox.bubblewrap import bubblewrap
+from codewhale.sandbox.profiles import Confinement, GitPlace, Plan, Site
+
+
+def site(workspace: Path, *git: GitPlace, foreign: bool = False, lasting: bool = True, home: str = "") -> Site:
+    return Site(str(workspace), str(workspace), "/tmp/private", home, "", git, foreign, lasting)
+
+
+def mounts(plan: Plan, kind: str) -> list[tuple[str, str]]:
+    """(source, place) of each mount of a kind, in order."""
+    return [(plan.argv[n + 1], plan.argv[n + 2]) for n, word in enumerate(plan.argv) if word == kind]
+
+
+def test_nothing_is_writable_and_nothing_is_reached_by_default(tmp_path: Path) -> None:
+    plan = bubblewrap("bwrap", ("make", "test"), Confinement(), site(tmp_path))
+    assert ("/tmp/private", "/tmp") in mounts(plan, "--bind")
+    assert all(place in ("/tmp", "/var/tmp") for _, place in mounts(plan, "--bind"))
+    assert plan.argv[plan.argv.index("--") + 1 :] == ("make", "test")
+    assert {"--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-user", "--cap-drop"} <= set(plan.argv)
+    order = [plan.argv.index(word) for word in ("--ro-bind", "--dev", "--proc", "--remount-ro")]
+    assert order == sorted(order) and plan.argv[order[-1] + 1] == "/proc"
+    assert plan.env["TMPDIR"] == "/tmp" and plan.filter and not plan.folders
+
+
+def test_the_workspace_is_opened_before_what_it_protects(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("")
+    plan = bubblewrap("bwrap", ("true",), Confinement(writes=True), site(tmp_path, GitPlace(str(tmp_path / ".git"))))
+    opened, fixed = mounts(plan, "--bind"), mounts(plan, "--ro-bind")
+    assert (str(tmp_path), str(tmp_path)) in opened and (str(tmp_path / ".git"), str(tmp_path / ".git")) in opened
+    assert {(path, path) for path in (str(tmp_path / ".git" / "config"), str(tmp_path / ".vscode"))} <= set(fixed)
+    assert plan.argv.index(str(tmp_path)) < plan.argv.index(str(tmp_path / ".git" / "config"))
+    assert str(tmp_path / ".vscode") in plan.folders and plan.pointers == (str(tmp_path / ".git" / "commondir"),)
+
+
+def test_allowances_open_more(tmp_path: Path) -> None:
+    folder = Path(os.path.realpath("/usr/share"))
+    (tmp_path / "me" / ".npm").mkdir(parents=True)
+    (tmp_path / "me" / ".ssh").mkdir()
+    wanted = Confinement(network=True, caches=("npm",), folders=(str(folder),))
+    plan = bubblewrap("bwrap", ("true",), wanted, site(tmp_path, home=str(tmp_path / "me")))
+    assert "--unshare-net" not in plan.argv and "npm_config_cache" not in plan.env
+    assert {str(folder), str(tmp_path / "me" / ".npm")} <= {place for _, place in mounts(plan, "--bind")}
+    assert str(tmp_path / "me" / ".ssh") not in plan.argv
+
+
+def test_root_in_anothers_workspace_keeps_its_rights_over_files_alone(tmp_path: Path) -> None:
+    plan = bubblewrap("bwrap", ("true",), Confinement(), site(tmp_path, foreign=True, lasting=False))
+    assert "--unshare-user" not in plan.argv and "--die-with-parent" in plan.argv
+    added = [plan.argv[n + 1] for n, word in enumerate(plan.argv) if word == "--cap-add"]
+    assert added == ["CAP_DAC_OVERRIDE", "CAP_FOWNER"]
+
+
+def test_lasting_sockets_of_others_are_covered_and_the_workspaces_own_are_not(tmp_path: Path) -> None:
+    place = Path(__file__).resolve().parent / f".socket-{os.getpid()}"
+    try:
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(place))
+            assert str(place) not in bubblewrap("bwrap", ("true",), Confinement(), site(tmp_path)).masks
+            os.utime(place, (1, 1))
+            assert str(place) in bubblewrap("bwrap", ("true",), Confinement(), site(tmp_path)).masks
+            assert str(place) not in bubblewrap("bwrap", ("true",), Confinement(), site(place.parent)).masks
+    finally:
+        place.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""Landlock with seccomp: real commands where no namespace is used. What gets out of it is tried in tests/attacks."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from codewhale.sandbox.landlock import LEAST_ABI, landlock, landlock_abi
+from codewhale.sandbox.profiles import Confinement, Site
+from codewhale.system.launch import Completed, Launch, run
+
+pytestmark = pytest.mark.skipif(landlock_abi() < LEAST_ABI, reason="the kernel has no Landlock of the needed version")
+
+
+async def held(line: str, workspace: Path, wanted: Confinement) -> Completed:
+    temp = workspace.parent / "temp"
+    temp.mkdir(exist_ok=True)
+    site = Site(str(workspace), str(workspace), str(temp), "/nonexistent")
+    plan = landlock(("/bin/sh", "-c", line), wanted, site)
+    return await run(Launch(plan.argv, str(workspace), env=plan.env))
+
+
+async def test_what_stands_in_the_workspace_is_open_and_its_top_is_not(workspace: Path) -> None:
+    (workspace / "src").mkdir()
+    (workspace / ".vscode").mkdir()
+    (workspace / "a.txt").write_text("one\n")
+    line = "echo two >> a.txt; echo x > src/new; echo x > new; echo x > .vscode/new; echo x > $TMPDIR/new; mv src/new ."
+    await held(line, workspace, Confinement(writes=True))
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+    assert {str(path.relative_to(workspace)) for path in workspace.rglob("*")} == {
+        "src", ".vscode", "a.txt", "src/new"
+    }  # fmt: skip
+    assert (workspace.parent / "temp" / "new").exists()
+
+
+async def test_read_only_means_reading(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    done = await held("cat a.txt && echo two > a.txt", workspace, Confinement())
+    assert done.stdout == b"one\n" and done.exit_code != 0
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+async def test_exit_codes_and_output_are_the_commands_own(workspace: Path) -> None:
+    done = await held("echo out; echo err >&2; exit 7", workspace, Confinement())
+    assert (done.exit_code, done.stdout, done.stderr) == (7, b"out\n", b"err\n")
+
+
+async def test_a_program_that_is_not_there_is_told(workspace: Path) -> None:
+    site = Site(str(workspace), str(workspace), str(workspace), "/nonexistent")
+    done = await run(Launch(landlock(("/no/such",), Confinement(), site).argv, str(workspace)))
+    assert done.exit_code == 127 and b"sandbox: /no/such: No such file" in done.stderr
+
+
+async def test_a_right_that_cannot_be_given_up_ends_it_before_the_command(workspace: Path) -> None:
+    site = Site(str(workspace), str(workspace), str(workspace), "/nonexistent")
+    argv = landlock(("/bin/touch", f"{workspace}/ran"), Confinement(), site).argv
+    broken = [f"filter={'ff' * 8}" if word.startswith("filter=") else word for word in argv]
+    done = await run(Launch(tuple(broken), str(workspace)))
+    assert done.exit_code == 125 and done.stderr.startswith(b"sandbox: seccomp: ")
+    assert os.listdir(workspace) == []
+
+
+def test_it_runs_by_path_with_nothing_of_ours() -> None:
+    argv = landlock(("true",), Confinement(), Site("/w", "/w", "/t", "/nonexistent")).argv
+    assert argv[:3] == (sys.executable, "-I", "-S") and argv[3].endswith("/sandbox/enter.py")
+    assert "codewhale" not in Path(argv[3]).read_text()
