@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.policy.shell import analyse
+from codewhale.shell.judge import analyse
 from support.shelllines import HERE
 
 QUOTED = "touch PWNED"

@@ -8,10 +8,10 @@ from codewhale.policy.network import judge_url
 from codewhale.policy.paths import beneath
 from codewhale.policy.pipeline import Judges, Policy
 from codewhale.policy.rules import NO_RULES, RuleSet
-from codewhale.policy.shell import ShellContext, ShellJudgement, analyse
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, Origin, PathSubject, Subject, UrlSubject
+from codewhale.shell.judge import ShellContext, ShellJudgement, analyse
 
 PERSON, HEADLESS, AUTO = Authority.PERSON, Authority.HEADLESS, Authority.AUTO
 EFFECTS = {

@@ -4,10 +4,10 @@ import pytest
 
 from codewhale.policy.paths import beneath
 from codewhale.policy.rules import RuleSet, View, host_of
-from codewhale.policy.shell import ShellContext, analyse
 from codewhale.protocol.decisions import DecisionRequest, Rule
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.shell.judge import ShellContext, analyse
 
 VIEW = View(
     lambda subject: analyse(subject.command, ShellContext("/w")),

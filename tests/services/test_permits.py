@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codewhale.policy.shell import ShellContext, ShellJudgement, analyse
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, PathSubject, Subject
 from codewhale.services.permits import Permits
+from codewhale.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.stores.audit import AuditLog
 from codewhale.stores.permissions import read_rules
 from codewhale.stores.trust import TrustStore

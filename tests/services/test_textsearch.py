@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.services.textsearch import Found, Query, portable, search
 from codewhale.system.programs import find_program
-from codewhale.system.walk import Walker
+from codewhale.worktree.walk import Walker
 from support.repos import write
 
 needs_rg = pytest.mark.skipif(find_program("rg") is None, reason="ripgrep is not installed")

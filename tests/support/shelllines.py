@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from codewhale.policy.shell import ShellContext, ShellJudgement
+from codewhale.shell.judge import ShellContext, ShellJudgement
 
-LINES = Path(__file__).parents[1] / "policy" / "lines"
+LINES = Path(__file__).parents[1] / "shell" / "lines"
 SUITE = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites") / "shell_policy"
 HERE = ShellContext("/root/project", "", "/root")
 VERDICTS = {"safe": "allow", "approval": "ask", "deny": "deny"}

@@ -43,8 +43,8 @@ PARTS: dict[str, Row] = {
 # What policy asks of the rest of the program, each imported when a call needs it.
 LOOKUPS: dict[str, Row] = {
     "hooks_written": Row("codewhale.services.hooks.service:Written"),
-    "analyse": Row("codewhale.policy.shell:analyse"),
-    "where": Row("codewhale.policy.shell:ShellContext"),
+    "analyse": Row("codewhale.shell.judge:analyse"),
+    "where": Row("codewhale.shell.judge:ShellContext"),
     "judge_url": Row("codewhale.policy.network:judge_url"),
     "leak": Row("codewhale.policy.network:leak"),
     "sandbox": Row("codewhale.system.probing:sandbox"),

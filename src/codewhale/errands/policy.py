@@ -10,11 +10,11 @@ from msgspec import Struct
 from codewhale.config import home_dir
 from codewhale.policy.pipeline import Judges, Policy
 from codewhale.policy.rules import RuleSet
-from codewhale.policy.shell import ShellContext, ShellJudgement, analyse
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect
+from codewhale.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.stores.permissions import PERMISSIONS_FILE, read_rules
 from codewhale.system.probing import sandbox
 

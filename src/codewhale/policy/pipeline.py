@@ -10,13 +10,13 @@ from msgspec import Struct
 from codewhale.policy import floor, modes
 from codewhale.policy.prefixes import offered
 from codewhale.policy.rules import NO_RULES, RuleSet, View, host_of
-from codewhale.policy.secretfiles import secret_file
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.shell.secretfiles import secret_file
 
 if TYPE_CHECKING:
-    from codewhale.policy.shell import ShellJudgement
+    from codewhale.shell.judge import ShellJudgement
 
 SANDBOX = "workspace-write"
 NETWORK = "network"

@@ -11,7 +11,7 @@ from codewhale.protocol.decisions import DecisionRequest, Opinion, Rule
 from codewhale.protocol.tools import CommandSubject, PathSubject, Subject, UrlSubject
 
 if TYPE_CHECKING:
-    from codewhale.policy.shell import ShellJudgement
+    from codewhale.shell.judge import ShellJudgement
 
 Analyse = Callable[[CommandSubject], "ShellJudgement"]
 Paths = Callable[[PathSubject], Sequence[str]]

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 
-from codewhale.system.walk import Walker
+from codewhale.worktree.walk import Walker
 
 MOST_FILES = 50_000
 MOST_BYTES = 1 << 30

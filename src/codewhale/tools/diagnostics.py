@@ -9,11 +9,11 @@ import sys
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
 from codewhale.system.confinement import held_where_possible
-from codewhale.system.git import head_ref
 from codewhale.system.launch import Launch, run
 from codewhale.system.probing import BUBBLEWRAP, sandbox
 from codewhale.system.programs import find_program
 from codewhale.tools.base import Args, tool
+from codewhale.worktree.git import head_ref
 
 SECONDS = 10.0
 

@@ -18,8 +18,8 @@ from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, 
 from codewhale.services.documents import PdfText, image_facts, pdf_text
 from codewhale.services.patching import Replacer, unified_diff
 from codewhale.services.workspace import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
-from codewhale.system.walk import Entry, Walker
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.worktree.walk import Entry, Walker
 
 WHOLE_LINES, MOST_LINES = 200, 500
 WHOLE_BYTES = 16_384

@@ -16,10 +16,10 @@ from codewhale.protocol.blocks import DiffBlock, TerminalBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.services.places import locate, missing
-from codewhale.system.git import git
 from codewhale.system.launch import Completed
 from codewhale.system.repository import find_root
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.worktree.git import git
 
 MOST_CHARS = 40_000
 SECONDS = 30.0

@@ -16,8 +16,8 @@ from codewhale.services.projectmap import build_map
 from codewhale.services.ranking import score
 from codewhale.services.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
 from codewhale.system.programs import find_program
-from codewhale.system.walk import Listing, Walker
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.worktree.walk import Listing, Walker
 
 SECONDS = 30.0
 GREP_EXCLUDES = (

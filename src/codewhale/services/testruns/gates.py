@@ -10,12 +10,12 @@ from msgspec import Struct
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.project import has, interpreter, scripts, which
 from codewhale.services.testruns.runners import find_python, node_manager
-from codewhale.system.git import git
 from codewhale.system.launch import FREE, Completed, Held, Launch, run
 from codewhale.system.output import shown
 from codewhale.system.programs import not_installed
 from codewhale.system.repository import find_repository
-from codewhale.system.walk import Walker
+from codewhale.worktree.git import git
+from codewhale.worktree.walk import Walker
 
 OUTPUT_LIMIT = 16_000
 AT_ONCE = 4

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
-from codewhale.system.ignore import RULE_FILES, Rules
 from codewhale.system.repository import find_repository, read_small
+from codewhale.worktree.ignore import RULE_FILES, Rules
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _LARGEST = 1 << 20

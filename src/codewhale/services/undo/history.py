@@ -22,7 +22,7 @@ from codewhale.services.undo.hiding import hidden, is_rule_file
 from codewhale.services.undo.looking import Known, Look, Looker, TooLongError, TooMuchError, changed
 from codewhale.stores.snapshots import Change, Content, DamagedError, Entry, Journal, SnapshotError, listed
 from codewhale.system.repository import find_repository, read_small
-from codewhale.system.walk import Walker
+from codewhale.worktree.walk import Walker
 
 LOCK_SECONDS = 10.0
 _NEVER = re.compile(r"(?:^|/)(?:\.git|\.codewhale|git~1)(?:/|$)", re.IGNORECASE)

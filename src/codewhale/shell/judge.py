@@ -9,16 +9,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codewhale.policy.shellfloor import DEEPEST, LONGEST, Floor
-from codewhale.policy.shellflow import sends
-from codewhale.policy.shellharm import Call, secret_word
-from codewhale.policy.shellparse import Command, Line, Redirect, parse
-from codewhale.policy.shellpaths import Places
-from codewhale.policy.shellplain import odd_character, plain_commands
-from codewhale.policy.shellreads import Candidate, Reading, only_reads, program
-from codewhale.policy.shelltable import harm
-from codewhale.policy.shellwords import Word
-from codewhale.policy.shellwrap import quiet
+from codewhale.shell.flow import sends
+from codewhale.shell.harm import Call, secret_word
+from codewhale.shell.harmless import DEEPEST, LONGEST, Floor
+from codewhale.shell.parse import Command, Line, Redirect, parse
+from codewhale.shell.paths import Places
+from codewhale.shell.plain import odd_character, plain_commands
+from codewhale.shell.reads import Candidate, Reading, only_reads, program
+from codewhale.shell.table import harm
+from codewhale.shell.words import Word
+from codewhale.shell.wrap import quiet
 
 Verdict = Literal["allow", "ask", "deny"]
 Profile = Literal["none", "read-only", "workspace-write"]

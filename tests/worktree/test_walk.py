@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.system.walk import Walker
+from codewhale.worktree.walk import Walker
 from support.repos import TRAPS, commit, lay, make_repo, raw_git, write
 
 

@@ -1,7 +1,7 @@
 """What a command line must never do by itself, in any mode: the shell's part of the hard floor.
 
 Read generously: a command counts wherever it hides, with what can be known of its words put in. Most of it is rows of
-shellharm.toml; here is what needs paths.
+harm.toml; here is what needs paths.
 """
 
 import posixpath
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from codewhale.policy.shellparse import Command, Line, Redirect
-from codewhale.policy.shellpaths import Places, secret
-from codewhale.policy.shelltable import HarmRow, harm
-from codewhale.policy.shellwords import UNKNOWN, Word
-from codewhale.policy.shellwrap import code_of, name_of
+from codewhale.shell.parse import Command, Line, Redirect
+from codewhale.shell.paths import Places, secret
+from codewhale.shell.table import HarmRow, harm
+from codewhale.shell.words import UNKNOWN, Word
+from codewhale.shell.wrap import code_of, name_of
 
 # The longest program in a line that is judged by words that meet in it.
 _SHORT = 1500

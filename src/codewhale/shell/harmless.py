@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from codewhale.policy.shellflow import Flow, exfiltration, remote_code
-from codewhale.policy.shellharm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
-from codewhale.policy.shellparse import INCOMPLETE, Command, Line, parse
-from codewhale.policy.shellpaths import Places
-from codewhale.policy.shelltable import harm
-from codewhale.policy.shellwords import UNKNOWN, Word, bare, braces
-from codewhale.policy.shellwrap import carried, code_of, lines_in_code, name_of
+from codewhale.shell.flow import Flow, exfiltration, remote_code
+from codewhale.shell.harm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
+from codewhale.shell.parse import INCOMPLETE, Command, Line, parse
+from codewhale.shell.paths import Places
+from codewhale.shell.table import harm
+from codewhale.shell.words import UNKNOWN, Word, bare, braces
+from codewhale.shell.wrap import carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
 LONGEST = 16 * 1024

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codewhale.policy.shellharm import Call, Harm, secret_word, written
-from codewhale.policy.shellparse import Redirect
-from codewhale.policy.shelltable import harm
-from codewhale.policy.shellwords import UNKNOWN, Word
+from codewhale.shell.harm import Call, Harm, secret_word, written
+from codewhale.shell.parse import Redirect
+from codewhale.shell.table import harm
+from codewhale.shell.words import UNKNOWN, Word
 
 _ESCAPES = re.compile(r"\\(?:x[0-9a-fA-F]|0?[0-7]{2,3}|u[0-9a-fA-F])")
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/fd/63"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.policy.shell import ShellContext, analyse
+from codewhale.shell.judge import ShellContext, analyse
 from support.shelllines import HERE, Jail, kept, named, spoiled, suite, table
 
 

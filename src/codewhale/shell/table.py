@@ -1,5 +1,5 @@
-"""The tables beside this file as they are used: what only reads (shellreads.toml, shellgit.toml), what does harm
-(shellharm.toml). Read once, when the first line is judged."""
+"""The tables beside this file as they are used: what only reads (reads.toml, git.toml), what does harm
+(harm.toml). Read once, when the first line is judged."""
 
 import functools
 import re
@@ -11,7 +11,7 @@ from msgspec import Struct, convert
 
 
 class Reads(Struct, frozen=True):
-    """How a program may be called; the words are explained at the head of shellreads.toml."""
+    """How a program may be called; the words are explained at the head of reads.toml."""
 
     any: bool = False
     flags: str = ""
@@ -83,7 +83,7 @@ _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 @functools.cache
 def reads() -> ReadTable:
     """What only reads."""
-    programs, git = _load("shellreads.toml"), _load("shellgit.toml")
+    programs, git = _load("reads.toml"), _load("git.toml")
     versions = {key: frozenset(names.split()) for key, names in programs.pop("versions").items()}
     before = frozenset(git.pop("options")["flags"])
     shared = git.pop("shared")["long"]
@@ -97,7 +97,7 @@ def reads() -> ReadTable:
 @functools.cache
 def harm() -> HarmTable:
     """What does harm."""
-    data = _load("shellharm.toml")
+    data = _load("harm.toml")
     names = {key: _names(text) for key, text in data["names"].items()}
     rows: dict[str, list[HarmRow]] = {}
     starts = []
@@ -133,7 +133,7 @@ def harm() -> HarmTable:
 
 
 def _load(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("codewhale.policy").joinpath(name).read_text("utf-8"))
+    return tomllib.loads(resources.files("codewhale.shell").joinpath(name).read_text("utf-8"))
 
 
 def _rules(rows: dict[str, Any]) -> dict[str, Reads]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from codewhale.policy.shelltable import harm, reads
-from codewhale.policy.shellwords import Word
+from codewhale.shell.table import harm, reads
+from codewhale.shell.words import Word
 
 _POSIX = frozenset("sh bash zsh dash".split())
 # What runs the words behind it and changes nothing but how; the value is its options that take a value.

@@ -2,10 +2,10 @@
 
 import pytest
 
-from codewhale.policy.shellparse import parse
-from codewhale.policy.shellpaths import Places, secret
-from codewhale.policy.shellplain import odd_character, plain_commands
-from codewhale.policy.shellwords import UNKNOWN, bare, braces
+from codewhale.shell.parse import parse
+from codewhale.shell.paths import Places, secret
+from codewhale.shell.plain import odd_character, plain_commands
+from codewhale.shell.words import UNKNOWN, bare, braces
 
 KNOWN = {"PWD": "/w", "HOME": "/home/me"}
 PLACES = Places("/w", "/home/me")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.policy.secretfiles import secret_file
+from codewhale.shell.secretfiles import secret_file
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,8 @@ def test_these_do(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    """.env.example .env.sample .env.template .env.dist a/.env.example env.py environment.ts src/keys.py key.go id_rsa.pub
+    """.env.example .env.sample .env.template .env.dist a/.env.example env.py environment.ts src/keys.py key.go
+    id_rsa.pub
     tokens.css tokenizer.py secrets.py secret_manager.go password.py src/credentials.ts docs/secrets.md monkey.txt
     config.json package.json docker/config.json .github/workflows/x.yml README.md kube/config.txt keyboard.c a.keys.ts
     credentials.example.json secrets.sample.yaml . / main.tf cert.crt .envision.txt proc/stat environ""".split(),

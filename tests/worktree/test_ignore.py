@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.system.ignore import Rules
-from codewhale.system.walk import Walker
+from codewhale.worktree.ignore import Rules
+from codewhale.worktree.walk import Walker
 from support.repos import raw_git, write
 
 SUITE = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites") / "gitignore"

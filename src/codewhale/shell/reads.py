@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codewhale.policy.shellchecks import CHECKS, SYNTAXES
-from codewhale.policy.shellpaths import Places
-from codewhale.policy.shelltable import Reads, reads
-from codewhale.policy.shellwords import Word
+from codewhale.shell.checks import CHECKS, SYNTAXES
+from codewhale.shell.paths import Places
+from codewhale.shell.table import Reads, reads
+from codewhale.shell.words import Word
 
 _FOLDERS = re.compile(r"/(?:usr/)?bin/")
 # Options of programs that take any whose value is never a path.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from codewhale.policy.shellpaths import Places, secret
+from codewhale.shell.paths import Places, secret
 
 Values = list[tuple[str, str]]
 

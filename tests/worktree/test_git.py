@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.system.git import git, head_ref
 from codewhale.system.programs import find_program
 from codewhale.system.repository import find_root
+from codewhale.worktree.git import git, head_ref
 from support.repos import TRAPS, Trap, commit, lay, make_repo, raw_git
 
 READS = (

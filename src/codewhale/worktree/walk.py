@@ -16,9 +16,9 @@ from typing import TypeVar
 from msgspec import Struct
 
 from codewhale.protocol.errors import ToolError
-from codewhale.system.git import git
-from codewhale.system.ignore import Rules
 from codewhale.system.repository import find_repository
+from codewhale.worktree.git import git
+from codewhale.worktree.ignore import Rules
 
 MOST_FILES = 200_000
 SECONDS = 20.0

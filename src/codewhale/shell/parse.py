@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from codewhale.policy.shellwords import UNKNOWN, Word, bare, in_dollar_single, in_double
+from codewhale.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_double
 
 DEEPEST = 64
 # Of a longer pipe, a command is taken to read from the first and the last ones before it.

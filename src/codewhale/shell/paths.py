@@ -6,8 +6,8 @@ import re
 
 from msgspec import Struct
 
-from codewhale.policy.secretfiles import secret_file
-from codewhale.policy.shellwords import UNKNOWN
+from codewhale.shell.secretfiles import secret_file
+from codewhale.shell.words import UNKNOWN
 
 # What every program may read anyway and no credential stands in.
 _OPEN = re.compile(

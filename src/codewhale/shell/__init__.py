@@ -1,0 +1,1 @@
+"""What a command line would do, told without running it."""
