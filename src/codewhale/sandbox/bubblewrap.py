@@ -20,7 +20,7 @@ _RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/syst
 _CREDENTIALS = (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".netrc",
                 ".git-credentials", ".npmrc", ".pypirc")  # fmt: skip
 _MOST_SOCKETS = 64
-_TEMPORARY = ("/tmp", "/var/tmp")
+TEMPORARY = ("/tmp", "/var/tmp")
 
 
 def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
@@ -75,14 +75,14 @@ def _machine(site: Site) -> Iterator[str]:
     for place in _RUN:
         if os.path.exists(place):
             yield from ("--ro-bind", place, place)
-    for place in _TEMPORARY:
+    for place in TEMPORARY:
         if os.path.isdir(place) and not os.path.islink(place) and not beneath(place, site.workspace):
             yield from ("--bind", site.temp, place)
 
 
 def _covered(path: str) -> bool:
     """Whether a private folder lies over this place, so that it must be bound to be seen."""
-    return any(beneath(path, place) for place in (*_TEMPORARY, "/run", "/var/run"))
+    return any(beneath(path, place) for place in (*TEMPORARY, "/run", "/var/run"))
 
 
 def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[str]:

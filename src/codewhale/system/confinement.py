@@ -13,7 +13,7 @@ from functools import cache
 from msgspec import Struct, structs
 
 from codewhale.protocol.errors import ToolError
-from codewhale.sandbox.bubblewrap import bubblewrap
+from codewhale.sandbox.bubblewrap import TEMPORARY, bubblewrap
 from codewhale.sandbox.denial import Denial, Held, recognise
 from codewhale.sandbox.landlock import landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
@@ -26,6 +26,7 @@ from codewhale.system.repository import find_repository, read_small
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 
 _PREFIX = "codewhale-tmp-"
+_MOST_FOLDERS = 16
 _FRESH = 60.0  # seconds in which a folder may not be locked yet
 
 
@@ -47,6 +48,7 @@ async def confine(launch: Launch) -> Confined:
     if launch.profile == NONE:
         return Confined(launch)
     wanted = parse_profile(launch.profile, launch.allowances)
+    wanted = structs.replace(wanted, seen=(*wanted.seen, *_program_folders(launch)))
     found = await asyncio.to_thread(sandbox)
     if not found.mechanism:
         reasons = "; ".join(one.detail for one in found.tried)
@@ -101,6 +103,19 @@ def _find(launch: Launch) -> None:
         raise FileNotFoundError(2, os.strerror(2), program)
     if not os.access(path, os.X_OK) or os.path.isdir(path):
         raise PermissionError(13, os.strerror(13), program)
+
+
+def _program_folders(launch: Launch) -> list[str]:
+    """Where the command's program and those on its PATH stand below a folder for temporary files, which a private one
+    will cover: the whole environment that a bin folder belongs to."""
+    program = os.path.dirname(launch.argv[0]) if os.path.isabs(launch.argv[0]) else ""
+    found: dict[str, None] = {}
+    for entry in (program, *child_env(launch.env)["PATH"].split(os.pathsep)):
+        folder = os.path.dirname(entry) if os.path.basename(entry) in ("bin", "sbin") else entry
+        real = os.path.realpath(folder) if os.path.isabs(folder) else ""
+        if any(real.startswith(place + "/") for place in TEMPORARY) and os.path.isdir(real):
+            found[real] = None
+    return list(found)[:_MOST_FOLDERS]
 
 
 def _site(launch: Launch) -> Site:
