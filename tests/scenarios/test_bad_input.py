@@ -65,6 +65,8 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
     ],
     "run_tests": [{"args": "-s'"}],
     "run_verifiers": [{"commands": [{"name": "t", "program": "true", "cwd": "../"}]}],
+    "task_shell_start": [{"command": "true\0"}],
+    "task_shell_wait": [{"task_id": ""}, {"task_id": "no-such-job"}, {"task_id": "no-such-job", "gate": "test"}],
     "validate_data": [{}, {"path": "a.txt", "content": "1"}],
 }
 RAW = (
@@ -82,7 +84,7 @@ PATHS = {
     "apply_patch": "changes", "edit_file": "path", "exec_shell": "cwd", "file_search": "path", "fim_edit": "path",
     "git_blame": "path", "git_diff": "path", "git_log": "path", "git_show": "path", "git_status": "path",
     "grep_files": "path", "list_dir": "path", "read_file": "path", "run_verifiers": "commands",
-    "validate_data": "path", "write_file": "path",
+    "task_shell_start": "cwd", "validate_data": "path", "write_file": "path",
 }  # fmt: skip
 HOSTILE = (
     "../x", "/etc/passwd", "a/../../x", "../workspace-evil/x", "a\0b", "C:\\x", "\\\\server\\share\\x", "link",
@@ -90,8 +92,8 @@ HOSTILE = (
 )  # fmt: skip
 CREATORS = {"apply_patch", "write_file"}
 FILES = {*CREATORS, "edit_file", "fim_edit", "git_blame", "read_file", "validate_data"}
-DIRECTORIES = {"exec_shell", "list_dir", "run_verifiers"}
-EMPTY_IS_ROOT = {"exec_shell", "run_verifiers"}
+DIRECTORIES = {"exec_shell", "list_dir", "run_verifiers", "task_shell_start"}
+EMPTY_IS_ROOT = {"exec_shell", "run_verifiers", "task_shell_start"}
 # Where a path may lead that is no file of text, and the tools that must refuse to go there.
 PLACES = {
     "absent": set(PATHS) - CREATORS,
@@ -179,8 +181,10 @@ class Badly:
         return {"text": "Done."}
 
 
-async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[CallFinished]:
-    """The result of each call, once what holds of every bad call was seen to hold."""
+async def refused(
+    home: Path, space: Path, tool: str, calls: list[Any], changed: frozenset[str] = frozenset()
+) -> list[CallFinished]:
+    """The result of each call, once what holds of every bad call was seen to hold: nothing but `changed` changed."""
     model = Badly(space, tool, calls)
     window = 128_000 if tool == "retrieve_tool_result" else 0  # a small one reads less at once, and keeps the rest
     if not (home / "config.toml").exists():
@@ -190,7 +194,7 @@ async def refused(home: Path, space: Path, tool: str, calls: list[Any]) -> list[
     assert ending(events).status == "done"
     found = results(events)[len(READY[tool]) :]
     bad, good = found[: len(calls)], found[len(calls) :]
-    assert {path for path, _ in model.before.items() ^ model.after.items()} == set()
+    assert {path for path, _ in model.before.items() ^ model.after.items()} == changed
     assert [result.ms for result in found if result.ms > SECONDS * 1000] == []
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
@@ -282,7 +286,8 @@ async def test_each_argument_spoiled(tool: str, home: Path, land: Path) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_arguments_that_are_no_object_and_what_no_schema_tells(tool: str, home: Path, land: Path) -> None:
-    found = await refused(home, land, tool, [*EXTRA.get(tool, ()), *RAW])
+    taken_back = frozenset({str(land), str(land / "made.txt")} if tool == "revert_turn" else ())
+    found = await refused(home, land, tool, [*EXTRA.get(tool, ()), *RAW], taken_back)
     for arguments, result in zip([*EXTRA.get(tool, ()), *RAW], found, strict=True):
         (judge_guess if understood(tool, arguments) else judge)(result, (tool, arguments))
 

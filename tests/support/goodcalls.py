@@ -33,6 +33,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "read_file": {"path": "a.txt"},
     "request_user_input": {"questions": [{"header": "h", "id": "i", "question": "q?", "options": ABC}]},
     "retrieve_tool_result": {"ref": "call_1"},
+    "revert_turn": {},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
     "task_shell_start": {"command": "true"},
@@ -59,5 +60,6 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     exec_shell_cancel=(shell("exec cat", True),),
     task_shell_wait=(shell("true", True),),
     retrieve_tool_result=(shell("seq 9999"),),
+    revert_turn=({"name": "write_file", "arguments": {"path": "made.txt", "content": "x"}},),
     checklist_update=({"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},),
 )

@@ -1,7 +1,9 @@
 """What tests of running things share: a call's surroundings, waiting on a condition, looking at processes."""
 
 import asyncio
+import contextlib
 import os
+import random
 import shutil
 import subprocess
 import time
@@ -40,6 +42,22 @@ def running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:
         return False
+
+
+def commands(*argv: str) -> list[int]:
+    """The processes that were started with exactly these words, seen from outside whatever holds them."""
+    wanted = "".join(f"{word}\0" for word in argv).encode()
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{number}/cmdline").read_bytes() == wanted:
+                found.append(int(number))
+    return found
+
+
+def odd_seconds() -> str:
+    """About a minute, as no other test says it: what sleeps for so long can be told apart."""
+    return f"60.{random.randrange(10**12):012}"
 
 
 def pids(*files: Path) -> list[int]:
