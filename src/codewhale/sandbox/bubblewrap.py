@@ -28,7 +28,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
     guards = find_guards(site) if confinement.writes else Guards()
     args = [program, *_namespaces(confinement, site), *_machine(site)]
     args += _writable(confinement, site, guards)
-    for path in (*guards.fixed, *guards.folders, *guards.pointers):
+    for path in dict.fromkeys((*guards.fixed, *guards.folders, *guards.pointers)):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
     args += ("{masks}", "--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
