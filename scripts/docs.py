@@ -68,8 +68,8 @@ def mode_table() -> str:
 
     said = {
         Mode.PLAN: ("read, search, think", "nothing is written or run; a refusal names the mode that allows the call"),
-        Mode.AGENT: ("reads and workspace writes", "commands wait for a person; headless they need `--auto`"),
-        Mode.YOLO: ("everything", "protected paths (`.git`, `.codewhale`) stay refused"),
+        Mode.AGENT: ("reads, workspace writes, commands that read", "a person is asked; headless, `--auto` runs it"),
+        Mode.YOLO: ("everything", "protected paths (`.git`, `.codewhale`) and what wrecks a machine stay refused"),
     }
     rows = ["| mode | runs by itself | the rest |", "|---|---|---|"]
     rows += [f"| `{mode}` | {said[mode][0]} | {said[mode][1]} |" for mode in Mode]
