@@ -6,6 +6,7 @@ namespaces around the command, so is all that reaches others by their numbers, a
 
 import platform
 import struct
+from functools import cache
 
 from msgspec import Struct
 
@@ -102,6 +103,7 @@ def machine_known(machine: str | None = None) -> bool:
     return (machine or platform.machine()) in _MACHINES
 
 
+@cache
 def build_filter(wanted: Filter, machine: str | None = None) -> bytes:
     """The program for a machine (`uname -m`, this one's by default), 8 bytes an instruction, at most 4,096 of them.
     Raises KeyError for a kind of machine that is not known."""

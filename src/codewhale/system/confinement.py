@@ -20,7 +20,7 @@ from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Pl
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.system.command import Launch
 from codewhale.system.environment import child_env
-from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, sandbox
+from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository, read_small
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
@@ -49,7 +49,7 @@ async def confine(launch: Launch) -> Confined:
         return Confined(launch)
     wanted = parse_profile(launch.profile, launch.allowances)
     wanted = structs.replace(wanted, seen=(*wanted.seen, *_program_folders(launch)))
-    found = await asyncio.to_thread(sandbox)
+    found = await _found()
     if not found.mechanism:
         reasons = "; ".join(one.detail for one in found.tried)
         raise _unavailable(launch, f"No sandbox holds a command on this machine ({reasons}); nothing was run.")
@@ -80,7 +80,12 @@ def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text:
 async def held_where_possible(profile: str) -> str:
     """The profile, or none where nothing on this machine can hold a command: for programs of the harness's choice,
     which are hardened besides."""
-    return profile if (await asyncio.to_thread(sandbox)).mechanism else NONE
+    return profile if (await _found()).mechanism else NONE
+
+
+async def _found() -> Sandbox:
+    """This machine's sandbox; only the first question takes a thread."""
+    return sandbox() if sandbox.cache_info().currsize else await asyncio.to_thread(sandbox)
 
 
 def _plan(mechanism: str, program: str, launch: Launch, wanted: Confinement, site: Site) -> Plan:

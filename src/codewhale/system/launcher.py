@@ -17,6 +17,8 @@ import time
 
 GRACE = 0.5
 TICK = 0.2
+CROWD = 1000  # threads on the machine
+LOOKS = 4
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
@@ -75,18 +77,63 @@ def descendants(root: int) -> "dict[int, tuple[int, int]]":
     return found
 
 
-def may_be_over(processes: int, memory: int) -> bool:
-    """Whether the whole machine runs and holds so much (0: no bound) that one tree might: two reads, where a look at
-    the tree takes many, and a thousand launchers look five times a second."""
+def machine() -> "tuple[int, int] | None":
+    """(threads, bytes of memory that cannot be had) of the whole machine, in two reads; None where it does not say."""
     try:
-        with open("/proc/loadavg", "rb") as file:
-            threads = int(file.read().split()[3].partition(b"/")[2])
-        with open("/proc/meminfo", "rb") as file:
-            lines = file.read(160).split(b"\n")
+        threads, lines = read("/proc/loadavg").split()[3].partition(b"/")[2], read("/proc/meminfo").split(b"\n")
         total, available = (int(line.split()[1]) * 1024 for line in (lines[0], lines[2]))
+        return int(threads), total - available
     except (OSError, ValueError, IndexError):
+        return None
+
+
+def read(path: str) -> bytes:
+    """The beginning of a file of /proc."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 256)
+    finally:
+        os.close(fd)
+
+
+class Bounds:
+    """How many processes and how much resident memory a tree may have (0: any), and when to look: never while the whole
+    machine has less; then whenever that has grown by an eighth of the bound, and now and then. A thousand launchers may
+    look at one machine, so the more runs there, the more seldom: `pause` is the time in seconds to the next question.
+    """
+
+    def __init__(self, processes: int, memory: int) -> None:
+        self.most = (processes, memory)
+        self.pause = TICK
+        self.seen = (0, 0)
+        self.next = 0.0
+
+    def crossed(self, root: int) -> str:
+        """The bound that the descendants have crossed: processes, memory or ""."""
+        processes, memory = self.most
+        if not (processes or memory) or not self._due():
+            return ""
+        tree = descendants(root)
+        if processes and len(tree) > processes:
+            return "processes"
+        return "memory" if memory and sum(resident for _, resident in tree.values()) > memory else ""
+
+    def _due(self) -> bool:
+        found = machine()
+        if found is None:
+            return True
+        self.pause = TICK * max(1.0, found[0] / CROWD)
+        self.seen = (min(self.seen[0], found[0]), min(self.seen[1], found[1]))
+        if not any(most and now > most for most, now in zip(self.most, found, strict=True)):
+            return False
+        grown = any(
+            most and now - seen > most // 8 for most, now, seen in zip(self.most, found, self.seen, strict=True)
+        )
+        if not grown and time.monotonic() < self.next:
+            return False
+        self.seen = found
+        self.next = time.monotonic() + LOOKS * self.pause
         return True
-    return bool(processes and threads > processes) or bool(memory and total - available > memory)
 
 
 def send(pid: int, started: int, *numbers: int) -> None:
@@ -234,7 +281,8 @@ class Launcher:
         self.control = control
         self.status = status
         self.hold = hold
-        self.processes, self.memory, self.file_size = most
+        self.bounds = Bounds(*most[:2])
+        self.file_size = most[2]
         self.command = 0
         self.running = False
         self.ending = False
@@ -336,11 +384,11 @@ class Launcher:
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
         poll.register(wake, select.POLLIN)
-        idle = None if _LINUX and not (self.processes or self.memory) else TICK * 1000
+        idle = not _LINUX or any(self.bounds.most)
         while self.reap():
             if not self.running:
                 self._tell_left()
-            ready = dict(poll.poll(idle))
+            ready = dict(poll.poll(self.bounds.pause * 1000 if idle else None))
             ordered = self.control in ready
             if wake in ready:
                 ordered = ordered or bool({signal.SIGTERM, signal.SIGINT, signal.SIGHUP} & set(os.read(wake, 512)))
@@ -355,33 +403,44 @@ class Launcher:
             self.say(f"left {left}")
 
     def _over(self) -> bool:
-        if not (self.processes or self.memory) or not may_be_over(self.processes, self.memory):
-            return False
-        tree = descendants(os.getpid())
-        if self.processes and len(tree) > self.processes:
-            self.say("over processes")
-            return True
-        if self.memory and sum(resident for _, resident in tree.values()) > self.memory:
-            self.say("over memory")
-            return True
-        return False
+        crossed = self.bounds.crossed(os.getpid())
+        if crossed:
+            self.say(f"over {crossed}")
+        return bool(crossed)
 
     def end(self, wake: int) -> None:
-        """TERM to all, a grace, then freeze and KILL until nothing is left."""
+        """TERM to all, a grace, then KILL until nothing is left."""
         self.ending = True
         self._signal_all(signal.SIGTERM, signal.SIGCONT)
+        pause = GRACE
+        while self._left_after(pause, wake):
+            if self.hold.inits:
+                self._kill_inits()
+            else:
+                self._freeze()
+                self._signal_all(signal.SIGKILL)
+            pause = 0.005 if pause == GRACE else min(pause * 2, 0.2)
+
+    def _left_after(self, seconds: float, wake: int) -> bool:
+        """Whether anything is left when so much time has passed; woken by each child's end."""
         poll = select.poll()
         poll.register(wake, select.POLLIN)
-        deadline = time.monotonic() + GRACE
-        while self.reap() and (left := deadline - time.monotonic()) > 0:
+        deadline = time.monotonic() + seconds
+        while self.reap():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return True
             if poll.poll(left * 1000 if _LINUX else 5):
                 os.read(wake, 512)
-        pause = 0.002
-        while self.reap():
-            self._freeze()
-            self._signal_all(signal.SIGKILL)
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.2)
+        return False
+
+    def _kill_inits(self) -> None:
+        """The sandbox and the first process of its namespace, which takes all others with it."""
+        for pid in children(os.getpid()):
+            for one in (*children(pid), pid):
+                state = stat(one)
+                if state is not None and state[3]:
+                    send(one, state[0], signal.SIGKILL)
 
     def _freeze(self) -> None:
         """Stop every process before any is killed, so that none can fork its way past the killing."""
