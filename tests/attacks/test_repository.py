@@ -167,12 +167,22 @@ def test_c4_a_projects_configuration_widens_nothing(tmp_path: Path) -> None:
     assert marks(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["exec_shell", "run_tests", "run_verifiers", "exec_shell_interact"])
+@pytest.mark.parametrize("name", ["exec_shell", "task_shell_start", "run_tests", "run_verifiers"])
 async def test_c9_nobody_there_is_no_yes(name: str, home: Path, tmp_path: Path) -> None:
     work = hostile_project(tmp_path)
-    calls = [call(name, **{**GOOD[name], **({"command": "touch PWNED"} if name == "exec_shell" else {})})]
+    calls = [call(name, **{**GOOD[name], **({"command": "touch PWNED"} if "command" in GOOD[name] else {})})]
     (result,) = await played(home, work, *calls, mode=Mode.AGENT, authority=Authority.HEADLESS)
     assert (result.ok, result.error) == (False, "permission_denied") and marks(tmp_path) == []
+
+
+async def test_c9_a_job_that_was_refused_is_not_there_to_be_told_anything(home: Path, tmp_path: Path) -> None:
+    work = hostile_project(tmp_path)
+    calls = [
+        call("exec_shell", command="cat | sh", background=True),
+        call("exec_shell_interact", task_id="job_1", input="touch PWNED\n"),
+    ]
+    start, told = await played(home, work, *calls, mode=Mode.AGENT, authority=Authority.HEADLESS)
+    assert (start.error, told.error) == ("permission_denied", "execution_failed") and marks(tmp_path) == []
 
 
 @pytest.mark.parametrize(("mode", "authority"), [(Mode.PLAN, Authority.AUTO), (Mode.AGENT, Authority.HEADLESS)])

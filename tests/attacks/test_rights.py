@@ -22,14 +22,13 @@ from support.scenes import only, results, watching
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
-    "run_tests", "run_verifiers", "task_shell_start", "write_file",
+    "revert_turn", "run_tests", "run_verifiers", "task_shell_start", "write_file",
 }  # fmt: skip
 LOOKS = {
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "diagnostics", "exec_shell_wait",
     "file_search", "git_blame", "git_diff", "git_log", "git_show", "git_status", "grep_files", "list_dir",
     "load_skill", "project_map", "read_file", "request_user_input", "retrieve_tool_result", "task_shell_wait",
-    "tool_search_tool_bm25",
-    "tool_search_tool_regex", "update_plan", "validate_data",
+    "tool_search_tool_bm25", "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
 GATED = {"fim_edit"}
 PAYLOAD = {"command": "touch PWNED"}
