@@ -1,6 +1,7 @@
 """The command line of bubblewrap: what it opens, covers and leaves out."""
 
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -68,3 +69,20 @@ def test_lasting_sockets_of_others_are_covered_and_the_workspaces_own_are_not(tm
             assert str(place) not in bubblewrap("bwrap", ("true",), Confinement(), site(place.parent)).masks
     finally:
         place.unlink(missing_ok=True)
+
+
+def test_what_lies_in_a_closed_folder_cannot_be_covered_and_need_not_be(tmp_path: Path) -> None:
+    folder = Path(__file__).resolve().parent / f".closed-{os.getpid()}"
+    folder.mkdir()
+    place = folder / "socket"
+    try:
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(place))
+            os.utime(place, (1, 1))
+            folder.chmod(0o711)
+            assert str(place) in bubblewrap("bwrap", ("true",), Confinement(), site(tmp_path)).masks
+            folder.chmod(0o600)
+            assert str(place) not in bubblewrap("bwrap", ("true",), Confinement(), site(tmp_path)).masks
+    finally:
+        folder.chmod(0o700)
+        shutil.rmtree(folder)

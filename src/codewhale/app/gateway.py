@@ -10,7 +10,6 @@ from codewhale.app.table import LOOKUPS, WATCHERS, target
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.engine.observers import CallObserver
 from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
-from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
 from codewhale.protocol.tools import CommandSubject, Effect
 
@@ -100,7 +99,7 @@ class Gateway:
         jobs = self._parts.built("jobs")
         try:
             return None if jobs is None else str(jobs.view(session, job).profile)
-        except ToolError:
+        except KeyError:
             return None
 
     def trusts(self, path: str, sha256: str) -> bool:

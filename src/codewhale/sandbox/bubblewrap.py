@@ -36,7 +36,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
         argv=tuple(args),
         env={"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", **private_caches(confinement.caches, "/tmp/.cache")},
         filter=build_filter(Filter(network=confinement.network)),
-        masks=tuple(_sockets(site.workspace)),
+        masks=tuple(_sockets(site)),
         folders=guards.folders,
         pointers=guards.pointers,
         inits=1,
@@ -118,18 +118,39 @@ def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:
             yield from ("--ro-bind", "/dev/null", os.path.realpath(path))
 
 
-def _sockets(workspace: str) -> list[str]:
+def _sockets(site: Site) -> list[str]:
     """The named sockets by which services of the machine take orders: those of this network namespace that lie outside
-    the workspace, that no private folder covers, and that are older than a second: newer ones come and go. At most 64.
-    """
+    the workspace, that no private folder covers, that can be reached from inside, and that are older than a second:
+    newer ones come and go. At most 64."""
     try:
         with open("/proc/net/unix", "rb") as table:
             lines = table.read(1 << 20).splitlines()
     except OSError:
         return []
     paths = {os.fsdecode(fields[7]) for line in lines if b" /" in line and len(fields := line.split(None, 7)) == 8}
-    seen = [path for path in sorted(paths) if not _covered(path) and not beneath(path, workspace)]
-    return [path for path in seen if os.path.realpath(path) == path and _lasting(path)][:_MOST_SOCKETS]
+    seen = [path for path in sorted(paths) if not _covered(path) and not beneath(path, site.workspace)]
+    lasting = (path for path in seen if os.path.realpath(path) == path and _lasting(path))
+    return [path for path in lasting if site.foreign or _open_way(path)][:_MOST_SOCKETS]
+
+
+def _open_way(path: str) -> bool:
+    """Whether the folders above a place let its user through: root has no right over those of others in a namespace of
+    its own, where nothing can be laid over what lies in them, or connect to it."""
+    try:
+        ways = [os.stat(folder) for folder in _folders_above(path)]
+    except OSError:
+        return False
+    groups = {os.getegid(), *os.getgroups()}
+    return all(
+        way.st_mode & (0o100 if way.st_uid == os.geteuid() else 0o010 if way.st_gid in groups else 0o001)
+        for way in ways
+    )
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above
 
 
 def _lasting(path: str) -> bool:
