@@ -3,11 +3,12 @@
 A thousand jobs in the workspace-write profile (none where this machine holds no command): how long they take to start,
 to be listed and to die, and what they leave behind. Then 10 GB of output, and the end of a flood.
 
-usage: jobs.py [--jobs N] [--bytes N] [--profile P]
+usage: jobs.py [--jobs N] [--bytes N] [--profile P] [--json]
 """
 
 import argparse
 import asyncio
+import json
 import os
 import resource
 import sys
@@ -169,10 +170,13 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--bytes", type=int, default=10_000_000_000)
     parser.add_argument("--profile", default="workspace-write")
+    parser.add_argument("--json", action="store_true", help="the figures once more, as the last line")
     given = parser.parse_args()
     figures = asyncio.run(measured(given.jobs, given.bytes, given.profile))
     for figure in figures:
         print(figure.line())
+    if given.json:
+        print(json.dumps([figure._asdict() for figure in figures]))
     return 0 if all(figure.good for figure in figures) else 1
 
 

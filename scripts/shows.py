@@ -117,6 +117,18 @@ def burst_rows(code: int, printed: str) -> Rows:
     return rows or [row("burst: ran", 0, 1)]
 
 
+def job_rows(code: int, printed: str) -> Rows:
+    """What a thousand background jobs and a flood of output take, each with its bound."""
+    told = [row(f"jobs: {one['name']}", one["bound"], round(one["value"], 3)) for one in last_json(printed) or []]
+    return told or [row("jobs: exit code", 0, code or 1)]
+
+
+def escape_rows(code: int, printed: str) -> Rows:
+    """What got out of the sandbox, of how many tries."""
+    told = last_json(printed) or {"escapes": None, "ran": 0}
+    return [{**row("escapes: got out", 0, told["escapes"]), "tries": told["ran"]}, row("escapes: exit code", 0, code)]
+
+
 def named(name: str, *paths: str) -> tuple[str, tuple[str, ...], float, Callable[[int, str], Rows]]:
     """A group that is shown by tests: how many passed, and that none failed."""
 
@@ -133,7 +145,8 @@ SHOWS = (
     Show("demo", ("scripts/demo.py",), 2, exit_zero("demo")),
     Show("check", CHECK, 4, exit_zero("check")),
     Show("attacks", ("scripts/attacks.py",), 1, exit_zero("attacks: rows in order")),
-    Show("escapes", ("scripts/escapes.py",), 5, exit_zero("escapes: none")),
+    Show("escapes", ("scripts/escapes.py",), 5, escape_rows),
+    Show("jobs", ("scripts/jobs.py", "--json"), 3, job_rows),
     Show("tests", PYTEST, 6, test_rows),
     Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
     Show("burst", ("scripts/burst.py", "--json"), 2, burst_rows),

@@ -40,6 +40,15 @@ def test_the_workspace_is_opened_before_what_it_protects(tmp_path: Path) -> None
     assert str(tmp_path / ".vscode") in plan.folders and plan.pointers == (str(tmp_path / ".git" / "commondir"),)
 
 
+def test_a_name_that_is_there_and_taken_too_is_bound_once(tmp_path: Path) -> None:
+    for name in (".vscode", "AGENTS.md"):
+        (tmp_path / name).mkdir()
+    plan = bubblewrap("bwrap", ("true",), Confinement(writes=True), site(tmp_path))
+    places = [place for _, place in mounts(plan, "--ro-bind")]
+    assert str(tmp_path / ".vscode") in plan.folders and places.count(str(tmp_path / ".vscode")) == 1
+    assert len(places) == len(set(places))
+
+
 def test_allowances_open_more(tmp_path: Path) -> None:
     folder = Path(os.path.realpath("/usr/share"))
     (tmp_path / "me" / ".npm").mkdir(parents=True)

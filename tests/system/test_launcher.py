@@ -52,3 +52,39 @@ def test_it_starts_without_a_package_around_it_and_imports_little() -> None:
     done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True)
     heavy = {"enum", "subprocess", "asyncio", "json", "re", "signal", "contextlib", "site", "codewhale"}
     assert not heavy & set(ast.literal_eval(done.stdout))
+
+
+def test_a_tree_is_looked_at_only_where_the_machine_has_more_than_it_may() -> None:
+    found = launcher.machine()
+    assert found is not None and found[0] > 1 and found[1] > 1_000_000
+    child = subprocess.Popen(["sleep", "600"])
+    try:
+        free = launcher.Bounds(10**9, 10**18)
+        assert free.crossed(os.getpid()) == "" and free.next == 0.0
+        assert launcher.Bounds(0, 1).crossed(os.getpid()) == "memory"
+        assert launcher.Bounds(0, 0).crossed(os.getpid()) == ""
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_looks_follow_growth_and_are_rare_without_it() -> None:
+    children = [subprocess.Popen(["sleep", "600"])]
+    try:
+        bounds = launcher.Bounds(1, 0)
+        assert bounds.crossed(os.getpid()) == ""
+        assert bounds.next > time.monotonic()
+        children += [subprocess.Popen(["sleep", "600"]) for _ in range(20)]
+        bounds.seen = (0, 0)
+        assert bounds.crossed(os.getpid()) == "processes"
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+def test_the_more_runs_on_a_machine_the_more_seldom_it_is_asked() -> None:
+    bounds = launcher.Bounds(10**9, 0)
+    assert bounds.crossed(os.getpid()) == ""
+    found = launcher.machine()
+    assert found is not None and launcher.TICK <= bounds.pause <= launcher.TICK * max(1, found[0] / 100)

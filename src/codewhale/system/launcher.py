@@ -78,7 +78,7 @@ def descendants(root: int) -> "dict[int, tuple[int, int]]":
 
 
 def machine() -> "tuple[int, int] | None":
-    """(threads, bytes of memory that cannot be had) of the whole machine, in two reads; None where it does not say."""
+    """(threads, bytes of memory in use) of the whole machine, in two reads; None where it does not say."""
     try:
         threads, lines = read("/proc/loadavg").split()[3].partition(b"/")[2], read("/proc/meminfo").split(b"\n")
         total, available = (int(line.split()[1]) * 1024 for line in (lines[0], lines[2]))
@@ -89,18 +89,14 @@ def machine() -> "tuple[int, int] | None":
 
 def read(path: str) -> bytes:
     """The beginning of a file of /proc."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(fd, 256)
-    finally:
-        os.close(fd)
+    with open(path, "rb", buffering=0) as file:
+        return file.read(256)
 
 
 class Bounds:
     """How many processes and how much resident memory a tree may have (0: any), and when to look: never while the whole
-    machine has less; then whenever that has grown by an eighth of the bound, and now and then. A thousand launchers may
-    look at one machine, so the more runs there, the more seldom: `pause` is the time in seconds to the next question.
-    """
+    machine has less, then whenever that has grown by an eighth of the bound, and now and then: the more runs, the more
+    seldom, for a thousand launchers may look at one machine. `pause` is the seconds to the next question."""
 
     def __init__(self, processes: int, memory: int) -> None:
         self.most = (processes, memory)
