@@ -1,0 +1,170 @@
+"""Postings in packed form. A segment holds the postings of some files: its keys are a field's letter and a term, in
+order, in blocks of some kilobytes; a posting is one number, the chunk (counted from the segment's first) times 256
+plus how often the term stands in it (at most 255)."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from codewhale.services.codesearch.model import BODY, CALL, COMMENT, DEFINED, KINDS, PATH, SYMBOL, Chunk
+from codewhale.services.codesearch.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy
+
+    Numbers = numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]
+
+BLOCK = 2048  # postings, about
+BLOCK_KEYS = 400
+COUNTED = (BODY, COMMENT, SYMBOL, PATH)  # fields whose lengths are kept, in this order
+_TEXTS = (BODY, COMMENT, SYMBOL)
+NAMED = (CALL, DEFINED, PATH)  # fields whose terms are given whole
+MOST_OFTEN = 255
+_SHIFT = 24  # bits of a chunk's number in its segment
+
+
+class Block(msgspec.Struct, array_like=True):
+    """Consecutive keys, how many postings each has (u32), and the postings one after another (u32)."""
+
+    keys: list[str]
+    counts: bytes
+    postings: bytes
+
+
+class Rows(msgspec.Struct, array_like=True):
+    """What is kept of each chunk of a segment, column by column as packed numbers: first and last line (u32), kind
+    (u8, in model.KINDS), and the length of each counted field (u16 each, at most 65535)."""
+
+    chunks: int
+    starts: bytes
+    ends: bytes
+    kinds: bytes
+    lengths: list[bytes]
+
+
+class _Tokens:
+    """Numbers of words or names, and how many of them each chunk has."""
+
+    def __init__(self) -> None:
+        self.numbers, self.chunks, self.counts = array("I"), array("I"), array("I")
+
+    def add(self, chunk: int, numbers: Iterable[int]) -> None:
+        before = len(self.numbers)
+        self.numbers.extend(numbers)
+        self.chunks.append(chunk)
+        self.counts.append(len(self.numbers) - before)
+
+
+class Gathering:
+    """Chunks being gathered into a segment. Not bounded by itself: a task's size bounds it."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.chunks = 0
+        self._vocabulary = vocabulary
+        self._tokens = {field: _Tokens() for field in (*_TEXTS, *NAMED)}
+        self._starts, self._ends, self._kinds = array("I"), array("I"), array("B")
+
+    def open(self, chunk: Chunk) -> None:
+        """Begin the next chunk; `text` and `names` add to it."""
+        self._starts.append(chunk.line)
+        self._ends.append(chunk.end_line)
+        self._kinds.append(KINDS.index(chunk.kind))
+        self.chunks += 1
+
+    def text(self, field: str, data: bytes) -> None:
+        """Add the words of a text to a counted field of the open chunk."""
+        words = self._vocabulary.words(data)
+        self._tokens[field].add(self.chunks - 1, map(self._vocabulary.number_of, words))
+
+    def names(self, field: str, names: Iterable[str]) -> None:
+        """Add names or terms as they are to a field of the open chunk."""
+        self._tokens[field].add(self.chunks - 1, map(self._vocabulary.name, names))
+
+    def packed(self) -> tuple[Rows, list[tuple[str, bytes]]]:
+        """The columns of the chunks, and (first key, block) in the order of keys."""
+        import numpy
+
+        spelled = self._vocabulary.spelled
+        blocks: list[tuple[str, bytes]] = []
+        lengths: dict[str, bytes] = {}
+        for field in sorted(self._tokens):
+            terms, chunks, often = self._counted(field)
+            found, ranked = numpy.unique(terms, return_inverse=True)
+            keys = [spelled[number] for number in found.tolist()]
+            order = sorted(range(len(keys)), key=keys.__getitem__)
+            ranks = numpy.empty(len(keys), dtype=numpy.int64)
+            ranks[order] = numpy.arange(len(keys))
+            ranked = ranks[ranked]
+            by_key = numpy.argsort((ranked << _SHIFT) | chunks, kind="stable")
+            postings = ((chunks << 8) | numpy.minimum(often, MOST_OFTEN))[by_key].astype(numpy.uint32)
+            counts = numpy.bincount(ranked, minlength=len(keys)).astype(numpy.uint32)
+            blocks += _blocks([field + keys[number] for number in order], counts, postings)
+            if field in COUNTED:
+                total = numpy.bincount(chunks, weights=often, minlength=self.chunks)
+                lengths[field] = numpy.minimum(total, 65535).astype(numpy.uint16).tobytes()
+        columns = (self._starts.tobytes(), self._ends.tobytes(), self._kinds.tobytes())
+        return Rows(self.chunks, *columns, [lengths[field] for field in COUNTED]), blocks
+
+    def _counted(self, field: str) -> "tuple[Numbers, Numbers, Numbers]":
+        """(term, chunk, how often) of one field, each pair of the first two once."""
+        import numpy
+
+        tokens = self._tokens[field]
+        numbers = numpy.frombuffer(tokens.numbers, dtype=numpy.uint32).astype(numpy.int64)
+        chunks = numpy.repeat(numpy.frombuffer(tokens.chunks, dtype=numpy.uint32).astype(numpy.int64), tokens.counts)
+        pairs, often = numpy.unique((numbers << _SHIFT) | chunks, return_counts=True)
+        if field in NAMED or not len(pairs):
+            return pairs >> _SHIFT, pairs & ((1 << _SHIFT) - 1), often
+        origin, terms = self._vocabulary.expanded(pairs >> _SHIFT)
+        wide = (terms << _SHIFT) | (pairs & ((1 << _SHIFT) - 1))[origin]
+        order = numpy.argsort(wide, kind="stable")
+        wide, often = wide[order], often[origin][order]
+        first = numpy.flatnonzero(numpy.diff(wide, prepend=-1))
+        summed = numpy.add.reduceat(often, first) if len(first) else often
+        return wide[first] >> _SHIFT, wide[first] & ((1 << _SHIFT) - 1), summed
+
+
+def _blocks(keys: list[str], counts: "numpy.ndarray", postings: "numpy.ndarray") -> Iterator[tuple[str, bytes]]:
+    """Keys in order, with the number of postings of each, as blocks."""
+    import numpy
+
+    ends = numpy.cumsum(counts, dtype=numpy.int64)
+    start = done = 0
+    while start < len(keys):
+        stop = int(numpy.searchsorted(ends, done + BLOCK, side="left")) + 1
+        stop = min(stop, start + BLOCK_KEYS, len(keys))
+        until = int(ends[stop - 1])
+        block = Block(keys[start:stop], counts[start:stop].tobytes(), postings[done:until].tobytes())
+        yield keys[start], msgspec.msgpack.encode(block)
+        start, done = stop, until
+
+
+def decoded(data: bytes) -> Block:
+    """A block as it was packed. Raises msgspec.DecodeError."""
+    return msgspec.msgpack.decode(data, type=Block)
+
+
+def entries(block: Block) -> Iterator[tuple[str, bytes]]:
+    """(key, its postings) of a block, in order."""
+    at = 0
+    for key, count in zip(block.keys, array("I", block.counts), strict=True):
+        yield key, block.postings[at : at + 4 * count]
+        at += 4 * count
+
+
+def find(block: Block, key: str) -> bytes:
+    """The postings of one key, empty when it is not in the block."""
+    at = bisect_left(block.keys, key)
+    if at == len(block.keys) or block.keys[at] != key:
+        return b""
+    counts = array("I", block.counts)
+    start = 4 * sum(counts[:at])
+    return block.postings[start : start + 4 * counts[at]]
+
+
+def with_prefix(block: Block, prefix: str) -> Sequence[str]:
+    """The keys of a block that begin with `prefix`."""
+    return [key for key in block.keys[bisect_left(block.keys, prefix) :] if key.startswith(prefix)]
