@@ -74,7 +74,7 @@ class PathKinds:
             above, _, name = folder.rpartition("/")
             flags = self._of_folder(above) if above.count("/") < 60 else 0
             for rule in self._of_folders:
-                if rule.pattern.fullmatch(name):
+                if rule.pattern.fullmatch(name) and (not above or rule.flag != SCRIPTS):
                     flags |= rule.flag
             self._known[folder] = flags
         return flags
