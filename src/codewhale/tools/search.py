@@ -15,6 +15,7 @@ from codewhale.services.places import locate
 from codewhale.services.projectmap import build_map
 from codewhale.services.ranking import score
 from codewhale.services.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
+from codewhale.system.excluded import EXCLUDES
 from codewhale.system.programs import find_program
 from codewhale.system.walk import Listing, Walker
 from codewhale.tools.base import Args, Doc, tool
@@ -23,7 +24,6 @@ SECONDS = 30.0
 GREP_EXCLUDES = (
     "node_modules", ".git", "target", "*.min.js", "*.min.css", "dist", "build", "__pycache__", ".venv", "venv",
 )  # fmt: skip
-NAME_EXCLUDES = ("target", "node_modules", ".git", "DerivedData", "dist", "build", "*.lock", "*.plist")
 MAP_SKIPS = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 _ROWS = 20
 _ESCAPABLE = 4000  # characters of a pattern that stay within bounds when each is escaped
@@ -103,7 +103,7 @@ class SearchTools:
         if not query:
             raise _blank_query(args)
         start = locate(call.workspace, args.path, _again("file_search", args, path=None))
-        hidden = [glob for glob in NAME_EXCLUDES if not Globs([glob]).match(query)]
+        hidden = [glob for glob in EXCLUDES if not Globs([glob]).match(query)]
         unwanted = _globs("file_search", args, "exclude", [*hidden, *(args.exclude or [])])
         listing = await Walker(call.workspace).files(start, skip=unwanted.names)
         endings = tuple("." + ending.strip().lstrip(".").lower() for ending in args.extensions or ())

@@ -79,6 +79,7 @@ class Index:
     def discard(self) -> None:
         """Remove the database: the next refresh begins anew."""
         discard(self.path)
+        self.forget_stamps()
 
     def stamps(self, store: Store) -> dict[str, Stamp]:
         """What the store knows of every file; read again only when it has changed."""
@@ -98,13 +99,16 @@ async def refresh(
     progress: Progress | None = None,
     commits: Sequence[Commit] | None = None,
     wait_seconds: float = 600.0,
+    anew: bool = False,
 ) -> Report:
     """Make the index true of its tree. `commits` are taken as its history in the place of what git says. `progress` is
-    told (files done, files to do). A damaged database is set aside and made anew.
+    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing.
 
     Raises BusyError when another process is still building after `wait_seconds`, OSError when nothing can be written.
     """
     async with _alone(index, wait_seconds):
+        if anew:
+            index.discard()
         for attempt in range(2):
             store = index.open()
             try:
@@ -149,7 +153,8 @@ class _Refresh:
         stamps = self._index.stamps(self._store)
         changed = await asyncio.to_thread(fresh.changed_files, self._index.root, stamps)
         moved = watched is None or not self._store.meta("complete") or _rules_changed(changed)
-        moved = moved or await asyncio.to_thread(fresh.has_moved, self._index.root, watched)
+        if watched is not None and not moved:
+            moved = await asyncio.to_thread(fresh.has_moved, self._index.root, watched)
         listed = await fresh.listed(self._index.root) if moved else None
         pending = await self._pending(stamps, changed, listed)
         if pending:
@@ -244,6 +249,7 @@ class _Refresh:
         repository = find_repository(self._index.root)
         self._remember(
             watched=fresh.encoded(listed.watched),
+            listed=len(listed.files),
             left_out=msgspec.json.encode(listed.left_out),
             truncated=int(listed.truncated),
             branch=(read_head(repository) or "") if repository is not None else "",
@@ -251,6 +257,21 @@ class _Refresh:
 
     def _remember(self, **values: object) -> None:
         self._store.remember(**values)
+
+
+def is_unlocked(index: Index) -> bool:
+    """Whether no process is building the index now."""
+    try:
+        fd = os.open(index.path + ".lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
 
 
 def _rules_changed(paths: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from codewhale.services.codesearch.model import Chunk
 from codewhale.services.codesearch.symbols import Piece
 
-SMALL = 700  # bytes: neighbours are joined while together they stay below
+SMALL = 1000  # bytes: neighbours are joined while together they stay below
 LONG = 3000  # bytes: what is longer is cut
 LINES = 80  # and what has more lines
 WINDOW = 50  # lines of a window where no syntax tells

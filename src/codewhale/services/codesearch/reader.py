@@ -50,11 +50,12 @@ class Reader:
         store.begin_reading()
         self.generation = store.generation()
         self._bases: list[tuple[int, int]] = []
+        self._few: set[int] = set()
         self._history = 0
         columns = self._load_segments()
         self.chunk_line, self.chunk_end = columns["starts"], columns["ends"]
         self.chunk_kind = columns["kinds"]
-        self._lengths = {field: columns[field].astype(numpy.float32) for field in COUNTED}
+        self._lengths: dict[str, Floats] = {field: columns[field].astype(numpy.float32) for field in COUNTED}
         self.chunk_count = len(self.chunk_line)
         self.chunk_file = numpy.full(self.chunk_count, -1, dtype=numpy.int32)
         self.files: list[FileDoc] = []
@@ -215,6 +216,7 @@ class Reader:
         for number, data in self._store.rows("SELECT id, columns FROM segments WHERE kind = ? ORDER BY id", (CODE,)):
             rows = _rows(data)
             self._bases.append((number, base))
+            self._few |= {number} if rows.chunks <= _SMALL else set()
             base += rows.chunks
             columns["starts"].append(numpy.frombuffer(rows.starts, dtype=numpy.uint32))
             columns["ends"].append(numpy.frombuffer(rows.ends, dtype=numpy.uint32))
@@ -267,11 +269,20 @@ class Reader:
         return (all_ids, all_often) if live.all() else (all_ids[live], all_often[live])
 
     def _raw(self, number: int, key: str) -> bytes:
-        small = self._small.get(number)
-        if small is not None:
-            return small.get(key, b"")
+        if number in self._few:
+            return self._loaded(number).get(key, b"")
         rows = self._store.rows(_FIND, (number, key))
         return segment.find(_checked(*rows[0]), key) if rows else b""
+
+    def _loaded(self, number: int) -> dict[str, bytes]:
+        """All postings of a small segment."""
+        found = self._small.get(number)
+        if found is None:
+            rows = self._store.rows("SELECT crc, data FROM blocks WHERE segment = ?", (number,))
+            found = self._small[number] = {
+                key: raw for crc, data in rows for key, raw in segment.entries(_checked(crc, data))
+            }
+        return found
 
 
 def _checked(crc: int, data: bytes) -> segment.Block:

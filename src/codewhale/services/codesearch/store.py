@@ -22,7 +22,7 @@ from codewhale.services.codesearch.indexing import Segment
 from codewhale.services.codesearch.model import Commit, Touch
 from codewhale.services.codesearch.terms import TERMS_VERSION
 
-FORMAT = 1
+FORMAT = 2
 CODE, HISTORY = "code", "history"
 _BUSY_SECONDS = 20.0
 _PAGE = 8192
@@ -32,7 +32,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, lang TEXT NOT NULL, state TEXT NOT NULL, size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, lines INTEGER NOT NULL, sha BLOB NOT NULL,
-    segment INTEGER NOT NULL, first INTEGER NOT NULL, chunks INTEGER NOT NULL
+    segment INTEGER NOT NULL, first INTEGER NOT NULL, chunks INTEGER NOT NULL,
+    symbols INTEGER NOT NULL
 );
 CREATE INDEX files_by_segment ON files (segment);
 CREATE TABLE outlines (file INTEGER PRIMARY KEY, symbols_and_imports BLOB NOT NULL);
@@ -42,7 +43,7 @@ CREATE UNIQUE INDEX blocks_by_key ON blocks (segment, key);
 CREATE TABLE commits (number INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE touches (path TEXT PRIMARY KEY, count INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID;
 """
-_FILE_COLUMNS = "path, lang, state, size, mtime_ns, ctime_ns, lines, sha, segment, first, chunks"
+_FILE_COLUMNS = "path, lang, state, size, mtime_ns, ctime_ns, lines, sha, segment, first, chunks, symbols"
 
 
 class DamagedError(Exception):
@@ -137,10 +138,10 @@ class Store:
             number = _add_segment(db, CODE, segment.rows.chunks, msgspec.msgpack.encode(segment.rows), segment.blocks)
             first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0]
             db.executemany(
-                f"INSERT INTO files (id, {_FILE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO files (id, {_FILE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     (first + at, row.path, row.lang, row.state, row.size, row.mtime_ns, row.ctime_ns, row.lines,
-                     row.sha, number, row.first, row.chunks)
+                     row.sha, number, row.first, row.chunks, len(row.outline.symbols))
                     for at, row in enumerate(segment.files)
                 ),
             )  # fmt: skip

@@ -1,7 +1,6 @@
 """The program of a worker process: tasks in on standard input, segments out on standard output, each message four
 bytes of length (little-endian) and MessagePack. It ends with its input."""
 
-import contextlib
 import gc
 import os
 import sys
@@ -19,8 +18,6 @@ _COLLECT = 200_000  # allocations between collections: trees and counts make no 
 def main() -> int:
     """Serve until the input ends. The one argument is the folder of grammars."""
     gc.set_threshold(_COLLECT)
-    with contextlib.suppress(OSError):
-        os.nice(5)
     sources = Sources(sys.argv[1])
     decoder = msgspec.msgpack.Decoder(Task)
     while (data := _message()) is not None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import codewhale
 from codewhale.services.codesearch.indexing import Segment, Task
@@ -74,7 +74,7 @@ class _Worker:
             await child.kill()
 
 
-async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncIterator[Segment]:
+async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncGenerator[Segment, None]:
     """The segments of tasks, as they are done. `folder` holds the grammars. Closing the iterator ends the workers.
 
     Raises OSError when no worker can be started.
