@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench burst damage findtools real crash weak-model peers-cases smoke shows clean
+.PHONY: help demo test check house docs golden format bench burst damage findtools index-speed index-crash real crash weak-model peers-cases smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -55,6 +55,12 @@ bench: $(STAMP) ## speed and size against a floor agent, in figures and bounds
 
 burst: $(STAMP) ## what a streamed answer costs from socket to event, against the barest reader
 	@$(PY) scripts/burst.py
+
+index-speed: $(STAMP) ## how fast a tree is indexed, checked and kept true: 10,000 files of real source
+	@$(PY) scripts/indexspeed.py
+
+index-crash: $(STAMP) ## 2,000 changes and 200 kills, after each of which the index equals one made from nothing
+	@$(PY) scripts/indexcrash.py
 
 real: $(STAMP) ## repair broken open-source packages through the front door
 	@$(PY) scripts/real.py

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.codetree import Happenings, git, grammars, same_as_rebuilt
 
 from codewhale.services.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh
 from codewhale.services.codesearch.likeness import likeness
 from codewhale.services.codesearch.reader import Reader
 from codewhale.system.launch import Launch, start
+from support.codetree import Happenings, git, grammars, same_as_rebuilt
 
 BUILDING = "import asyncio, sys; from codewhale.services.codesearch.build import Index, refresh\n"
 BUILDING += "index = Index(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"
