@@ -65,7 +65,7 @@ def warnings(status: dict[str, Any]) -> list[str]:
     if status["state"] == "damaged":
         found.append(f"the index is damaged ({status.get('problem', '')}) and will be made anew")
     if status["state"] in ("ready", "stale") and status["files"] < NEARLY_EMPTY:
-        found.append(f"only {status['files']} files are in the index; an ignore rule may leave out more than it should")
+        found.append(f"only {_files(status['files'])} in the index: an ignore rule may leave out more than it should")
     if status.get("truncated"):
         found.append("the folder holds more files than are indexed; search a folder inside it")
     return found
@@ -119,6 +119,10 @@ def _told(index: Index, store: Store) -> dict[str, Any]:
         "skipped": dict(sorted(skipped.items())),
         "truncated": bool(store.meta("truncated")),
     }
+
+
+def _files(count: int) -> str:
+    return "1 file is" if count == 1 else f"{count} files are"
 
 
 def _date(nanoseconds: int | None) -> str | None:

@@ -125,15 +125,28 @@ async def refresh(
 
 
 async def is_stale(index: Index, store: Store) -> bool:
-    """Whether anything in the tree is not as the index knows it. Looks at every known file and folder."""
-    return await asyncio.to_thread(_is_stale, index, store)
-
-
-def _is_stale(index: Index, store: Store) -> bool:
+    """Whether anything in the tree is not as the index knows it. Looks at every known file and folder, and reads what
+    does not look as it did."""
     watched = fresh.decoded(store.meta("watched"))
-    if watched is None or not store.meta("complete") or fresh.has_moved(index.root, watched):
+    if watched is None or not store.meta("complete"):
         return True
-    return bool(fresh.changed_files(index.root, index.stamps(store)))
+    stamps = index.stamps(store)
+    changed = await asyncio.to_thread(fresh.changed_files, index.root, stamps)
+    if changed and len(await asyncio.to_thread(_same, index.root, store, changed)) < len(changed):
+        return True
+    if not await asyncio.to_thread(fresh.has_moved, index.root, watched):
+        return False
+    return set((await fresh.listed(index.root)).files) != set(stamps)
+
+
+def _same(root: str, store: Store, paths: Sequence[str]) -> dict[str, Stamp]:
+    """Those of the files whose content is what it was, with the stamp they have now."""
+    found: dict[str, Stamp] = {}
+    for path, sha in store.shas(paths).items():
+        told = read(f"{root}/{path}")
+        if told is not None and told[0] is not None and digest(told[0]) == sha:
+            found[path] = Stamp(*told[1:])
+    return found
 
 
 class _Refresh:
@@ -175,20 +188,13 @@ class _Refresh:
         if gone:
             self._write(self._store.forget, gone)
             self._forgotten += len(gone)
-        same = await asyncio.to_thread(self._same, [path for path in changed if path in present])
+        same = await asyncio.to_thread(
+            _same, self._index.root, self._store, [path for path in changed if path in present]
+        )
         if same:
             self._store.restamp(same.items())
             self._index.forget_stamps()
         return sorted(({path for path in changed if path in present} | (present - set(stamps))) - set(same))
-
-    def _same(self, paths: list[str]) -> dict[str, Stamp]:
-        """Those of the files whose content is what it was, with the stamp they have now."""
-        found: dict[str, Stamp] = {}
-        for path, sha in self._store.shas(paths).items():
-            told = read(f"{self._index.root}/{path}")
-            if told is not None and told[0] is not None and digest(told[0]) == sha:
-                found[path] = Stamp(*told[1:])
-        return found
 
     async def _read(self, pending: list[str]) -> None:
         """Read files again, a few here, many by worker processes."""

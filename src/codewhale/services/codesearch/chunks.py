@@ -100,7 +100,7 @@ def _windows(lines: Lines, piece: Piece, most: int) -> list[Chunk]:
     found: list[Chunk] = []
     start = piece.start
     while start <= piece.end:
-        end = min(start + most - 1, piece.end, max(start, lines.row_at(lines.offset(start) + LONG) - 1))
+        end = min(start + most - 1, piece.end, max(start, lines.row_at(lines.offset(start) + LONG - 1)))
         if end < piece.end:
             blank = next((row for row in range(end, max(start, end - 12), -1) if lines.is_blank(row)), end)
             end = blank

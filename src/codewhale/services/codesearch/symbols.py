@@ -36,7 +36,7 @@ _LISP = {
     "defmethod": "fn", "defprotocol": "interface", "defrecord": "struct", "deftype": "struct", "define": "const",
     "define-syntax": "macro", "ns": "module", "defun": "fn",
 }  # fmt: skip
-_NAME_TYPES = ("identifier", "name", "constant", "word", "atom", "symbol", "sym_lit")
+_NAME_TYPES = ("identifier", "name", "constant", "word", "atom", "symbol", "sym_lit", "string")
 _STEPS = re.compile(r"::|[.:#]")
 _PLAIN = re.compile(r"[^\s(){}<>\"',;=]+")
 

@@ -2,7 +2,6 @@
 halves, and the one file no parser survives is taken without its grammar."""
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections import deque
@@ -11,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 import codewhale
 from codewhale.services.codesearch.indexing import Segment, Task
 from codewhale.services.codesearch.worker import Unframed, framed
-from codewhale.system.launch import Child, Launch, start
+from codewhale.system.launch import Child, Launch, settle, start
 
 SECONDS = 120.0  # for one task; more is a parser that does not come to an end
 _AHEAD = 2  # segments waiting to be taken
@@ -113,8 +112,7 @@ async def _serve(waiting: deque[Task], folder: str, done: "asyncio.Queue[Segment
     except OSError as error:
         await done.put(error)
     finally:
-        with contextlib.suppress(OSError):
-            await worker.close()
+        await settle(worker.close())
 
 
 def _smaller(task: Task) -> list[Task]:

@@ -1,0 +1,47 @@
+"""Grammars as they are unpacked and loaded."""
+
+from pathlib import Path
+
+import pytest
+from tree_sitter import Query
+
+from codewhale.services.codesearch.grammars import Grammars, unpack
+from codewhale.services.codesearch.languages import Languages
+
+LANGUAGES = Languages()
+
+
+@pytest.fixture(scope="module")
+def grammars(tmp_path_factory: pytest.TempPathFactory) -> Grammars:
+    return Grammars(str(tmp_path_factory.mktemp("state") / "grammars"), LANGUAGES)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES.parsed))
+def test_each_language_has_its_grammar_and_every_node_type_of_the_table(grammars: Grammars, language: str) -> None:
+    import semble_grammars
+
+    assert grammars.of(language) is not None
+    row = LANGUAGES.parsed[language]
+    grammar = semble_grammars.get_language(row.grammar or language)
+    known = {grammar.node_kind_for_id(number) for number in range(grammar.node_kind_count)}
+    assert set(row.definitions) <= known
+    assert Query(grammar, "\n".join(row.query)).capture_count >= 1
+
+
+def test_what_has_no_grammar_is_done_without(grammars: Grammars) -> None:
+    assert grammars.of("text") is None and grammars.of("") is None
+
+
+def test_unpacking_is_done_once_and_for_the_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "grammars"
+    unpack(str(folder), LANGUAGES)
+    libraries = [path for path in folder.rglob("*") if path.suffix in (".so", ".dylib")]
+    assert len(libraries) >= 20 and folder.stat().st_mode & 0o77 == 0
+    libraries[0].unlink()
+    unpack(str(folder), LANGUAGES)
+    assert not libraries[0].exists()
+
+
+def test_a_folder_that_cannot_be_written_leaves_files_without_grammar(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert Grammars(str(tmp_path / "file" / "grammars"), LANGUAGES).of("python") is None
