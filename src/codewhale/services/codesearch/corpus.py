@@ -1,6 +1,7 @@
 """What ranking needs of an index that no query changes: lengths, kinds of paths, languages, history, importers."""
 
 import math
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from codewhale.services.codesearch.model import BODY, KINDS, PATH, SYMBOL
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 K1, B = 1.5, 0.75
 K1_COMMIT, B_COMMIT = 1.2, 0.5
+_MOST_PATH_TERMS = 500_000
 CONTAINERS = frozenset({"class", "struct", "enum", "trait", "interface", "type", "module", "impl"})
 
 
@@ -41,6 +43,8 @@ class Corpus:
         self.file_norms = self._norms(self.words, self.words >= 0)
         path_words = np.bincount(self.home[live], weights=reader.lengths(PATH)[live], minlength=self.files)
         self.path_norms = self._norms(path_words, path_words >= 0)
+        self._none = (np.zeros(0, np.int64), np.zeros(0))
+        self.path_terms = reader.terms_with_prefix(PATH, "", _MOST_PATH_TERMS)
         kinds = PathKinds()
         self.kinds = np.fromiter((kinds.of(path) for path in reader.paths), np.int64, self.files)
         self.depth = np.fromiter((path.count("/") for path in reader.paths), np.float64, self.files)
@@ -61,6 +65,12 @@ class Corpus:
                 "".join(self.terms.words(stem)).lower().replace("_", ""),
             )
         return known
+
+    def paths_with(self, term: str) -> "tuple[Numbers, Floats]":
+        """(first chunk of each file, how often) for files whose path has a term."""
+        at = bisect_left(self.path_terms, term)
+        there = at < len(self.path_terms) and self.path_terms[at] == term
+        return self.reader.postings(PATH, term) if there else self._none
 
     def _terms_of(self, text: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(term for word in self.terms.words(text) for term in self.terms.expand(word)))

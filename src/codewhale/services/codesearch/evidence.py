@@ -5,10 +5,12 @@ BM25 as in Robertson and Zaragoza (2009), k1 = 1.5, b = 0.75, idf = ln(1 + (N - 
 """
 
 import math
+from bisect import bisect_left
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from codewhale.services.codesearch.corpus import CONTAINERS, K1, K1_COMMIT, Corpus, idf
-from codewhale.services.codesearch.model import BODY, DEFINED, KINDS, PATH, SYMBOL, Symbol, folded
+from codewhale.services.codesearch.model import BODY, DEFINED, KINDS, SYMBOL, Symbol, folded
 from codewhale.services.codesearch.query import SYMBOL as SYMBOL_SHAPE
 from codewhale.services.codesearch.query import Query
 
@@ -72,7 +74,7 @@ class Evidence:
             self.chunk_symbol[found] += weight * counts / (counts + self.corpus.norms[SYMBOL][found])
 
     def _paths(self, term: str, often: int) -> None:
-        found, counts = self.corpus.reader.postings(PATH, term)
+        found, counts = self.corpus.paths_with(term)
         if len(found):
             files = self.corpus.home[found]
             weight = often * idf(self.corpus.files, len(found)) * (K1 + 1)
@@ -95,14 +97,14 @@ class Evidence:
 
         score, self.joined = np.zeros(self.corpus.files), dict[int, list[str]]()
         for pair in self.query.pairs:
-            for field, weight in ((SYMBOL, 1.0), (PATH, 1.0), (BODY, 0.5)):
-                found, _ = self.corpus.reader.postings(field, pair)
-                if len(found):
-                    files = np.unique(self.corpus.home[found])
-                    score[files] += weight * idf(self.corpus.files, len(files))
-                    for file in files.tolist():
-                        names = self.joined.setdefault(file, [])
-                        names += [] if pair in names else [pair]
+            in_text, _ = self.corpus.reader.postings(BODY, pair)
+            in_names = self.corpus.reader.postings(SYMBOL, pair)[0] if len(in_text) else in_text
+            for found, weight in ((in_names, 1.0), (self.corpus.paths_with(pair)[0], 1.0), (in_text, 0.5)):
+                files = np.unique(self.corpus.home[found])
+                score[files] += weight * idf(self.corpus.files, len(files))
+                for file in files.tolist():
+                    names = self.joined.setdefault(file, [])
+                    names += [] if pair in names else [pair]
         return score
 
     def _prefixes(self) -> "Floats":
@@ -114,18 +116,21 @@ class Evidence:
             if len(term) >= _LEAST_PREFIX:
                 best = np.zeros(self.corpus.files)
                 for other, share in self._alike(term):
-                    found, _ = self.corpus.reader.postings(PATH, other)
-                    if len(found):
-                        files = self.corpus.home[found]
-                        telling = min(self.idf[term], idf(self.corpus.files, len(found)))
-                        best[files] = np.maximum(best[files], share * telling)
+                    found, _ = self.corpus.paths_with(other)
+                    files = self.corpus.home[found]
+                    telling = min(self.idf[term], idf(self.corpus.files, len(found)))
+                    best[files] = np.maximum(best[files], share * telling)
                 score += best
         return score
 
     def _alike(self, term: str) -> list[tuple[str, float]]:
-        longer = self.corpus.reader.terms_with_prefix(PATH, term, _PREFIXES)
+        terms, at = self.corpus.path_terms, bisect_left(self.corpus.path_terms, term)
+        longer = takewhile(lambda other: other.startswith(term), islice(terms, at, at + _PREFIXES))
         alike = [(other, len(term) / len(other)) for other in longer if other != term]
-        alike += [(term[:size], size / len(term)) for size in range(_LEAST_PREFIX, len(term))]
+        for size in range(max(_LEAST_PREFIX, math.ceil(_LEAST_SHARE * len(term))), len(term)):
+            at = bisect_left(terms, term[:size])
+            if at < len(terms) and terms[at] == term[:size]:
+                alike.append((term[:size], size / len(term)))
         return [(other, share) for other, share in alike if share >= _LEAST_SHARE]
 
     def _history(self) -> "Floats":
@@ -196,7 +201,9 @@ class Evidence:
         import numpy as np
 
         found, _ = self.corpus.reader.postings(field, term)
-        return bool(np.any(self.corpus.home[found] == file))
+        doc = self.corpus.reader.files[file]
+        at = int(np.searchsorted(found, doc.first))
+        return at < len(found) and int(found[at]) < doc.first + doc.chunks
 
     def commits_of(self, file: int) -> list[int]:
         """The commits that changed a file and speak of the query, the one that counts most first."""

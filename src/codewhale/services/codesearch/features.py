@@ -65,8 +65,8 @@ def matrix(evidence: Evidence, chosen: "Numbers") -> "Floats":
 
     corpus, total = evidence.corpus, evidence.total
     kinds = corpus.kinds[chosen]
-    alike: dict[str, tuple[float, float]] = {}
-    names = np.array([_named(evidence, int(file), alike) for file in chosen]).reshape(-1, 4).T
+    fits = _Names(evidence)
+    names = np.array([fits.of(file) for file in chosen.tolist()]).reshape(-1, 4).T
     columns = {
         "text": _scaled(evidence.text[chosen]),
         "text_sum": _scaled(evidence.text_sum[chosen]),
@@ -105,36 +105,36 @@ def _scaled(values: "Floats") -> "Floats":
     return values / most if most > 0 else values
 
 
-def _named(evidence: Evidence, file: int, alike: dict[str, tuple[float, float]]) -> tuple[float, float, float, float]:
-    """How a file's name fits the query: whether all of it is asked for; the share of the query in it and the share of
-    it in the query, words that begin alike counted in part; and the share of its folder's name in the query. `alike`
-    remembers likenesses."""
-    query, known = evidence.query, evidence.idf
-    stem, folder, _ = evidence.corpus.names(file)
-    asked = query.terms.keys() | set(query.pairs)
-    whole = fit = share = 0.0
-    for term in stem:
-        if term in asked:
-            whole += 1
-            fit += 1
-            share += known[term] if term in query.parts else 0.0
+class _Names:
+    """How names of files and folders fit a query, remembered by term."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._asked = evidence.query.terms.keys() | set(evidence.query.pairs)
+        self._parts = [part for part in evidence.query.parts if len(part) >= _LEAST_PREFIX]
+        self._known: dict[str, tuple[float, float]] = {}
+
+    def of(self, file: int) -> tuple[float, float, float, float]:
+        """Whether all of a file's name is asked for; the share of the query in it and the share of it in the query,
+        words that begin alike counted in part; and the share of its folder's name in the query."""
+        stem, folder, _ = self._evidence.corpus.names(file)
+        fits = [self._known.get(term) or self._fit(term) for term in stem]
+        size = len(stem) or 1
+        share = sum(likeness * telling for likeness, telling in fits) / self._evidence.total
+        inside = sum(term in self._asked for term in folder) / (len(folder) or 1)
+        whole = float(bool(stem) and all(likeness == 1.0 for likeness, _ in fits))
+        return whole, share, sum(likeness for likeness, _ in fits) / size, inside
+
+    def _fit(self, term: str) -> tuple[float, float]:
+        """1 and its idf for a term of the query (no idf for a whole name); for the word of the query that begins
+        `term` or that it begins, how much of the longer that is, and its idf."""
+        known, query = self._evidence.idf, self._evidence.query
+        if term in self._asked:
+            best = (1.0, known[term] if term in query.parts else 0.0)
         else:
-            if term not in alike:
-                alike[term] = _likeness(term, evidence)
-            likeness, telling = alike[term]
-            fit += likeness
-            share += likeness * telling
-    size = len(stem) or 1
-    inside = sum(term in asked for term in folder) / (len(folder) or 1)
-    return (float(bool(stem) and whole == len(stem)), share / evidence.total, fit / size, inside)
-
-
-def _likeness(term: str, evidence: Evidence) -> tuple[float, float]:
-    """The word of the query that begins `term` or that it begins: how much of the longer that is, and its idf."""
-    best = (0.0, 0.0)
-    if len(term) >= _LEAST_PREFIX:
-        for other in evidence.query.parts:
-            if len(other) >= _LEAST_PREFIX and (other.startswith(term) or term.startswith(other)):
-                likeness = min(len(term), len(other)) / max(len(term), len(other))
-                best = max(best, (likeness, evidence.idf[other]))
-    return best
+            best = (0.0, 0.0)
+            for other in self._parts if len(term) >= _LEAST_PREFIX else ():
+                if other.startswith(term) or term.startswith(other):
+                    best = max(best, (min(len(term), len(other)) / max(len(term), len(other)), known[other]))
+        self._known[term] = best
+        return best

@@ -14,7 +14,6 @@ from msgspec import Struct
 from codewhale.services.codesearch.corpus import Corpus
 from codewhale.services.codesearch.evidence import Evidence
 from codewhale.services.codesearch.features import FEATURES, SIGNALS, candidates, matrix
-from codewhale.services.codesearch.model import KINDS
 from codewhale.services.codesearch.places import best_place
 from codewhale.services.codesearch.query import read_query
 from codewhale.services.codesearch.reader import Reader
@@ -42,7 +41,7 @@ class Weights(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """Which files may be found: by path, by language, by having a chunk of a kind of model.KINDS ("" is any)."""
+    """Which files may be found: by path, by language, by defining something of a kind of model.KINDS ("" is any)."""
 
     paths: Callable[[str], bool] | None = None
     lang: str = ""
@@ -141,10 +140,11 @@ class Ranker:
             if (not only.lang or file.lang == only.lang) and (only.paths is None or only.paths(file.path))
         ]
         allowed = np.array(files, np.int64)
+        chosen = np.union1d(candidates(evidence, allowed), np.intersect1d(exact, allowed))
         if only.kind:
-            homes = self.reader.chunk_file[self.reader.chunk_kind == KINDS.index(only.kind)]
-            allowed = np.intersect1d(allowed, homes)
-        return np.union1d(candidates(evidence, allowed), np.intersect1d(exact, allowed))
+            having = [any(one.kind == only.kind for one in self.reader.symbols(file)) for file in chosen.tolist()]
+            chosen = chosen[np.array(having, bool)]
+        return chosen
 
     def _parts(self, evidence: Evidence, chosen: "Numbers", seen: Seen) -> "Floats":
         """What each signal (column) gives each chosen file (row), in thousandths."""
