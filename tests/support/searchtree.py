@@ -97,8 +97,14 @@ def planted(folder: Path) -> Path:
     return tree
 
 
-def indexed(folder: Path, commits: Sequence[Commit] = COMMITS) -> tuple[Index, Reader]:
-    """The tree's index, made in `folder/state`, and a reader of it."""
-    index = Index(str(planted(folder)), str(folder / "state"), workers=1)
+def index_of(folder: Path, commits: Sequence[Commit] = ()) -> Reader:
+    """A reader of an index of `folder/tree`, made in `folder/state`."""
+    index = Index(str(folder / "tree"), str(folder / "state"), workers=1)
     asyncio.run(refresh(index, commits=commits))
-    return index, Reader(index.open())
+    return Reader(index.open())
+
+
+def indexed(folder: Path, commits: Sequence[Commit] = COMMITS) -> tuple[Index, Reader]:
+    """The planted tree's index, made in `folder/state`, and a reader of it."""
+    tree = planted(folder)
+    return Index(str(tree), str(folder / "state"), workers=1), index_of(folder, commits)

@@ -40,7 +40,7 @@ def detail(signal: str, evidence: Evidence, file: int, seen: Seen) -> str:
         return f"holds the query as it is, line {_listed(map(str, seen.lines[file]))}"
     if signal == SESSION:
         _, count, age = seen.touches[file]
-        return f"touched {count} times, last {_ago(age)}"
+        return f"touched {count} times, last {_ago(age)}" if count > 1 else f"touched once, {_ago(age)}"
     return _DETAILS[signal](evidence, file)
 
 
@@ -74,7 +74,8 @@ def _path(evidence: Evidence, file: int) -> str:
 def _history(evidence: Evidence, file: int) -> str:
     commits = evidence.commits_of(file)
     best = evidence.corpus.reader.commit(commits[0])
-    return f"changed by {len(commits)} commits that speak of it, {best.sha[:9]} {best.subject[:_SUBJECT]!r}"
+    more = f" and {len(commits) - 1} more" if len(commits) > 1 else ""
+    return f"changed by {best.sha[:9]} {best.subject[:_SUBJECT]!r}{more}"
 
 
 def _imports(evidence: Evidence, file: int) -> str:
