@@ -30,14 +30,14 @@ from codewhale.services.codesearch.store import (
 from codewhale.services.codesearch.workers import segments
 from codewhale.system.repository import find_repository, read_head
 
-FEW = 24  # files that are read in this process
+FEW = 64  # files that are read in this process
 _FEW_BYTES = 1 << 20
 _TASK_BYTES = 8 << 20
 _LEAST_TASK = 256 << 10
 _TASK_FILES = 1500
 _WAIT = 0.05
 # Segments of at most so many files: how many of them may stand before they become one.
-_TIERS = ((FEW, 40), (1000, 24))
+_TIERS = ((24, 40), (1500, 24))
 
 Progress = Callable[[int, int], None]
 

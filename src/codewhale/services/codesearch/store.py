@@ -11,6 +11,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from codewhale.lib.files import private_dir
 from codewhale.services.codesearch.chunks import LINES, LONG, SMALL, WINDOW
 from codewhale.services.codesearch.indexing import Segment
 from codewhale.services.codesearch.model import Commit, Touch
+from codewhale.services.codesearch.symbols import LARGE, WHOLE
 from codewhale.services.codesearch.terms import TERMS_VERSION
 
 FORMAT = 2
@@ -60,7 +62,8 @@ class Stamp(Struct, frozen=True, array_like=True):
 
 def fingerprint(root: str) -> str:
     """What an index must have been made for and with: another one's answers are not taken."""
-    made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, os.path.realpath(root))
+    table = zlib.crc32(resources.files("codewhale.services.codesearch").joinpath("languages.json").read_bytes())
+    made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, WHOLE, LARGE, table, os.path.realpath(root))
     return hashlib.sha256(repr(made).encode()).hexdigest()
 
 
