@@ -46,11 +46,6 @@ def test_names_of_a_file(corpus: Corpus) -> None:
     )
 
 
-def test_importers_are_counted(corpus: Corpus) -> None:
-    assert corpus.imported_by[number(corpus, "src/auth/token_store.py")] >= 1
-    assert corpus.imported_by[number(corpus, "src/net/retry.py")] == 0
-
-
 def test_paths_with_a_term(corpus: Corpus) -> None:
     found, counts = corpus.paths_with("retri")
     assert [corpus.reader.paths[corpus.home[chunk]] for chunk in found] == ["src/net/retry.py"] and list(counts) == [2]

@@ -1,4 +1,4 @@
-"""What ranking needs of an index that no query changes: lengths, kinds of paths, languages, history, importers."""
+"""What ranking needs of an index that no query changes: lengths, kinds of paths, languages, history."""
 
 import math
 from bisect import bisect_left
@@ -50,7 +50,6 @@ class Corpus:
         self.depth = np.fromiter((path.count("/") for path in reader.paths), np.float64, self.files)
         self._languages(reader)
         self._commits(reader)
-        self.importers = self._importers(reader)
         self._names: dict[int, tuple[tuple[str, ...], tuple[str, ...], str]] = {}
 
     def names(self, file: int) -> tuple[tuple[str, ...], tuple[str, ...], str]:
@@ -104,12 +103,3 @@ class Corpus:
         self.commit_weight = 1 / np.sqrt(np.maximum(per, 1))
         lengths = reader.commit_length
         self.commit_norms = self._norms(lengths, lengths >= 0, K1_COMMIT, B_COMMIT)
-
-    def _importers(self, reader: Reader) -> "Floats":
-        """ln(1 + how many files import it), over the most that any has."""
-        import numpy as np
-
-        self.imported_by = np.bincount(reader.imports()[1], minlength=self.files)
-        counts = np.log1p(self.imported_by.astype(np.float64))
-        scaled: Floats = counts / (counts.max() or 1.0) if len(counts) else counts
-        return scaled

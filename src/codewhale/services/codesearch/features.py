@@ -1,4 +1,7 @@
-"""Evidence as numbers between 0 and about 1.5 for each candidate file: what the fitted weights multiply."""
+"""Evidence as numbers between 0 and about 1.5 for each candidate file: what the fitted weights multiply.
+
+How many files import a file was tried and left out: it gained 0.003 at best and cost a second for 10,000 files.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,6 @@ SIGNALS = {
     "name_fit": "path",
     "folder": "path",
     "history": "history",
-    "imported": "imports",
     "tests": "prior",
     "examples": "prior",
     "docs": "prior",
@@ -85,7 +87,6 @@ def matrix(evidence: Evidence, chosen: "Numbers") -> "Floats":
         "name_fit": names[2],
         "folder": names[3],
         "history": _scaled(evidence.history[chosen]),
-        "imported": corpus.importers[chosen],
         "tests": kinds & TESTS > 0,
         "examples": kinds & EXAMPLES > 0,
         "docs": kinds & DOCS > 0,

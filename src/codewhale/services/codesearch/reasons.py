@@ -78,10 +78,6 @@ def _history(evidence: Evidence, file: int) -> str:
     return f"changed by {best.sha[:9]} {best.subject[:_SUBJECT]!r}{more}"
 
 
-def _imports(evidence: Evidence, file: int) -> str:
-    return f"imported by {evidence.corpus.imported_by[file]} files"
-
-
 def _prior(evidence: Evidence, file: int) -> str:
     corpus = evidence.corpus
     kinds = [name for bit, name in enumerate(KINDS) if corpus.kinds[file] >> bit & 1]
@@ -95,7 +91,6 @@ _DETAILS: dict[str, Callable[[Evidence, int], str]] = {
     "symbol": _symbol,
     "path": _path,
     "history": _history,
-    "imports": _imports,
     "prior": _prior,
 }
 
