@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.services.codesearch.model import BODY, CALL, Chunk
-from codewhale.services.codesearch.segment import COUNTED, Gathering, decoded, entries, find, with_prefix
+from codewhale.services.codesearch.segment import COUNTED, Gathering, decoded, entries, find, keys_of, with_prefix
 from codewhale.services.codesearch.terms import Terms
 from codewhale.services.codesearch.vocabulary import Vocabulary
 
@@ -29,7 +29,7 @@ def test_a_segment_counts_what_the_terms_count(texts: list[str]) -> None:
     keys = []
     for first, data in blocks:
         block = decoded(data)
-        assert first == block.keys[0]
+        assert first == keys_of(block)[0]
         for key, raw in entries(block):
             keys.append(key)
             assert find(block, key) == raw

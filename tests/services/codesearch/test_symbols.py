@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from codewhale.services.codesearch.model import CALL
-from codewhale.services.codesearch.segment import Gathering, decoded
+from codewhale.services.codesearch.segment import Gathering, decoded, keys_of
 from codewhale.services.codesearch.source import Source, Sources
 
 
@@ -33,7 +33,7 @@ def read(sources: Sources, path: str, text: str) -> tuple[Source, list[str]]:
     """The source and its keys."""
     gathering = Gathering(sources.vocabulary)
     source = sources.read(path, text.encode(), gathering)
-    return source, [key for _, data in gathering.packed()[1] for key in decoded(data).keys]
+    return source, [key for _, data in gathering.packed()[1] for key in keys_of(decoded(data))]
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: Path(sample.path).name)

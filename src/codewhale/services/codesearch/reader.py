@@ -3,8 +3,9 @@ two threads at once."""
 
 import zlib
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -32,11 +33,20 @@ if TYPE_CHECKING:
     Ints = numpy.ndarray[tuple[int], numpy.dtype[numpy.int32]]
     Numbers = numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]
 
-_SMALL = 300  # chunks: segments no larger are kept in memory, so that many of them cost a search nothing
+T = TypeVar("T")
+
 _MOST_KEPT = 20_000  # postings lists
-_FIND = "SELECT crc, data FROM blocks WHERE segment = ? AND key <= ? ORDER BY key DESC LIMIT 1"
-_FROM = "SELECT key, crc, data FROM blocks WHERE segment = ? AND key >= coalesce((SELECT max(key) FROM blocks "
-_FROM += "WHERE segment = ? AND key <= ?), '') ORDER BY key"
+_BLOCKS = 4_000  # blocks kept in memory
+_FIND = "SELECT crc, data FROM blocks WHERE id = ?"
+
+
+class _Part:
+    """One segment: its number, its first chunk among all, its first block, and the first key of each block."""
+
+    def __init__(self, base: int, first_block: int, first_keys: str) -> None:
+        self.base = base
+        self.first_block = first_block
+        self.keys = first_keys.split("\n")
 
 
 class Reader:
@@ -49,9 +59,9 @@ class Reader:
         self._store = store
         store.begin_reading()
         self.generation = store.generation()
-        self._bases: list[tuple[int, int]] = []
-        self._few: set[int] = set()
-        self._history = 0
+        self._parts: dict[int, _Part] = {}
+        self._blocks: dict[int, segment.Block] = {}
+        self._history: _Part | None = None
         columns = self._load_segments()
         self.chunk_line, self.chunk_end = columns["starts"], columns["ends"]
         self.chunk_kind = columns["kinds"]
@@ -63,7 +73,6 @@ class Reader:
         self.paths = [file.path for file in self.files]
         self.live_chunks = int((self.chunk_file >= 0).sum())
         self._kept: dict[tuple[str, str], tuple[Any, Any]] = {}
-        self._small: dict[int, dict[str, bytes]] = {}
         self._outlines: dict[int, Outline] = {}
         self._imports: tuple[Ints, Ints] | None = None
         self._commit_files: tuple[Numbers, Ints] | None = None
@@ -94,14 +103,12 @@ class Reader:
         """The terms of a field that begin with `prefix`, sorted, at most `limit`. Some may be of dead chunks alone."""
         found: set[str] = set()
         wanted = field + prefix
-        for number, _ in self._bases:
+        for part in self._parts.values():
             own: set[str] = set()
-            for key, crc, data in self._store.rows(_FROM + f" LIMIT {2 + limit}", (number, number, wanted)):
-                if key > wanted and not key.startswith(wanted):
+            for at in range(max(0, bisect_right(part.keys, wanted) - 1), len(part.keys)):
+                if len(own) >= limit or (part.keys[at] > wanted and not part.keys[at].startswith(wanted)):
                     break
-                own.update(segment.with_prefix(_checked(crc, data), wanted))
-                if len(own) >= limit:
-                    break
+                own.update(segment.with_prefix(self._block(part.first_block + at), wanted))
             found |= own
         return [key[len(field) :] for key in sorted(found)[:limit]]
 
@@ -127,16 +134,17 @@ class Reader:
         """What a file defines and imports."""
         found = self._outlines.get(file)
         if found is None:
-            rows = self._store.rows("SELECT symbols_and_imports FROM outlines WHERE file = ?", (self.files[file].id,))
-            found = self._outlines[file] = _outline(rows[0][0]) if rows else Outline([], [])
+            sql = "SELECT symbols, imports FROM outlines WHERE file = ?"
+            rows = self._store.rows(sql, (self.files[file].id,))
+            found = self._outlines[file] = _outline(*rows[0]) if rows else Outline([], [])
         return found
 
     def outlines(self) -> Iterator[tuple[int, Outline]]:
         """(file, its outline) of every file that has one: a reading of all of them."""
         numbers = {file.id: number for number, file in enumerate(self.files)}
-        for file, data in self._store.rows("SELECT file, symbols_and_imports FROM outlines ORDER BY file"):
+        for file, *told in self._store.rows("SELECT file, symbols, imports FROM outlines ORDER BY file"):
             if file in numbers:
-                yield numbers[file], _outline(data)
+                yield numbers[file], _outline(*told)
 
     def symbols(self, file: int) -> list[Symbol]:
         """What a file defines, in the order of lines."""
@@ -161,12 +169,14 @@ class Reader:
 
         if self._imports is None:
             resolver = Resolver(self.paths)
+            numbers = {file.id: number for number, file in enumerate(self.files)}
             pairs = {
-                (number, target)
-                for number, outline in self.outlines()
-                for _, written in outline.imports
-                for target in resolver.targets(number, self.files[number].lang, written)
-                if target != number
+                (numbers[file], target)
+                for file, data in self._store.rows("SELECT file, imports FROM outlines WHERE imports != x'90'")
+                if file in numbers
+                for _, written in _decoded(data, list[tuple[int, str]])
+                for target in resolver.targets(numbers[file], self.files[numbers[file]].lang, written)
+                if target != numbers[file]
             }
             ordered = numpy.array(sorted(pairs), dtype=numpy.int32).reshape(-1, 2)
             self._imports = (ordered[:, 0].copy(), ordered[:, 1].copy())
@@ -190,7 +200,7 @@ class Reader:
         """(commit, how often the term stands in its subject), ascending."""
         import numpy
 
-        raw = self._raw(self._history, BODY + term) if self._history else b""
+        raw = self._raw(self._history, BODY + term) if self._history is not None else b""
         packed = numpy.frombuffer(raw, dtype=numpy.uint32)
         return (packed >> 8).astype(numpy.int64), (packed & 255).astype(numpy.float32)
 
@@ -213,10 +223,10 @@ class Reader:
 
         columns: dict[str, list[Any]] = {name: [] for name in ("starts", "ends", "kinds", *COUNTED)}
         base = 0
-        for number, data in self._store.rows("SELECT id, columns FROM segments WHERE kind = ? ORDER BY id", (CODE,)):
-            rows = _rows(data)
-            self._bases.append((number, base))
-            self._few |= {number} if rows.chunks <= _SMALL else set()
+        sql = "SELECT id, columns, first_block, first_keys FROM segments WHERE kind = ? ORDER BY id"
+        for number, data, first, keys in self._store.rows(sql, (CODE,)):
+            rows = _decoded(data, Rows)
+            self._parts[number] = _Part(base, first, keys)
             base += rows.chunks
             columns["starts"].append(numpy.frombuffer(rows.starts, dtype=numpy.uint32))
             columns["ends"].append(numpy.frombuffer(rows.ends, dtype=numpy.uint32))
@@ -231,57 +241,54 @@ class Reader:
         }  # fmt: skip
 
     def _load_files(self) -> None:
-        bases = dict(self._bases)
         sql = "SELECT id, path, lang, state, size, lines, segment, first, chunks FROM files ORDER BY path"
         for id, path, lang, state, size, lines, number, first, chunks in self._store.rows(sql):
             if not chunks:
                 continue
-            if number not in bases:
+            if number not in self._parts:
                 raise DamagedError(f"a segment of {path} is missing")
-            start = bases[number] + first
+            start = self._parts[number].base + first
             self.chunk_file[start : start + chunks] = len(self.files)
             self.files.append(FileDoc(id, path, lang, state, size, lines, start, chunks))
 
     def _load_history(self) -> "tuple[Floats, int]":
         import numpy
 
-        for number, count, data in self._store.rows(
-            "SELECT id, chunks, columns FROM segments WHERE kind = ? ORDER BY id", (HISTORY,)
-        ):
-            self._history = number
-            return numpy.frombuffer(_rows(data).lengths[0], dtype=numpy.uint16).astype(numpy.float32), count
+        sql = "SELECT chunks, columns, first_block, first_keys FROM segments WHERE kind = ? ORDER BY id"
+        for count, data, first, keys in self._store.rows(sql, (HISTORY,)):
+            self._history = _Part(0, first, keys)
+            return numpy.frombuffer(_decoded(data, Rows).lengths[0], dtype=numpy.uint16).astype(numpy.float32), count
         return numpy.empty(0, dtype=numpy.float32), 0
 
     def _postings(self, key: str) -> "tuple[Numbers, Floats]":
         import numpy
 
-        ids, often = [], []
-        for number, base in self._bases:
-            raw = self._raw(number, key)
-            if raw:
-                packed = numpy.frombuffer(raw, dtype=numpy.uint32)
-                ids.append((packed >> 8).astype(numpy.int64) + base)
-                often.append((packed & 255).astype(numpy.float32))
-        if not ids:
+        found = [(raw, part.base) for part in self._parts.values() if (raw := self._raw(part, key))]
+        if not found:
             return numpy.empty(0, dtype=numpy.int64), numpy.empty(0, dtype=numpy.float32)
-        all_ids, all_often = numpy.concatenate(ids), numpy.concatenate(often)
-        live = self.chunk_file[all_ids] >= 0
-        return (all_ids, all_often) if live.all() else (all_ids[live], all_often[live])
+        packed = numpy.frombuffer(b"".join(raw for raw, _ in found), dtype=numpy.uint32)
+        ids = (packed >> 8).astype(numpy.int64)
+        if len(found) > 1 or found[0][1]:
+            ids += numpy.repeat([base for _, base in found], [len(raw) // 4 for raw, _ in found])
+        often = (packed & 255).astype(numpy.float32)
+        if self.live_chunks == self.chunk_count:
+            return ids, often
+        live = self.chunk_file[ids] >= 0
+        return ids[live], often[live]
 
-    def _raw(self, number: int, key: str) -> bytes:
-        if number in self._few:
-            return self._loaded(number).get(key, b"")
-        rows = self._store.rows(_FIND, (number, key))
-        return segment.find(_checked(*rows[0]), key) if rows else b""
+    def _raw(self, part: _Part, key: str) -> bytes:
+        at = bisect_right(part.keys, key) - 1
+        return segment.find(self._block(part.first_block + at), key) if at >= 0 else b""
 
-    def _loaded(self, number: int) -> dict[str, bytes]:
-        """All postings of a small segment."""
-        found = self._small.get(number)
+    def _block(self, number: int) -> segment.Block:
+        found = self._blocks.get(number)
         if found is None:
-            rows = self._store.rows("SELECT crc, data FROM blocks WHERE segment = ?", (number,))
-            found = self._small[number] = {
-                key: raw for crc, data in rows for key, raw in segment.entries(_checked(crc, data))
-            }
+            rows = self._store.rows(_FIND, (number,))
+            if not rows:
+                raise DamagedError("a block of postings is missing")
+            if len(self._blocks) >= _BLOCKS:
+                self._blocks.clear()
+            found = self._blocks[number] = _checked(*rows[0])
         return found
 
 
@@ -295,22 +302,17 @@ def _checked(crc: int, data: bytes) -> segment.Block:
         raise DamagedError(str(error)) from error
 
 
-def _rows(data: bytes) -> Rows:
-    try:
-        return msgspec.msgpack.decode(data, type=Rows)
-    except msgspec.DecodeError as error:
-        raise DamagedError(str(error)) from error
-
-
-def _outline(data: bytes) -> Outline:
-    try:
-        return msgspec.msgpack.decode(data, type=Outline)
-    except msgspec.DecodeError as error:
-        raise DamagedError(str(error)) from error
+def _outline(symbols: bytes, imports: bytes) -> Outline:
+    return Outline(_decoded(symbols, list[Symbol]), _decoded(imports, list[tuple[int, str]]))
 
 
 def _commit(data: bytes) -> Commit:
+    return _decoded(data, Commit)
+
+
+def _decoded(data: bytes, kind: type[T]) -> T:
+    """What was packed as a value of `kind`. Raises DamagedError."""
     try:
-        return msgspec.msgpack.decode(data, type=Commit)
+        return msgspec.msgpack.decode(data, type=kind)
     except msgspec.DecodeError as error:
         raise DamagedError(str(error)) from error

@@ -3,7 +3,6 @@ order, in blocks of some kilobytes; a posting is one number, the chunk (counted 
 plus how often the term stands in it (at most 255)."""
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,10 +26,11 @@ _SHIFT = 24  # bits of a chunk's number in its segment
 
 
 class Block(msgspec.Struct, array_like=True):
-    """Consecutive keys, how many postings each has (u32), and the postings one after another (u32)."""
+    """Consecutive keys, each between newlines; where the postings of each begin and the last end (u32, counted in
+    postings); the postings one after another (u32). Nothing of it needs decoding to find one key."""
 
-    keys: list[str]
-    counts: bytes
+    keys: bytes
+    offsets: bytes
     postings: bytes
 
 
@@ -81,7 +81,8 @@ class Gathering:
 
     def names(self, field: str, names: Iterable[str]) -> None:
         """Add names or terms as they are to a field of the open chunk."""
-        self._tokens[field].add(self.chunks - 1, map(self._vocabulary.name, names))
+        kept = (name for name in names if "\n" not in name)
+        self._tokens[field].add(self.chunks - 1, map(self._vocabulary.name, kept))
 
     def packed(self) -> tuple[Rows, list[tuple[str, bytes]]]:
         """The columns of the chunks, and (first key, block) in the order of keys."""
@@ -131,15 +132,17 @@ def _blocks(keys: list[str], counts: "numpy.ndarray", postings: "numpy.ndarray")
     """Keys in order, with the number of postings of each, as blocks."""
     import numpy
 
-    ends = numpy.cumsum(counts, dtype=numpy.int64)
-    start = done = 0
+    offsets = numpy.append(0, numpy.cumsum(counts, dtype=numpy.int64))
+    start = 0
     while start < len(keys):
-        stop = int(numpy.searchsorted(ends, done + BLOCK, side="left")) + 1
-        stop = min(stop, start + BLOCK_KEYS, len(keys))
-        until = int(ends[stop - 1])
-        block = Block(keys[start:stop], counts[start:stop].tobytes(), postings[done:until].tobytes())
+        done = int(offsets[start])
+        stop = int(numpy.searchsorted(offsets, done + BLOCK, side="left"))
+        stop = min(max(stop, start + 1), start + BLOCK_KEYS, len(keys))
+        within = (offsets[start : stop + 1] - done).astype(numpy.uint32)
+        spelled = ("\n" + "\n".join(keys[start:stop]) + "\n").encode()
+        block = Block(spelled, within.tobytes(), postings[done : int(offsets[stop])].tobytes())
         yield keys[start], msgspec.msgpack.encode(block)
-        start, done = stop, until
+        start = stop
 
 
 def decoded(data: bytes) -> Block:
@@ -147,24 +150,28 @@ def decoded(data: bytes) -> Block:
     return msgspec.msgpack.decode(data, type=Block)
 
 
+def keys_of(block: Block) -> list[str]:
+    """The keys of a block, in order."""
+    return block.keys.decode().split("\n")[1:-1]
+
+
 def entries(block: Block) -> Iterator[tuple[str, bytes]]:
     """(key, its postings) of a block, in order."""
-    at = 0
-    for key, count in zip(block.keys, array("I", block.counts), strict=True):
-        yield key, block.postings[at : at + 4 * count]
-        at += 4 * count
+    offsets = memoryview(block.offsets).cast("I")
+    for number, key in enumerate(keys_of(block)):
+        yield key, block.postings[4 * offsets[number] : 4 * offsets[number + 1]]
 
 
 def find(block: Block, key: str) -> bytes:
     """The postings of one key, empty when it is not in the block."""
-    at = bisect_left(block.keys, key)
-    if at == len(block.keys) or block.keys[at] != key:
+    at = block.keys.find(f"\n{key}\n".encode())
+    if at < 0:
         return b""
-    counts = array("I", block.counts)
-    start = 4 * sum(counts[:at])
-    return block.postings[start : start + 4 * counts[at]]
+    number = block.keys.count(b"\n", 0, at)
+    offsets = memoryview(block.offsets).cast("I")
+    return block.postings[4 * offsets[number] : 4 * offsets[number + 1]]
 
 
 def with_prefix(block: Block, prefix: str) -> Sequence[str]:
     """The keys of a block that begin with `prefix`."""
-    return [key for key in block.keys[bisect_left(block.keys, prefix) :] if key.startswith(prefix)]
+    return [key for key in keys_of(block) if key.startswith(prefix)]

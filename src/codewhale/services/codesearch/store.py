@@ -24,7 +24,7 @@ from codewhale.services.codesearch.model import Commit, Touch
 from codewhale.services.codesearch.symbols import LARGE, WHOLE
 from codewhale.services.codesearch.terms import TERMS_VERSION
 
-FORMAT = 2
+FORMAT = 3
 CODE, HISTORY = "code", "history"
 _BUSY_SECONDS = 20.0
 _PAGE = 8192
@@ -38,10 +38,12 @@ CREATE TABLE files (
     symbols INTEGER NOT NULL
 );
 CREATE INDEX files_by_segment ON files (segment);
-CREATE TABLE outlines (file INTEGER PRIMARY KEY, symbols_and_imports BLOB NOT NULL);
-CREATE TABLE segments (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, chunks INTEGER NOT NULL, columns BLOB NOT NULL);
-CREATE TABLE blocks (segment INTEGER NOT NULL, key TEXT NOT NULL, crc INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE UNIQUE INDEX blocks_by_key ON blocks (segment, key);
+CREATE TABLE outlines (file INTEGER PRIMARY KEY, symbols BLOB NOT NULL, imports BLOB NOT NULL);
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, chunks INTEGER NOT NULL, columns BLOB NOT NULL,
+    first_block INTEGER NOT NULL, first_keys TEXT NOT NULL
+);
+CREATE TABLE blocks (id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE commits (number INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE touches (path TEXT PRIMARY KEY, count INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -149,9 +151,13 @@ class Store:
                 ),
             )  # fmt: skip
             db.executemany(
-                "INSERT INTO outlines VALUES (?, ?)",
+                "INSERT INTO outlines VALUES (?, ?, ?)",
                 (
-                    (first + at, msgspec.msgpack.encode(row.outline))
+                    (
+                        first + at,
+                        msgspec.msgpack.encode(row.outline.symbols),
+                        msgspec.msgpack.encode(row.outline.imports),
+                    )
                     for at, row in enumerate(segment.files)
                     if row.outline.symbols or row.outline.imports
                 ),
@@ -329,15 +335,19 @@ def _add_segment(
     db: sqlite3.Connection, kind: str, chunks: int, columns: bytes, blocks: Iterable[tuple[str, bytes]]
 ) -> int:
     number = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM segments").fetchone()[0])
-    db.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", (number, kind, chunks, columns))
-    db.executemany(
-        "INSERT INTO blocks VALUES (?, ?, ?, ?)", ((number, key, zlib.crc32(data), data) for key, data in blocks)
-    )
+    first = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchone()[0])
+    keys: list[str] = []
+    for at, (key, data) in enumerate(blocks):
+        keys.append(key)
+        db.execute("INSERT INTO blocks VALUES (?, ?, ?)", (first + at, zlib.crc32(data), data))
+    values = (number, kind, chunks, columns, first, "\n".join(keys))
+    db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", values)
     return number
 
 
 def _drop_segment(db: sqlite3.Connection, number: int) -> None:
-    db.execute("DELETE FROM blocks WHERE segment = ?", (number,))
+    first, keys = db.execute("SELECT first_block, first_keys FROM segments WHERE id = ?", (number,)).fetchone()
+    db.execute("DELETE FROM blocks WHERE id >= ? AND id < ?", (first, first + len(keys.split("\n"))))
     db.execute("DELETE FROM segments WHERE id = ?", (number,))
 
 
