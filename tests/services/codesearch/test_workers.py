@@ -1,5 +1,6 @@
 """Worker processes: they answer, and one that dies costs nothing but time."""
 
+import asyncio
 import os
 import signal
 from collections import deque
@@ -9,7 +10,7 @@ import pytest
 
 from codewhale.services.codesearch.indexing import Segment, Task
 from codewhale.services.codesearch.worker import Unframed, framed
-from codewhale.services.codesearch.workers import _smaller, _Worker, segments
+from codewhale.services.codesearch.workers import _Server, _smaller, _Worker, segments
 
 
 @pytest.fixture
@@ -24,6 +25,25 @@ async def test_tasks_become_segments(tree: Path) -> None:
     tasks = [Task(str(tree), [f"f{number}.py" for number in group]) for group in ((0, 1, 2), (3, 4), (5, 6, 7, 8))]
     found = [segment async for segment in segments(tasks, str(tree / "state" / "grammars"), 2)]
     assert sorted(row.path for segment in found for row in segment.files) == [f"f{n}.py" for n in range(9)]
+
+
+async def test_what_is_held_comes_in_the_end_in_one(tree: Path) -> None:
+    tasks = [Task(str(tree), [f"f{number}.py"], hold=1 << 20) for number in range(9)]
+    found = [segment async for segment in segments(tasks, str(tree / "state" / "grammars"), 1)]
+    assert [segment.held for segment in found] == [*range(1, 10), 0] and len(found[-1].files) == 9
+
+
+async def test_what_a_killed_worker_held_is_done_again(tree: Path) -> None:
+    tasks = [Task(str(tree), [f"f{number}.py"], hold=1 << 20) for number in range(9)]
+    found, server = [], _Server(deque(tasks), str(tree / "state" / "grammars"), asyncio.Queue())
+    serving = asyncio.create_task(server.serve())
+    while (segment := await server._done.get()) is not None:
+        assert isinstance(segment, Segment)
+        found.append(segment)
+        if segment.held == 4 and server._worker._child is not None:
+            os.kill(server._worker._child.pid, signal.SIGKILL)
+    await serving
+    assert sorted(row.path for segment in found for row in segment.files) == [f"f{number}.py" for number in range(9)]
 
 
 async def test_a_worker_that_is_killed_is_replaced(tree: Path) -> None:

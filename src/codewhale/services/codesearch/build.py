@@ -32,9 +32,11 @@ from codewhale.system.repository import find_repository, read_head
 
 FEW = 64  # files that are read in this process
 _FEW_BYTES = 1 << 20
-_TASK_BYTES = 8 << 20
+_TASK_BYTES = 4 << 20
 _LEAST_TASK = 256 << 10
 _TASK_FILES = 1500
+_SEGMENT_BYTES = (8 << 20, 32 << 20)  # of sources in a segment, more in a larger tree
+_SEGMENTS = 6
 _WAIT = 0.05
 # Segments of at most so many files: how many of them may stand before they become one.
 _TIERS = ((24, 40), (1500, 24))
@@ -205,10 +207,14 @@ class _Refresh:
             self._take(segment, len(pending))
             return
         await asyncio.to_thread(grammars.unpack, self._index.grammar_folder, Languages())
-        tasks = _tasks(self._index.root, pending, sizes, self._index.workers)
+        tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
         async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
             async for segment in found:
-                await asyncio.to_thread(self._take, segment, len(pending))
+                if segment.held:
+                    shown = max(shown, self._done + segment.held)
+                    self._progress(shown, len(pending))
+                else:
+                    await asyncio.to_thread(self._take, segment, len(pending))
         await asyncio.to_thread(self._store.checkpoint)
 
     def _take(self, segment: Segment, total: int) -> None:
@@ -298,16 +304,17 @@ def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) 
     """Files as tasks, neighbours together; smaller towards the end, so that the workers end together."""
     tasks: list[Task] = []
     left = sum(min(size, 2 << 20) + 1024 for size in sizes)
+    hold = max(_SEGMENT_BYTES[0], min(_SEGMENT_BYTES[1], left // _SEGMENTS))
     start = taken = 0
     for at, size in enumerate(sizes):
         taken += min(size, 2 << 20) + 1024
         wanted = max(_LEAST_TASK, min(_TASK_BYTES, left // (3 * workers)))
         if taken >= wanted or at + 1 - start >= _TASK_FILES:
-            tasks.append(Task(root, list(paths[start : at + 1])))
+            tasks.append(Task(root, list(paths[start : at + 1]), hold=hold))
             left -= taken
             start, taken = at + 1, 0
     if start < len(paths):
-        tasks.append(Task(root, list(paths[start:])))
+        tasks.append(Task(root, list(paths[start:]), hold=hold))
     return tasks
 
 

@@ -34,43 +34,67 @@ class FileRow(Struct, array_like=True):
 
 class Segment(Struct, array_like=True):
     """What some files come to: their rows, the columns of their chunks, and the blocks of postings (first key,
-    packed). `gone` are paths that were not there any more."""
+    packed). `gone` are paths that were not there any more. With `held` there is no segment yet: so many files are."""
 
     files: list[FileRow]
     rows: Rows
     blocks: list[tuple[str, bytes]]
     gone: list[str]
+    held: int = 0
 
 
 class Task(Struct, array_like=True):
-    """Files to make a segment of. `plain`: without grammars."""
+    """Files to make a segment of. `plain`: without grammars. `hold`: no segment before so many bytes were read."""
 
     root: str
     paths: list[str]
     plain: bool = False
+    hold: int = 0
+
+
+class Holding:
+    """Files that were read, on their way to a segment."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sources.vocabulary.trim()
+        self._gathering = Gathering(self._sources.vocabulary)
+        self._files: list[FileRow] = []
+        self._gone: list[str] = []
+        self._bytes = 0
+
+    def add(self, task: Task) -> Segment:
+        """Read the files of a task. Returns the segment, or how many files are held."""
+        for path in task.paths:
+            self._read(task, path)
+        if self._bytes < task.hold:
+            return Segment([], Rows(0, b"", b"", b"", []), [], [], len(self._files) + len(self._gone))
+        rows, blocks = self._gathering.packed()
+        segment = Segment(self._files, rows, blocks, self._gone)
+        self._begin()
+        return segment
+
+    def _read(self, task: Task, path: str) -> None:
+        told = read(f"{task.root}/{path}")
+        if told is None:
+            self._gone.append(path)
+            return
+        data, size, mtime, ctime = told
+        first = self._gathering.chunks
+        source = self._sources.read(path, data, self._gathering, plain=task.plain)
+        self._bytes += len(data or b"") + 1
+        chunks = self._gathering.chunks - first
+        stamp = (size, mtime, ctime)
+        row = FileRow(path, source.lang, source.state, *stamp, source.lines, source.sha, first, chunks, source.outline)
+        self._files.append(row)
 
 
 def indexed(sources: Sources, task: Task) -> Segment:
     """The segment of a task's files."""
-    sources.vocabulary.trim()
-    gathering = Gathering(sources.vocabulary)
-    files: list[FileRow] = []
-    gone: list[str] = []
-    for path in task.paths:
-        told = read(f"{task.root}/{path}")
-        if told is None:
-            gone.append(path)
-            continue
-        data, size, mtime, ctime = told
-        first = gathering.chunks
-        source = sources.read(path, data, gathering, plain=task.plain)
-        chunks = gathering.chunks - first
-        files.append(
-            FileRow(path, source.lang, source.state, size, mtime, ctime, source.lines, source.sha, first, chunks,
-                    source.outline)
-        )  # fmt: skip
-    rows, blocks = gathering.packed()
-    return Segment(files, rows, blocks, gone)
+    return Holding(sources).add(task)
 
 
 def read(path: str) -> tuple[bytes | None, int, int, int] | None:

@@ -1,5 +1,5 @@
 """The program of a worker process: tasks in on standard input, segments out on standard output, each message four
-bytes of length (little-endian) and MessagePack. It ends with its input."""
+bytes of length (little-endian) and MessagePack; each task has one answer. It ends with its input."""
 
 import gc
 import os
@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 
-from codewhale.services.codesearch.indexing import Segment, Task, indexed
+from codewhale.services.codesearch.indexing import Holding, Segment, Task
 from codewhale.services.codesearch.source import Sources
 
 _HEAD = 4
@@ -18,10 +18,10 @@ _COLLECT = 200_000  # allocations between collections: trees and counts make no 
 def main() -> int:
     """Serve until the input ends. The one argument is the folder of grammars."""
     gc.set_threshold(_COLLECT)
-    sources = Sources(sys.argv[1])
+    holding = Holding(Sources(sys.argv[1]))
     decoder = msgspec.msgpack.Decoder(Task)
     while (data := _message()) is not None:
-        _answer(indexed(sources, decoder.decode(data)))
+        _answer(holding.add(decoder.decode(data)))
     return 0
 
 

@@ -7,6 +7,8 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 
+from msgspec.structs import replace
+
 import codewhale
 from codewhale.services.codesearch.indexing import Segment, Task
 from codewhale.services.codesearch.worker import Unframed, framed
@@ -74,13 +76,16 @@ class _Worker:
 
 
 async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncGenerator[Segment, None]:
-    """The segments of tasks, as they are done. `folder` holds the grammars. Closing the iterator ends the workers.
+    """The segments of tasks, as they are done, and between them answers that only tell how much is held. `folder`
+    holds the grammars. Closing the iterator ends the workers.
 
     Raises OSError when no worker can be started.
     """
     waiting = deque(tasks)
     done: asyncio.Queue[Segment | BaseException | None] = asyncio.Queue(_AHEAD)
-    runners = [asyncio.create_task(_serve(waiting, folder, done)) for _ in range(max(1, min(workers, len(tasks))))]
+    runners = [
+        asyncio.create_task(_Server(waiting, folder, done).serve()) for _ in range(max(1, min(workers, len(tasks))))
+    ]
     try:
         running = len(runners)
         while running:
@@ -97,22 +102,40 @@ async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncGen
         await asyncio.gather(*runners, return_exceptions=True)
 
 
-async def _serve(waiting: deque[Task], folder: str, done: "asyncio.Queue[Segment | BaseException | None]") -> None:
-    """Work off tasks with one process."""
-    worker = _Worker(folder)
-    try:
-        while waiting:
-            task = waiting.popleft()
-            segment = await worker.run(task)
-            if segment is not None:
-                await done.put(segment)
-            else:
-                waiting.extendleft(_smaller(task))
-        await done.put(None)
-    except OSError as error:
-        await done.put(error)
-    finally:
-        await settle(worker.close())
+class _Server:
+    """Works off tasks with one process. What the process holds when it dies is done again, from then on without being
+    held: so the task it died of is found."""
+
+    def __init__(
+        self, waiting: deque[Task], folder: str, done: "asyncio.Queue[Segment | BaseException | None]"
+    ) -> None:
+        self._waiting = waiting
+        self._worker = _Worker(folder)
+        self._done = done
+        self._held: list[Task] = []
+        self._careful = False
+
+    async def serve(self) -> None:
+        """Until nothing is waiting and nothing held."""
+        try:
+            while self._waiting or self._held:
+                last = not self._waiting
+                task = Task(self._held[0].root, []) if last else self._waiting.popleft()
+                await self._try(replace(task, hold=0) if self._careful else task)
+            await self._done.put(None)
+        except OSError as error:
+            await self._done.put(error)
+        finally:
+            await settle(self._worker.close())
+
+    async def _try(self, task: Task) -> None:
+        segment = await self._worker.run(task)
+        if segment is None:
+            self._waiting.extendleft([*_smaller(task), *self._held])
+            self._held, self._careful = [], True
+            return
+        self._held = [*self._held, task] if segment.held else []
+        await self._done.put(segment)
 
 
 def _smaller(task: Task) -> list[Task]:
@@ -120,4 +143,4 @@ def _smaller(task: Task) -> list[Task]:
     half = len(task.paths) // 2
     if half:
         return [Task(task.root, task.paths[:half], task.plain), Task(task.root, task.paths[half:], task.plain)]
-    return [] if task.plain else [Task(task.root, task.paths, True)]
+    return [] if task.plain or not task.paths else [Task(task.root, task.paths, True)]
