@@ -4,7 +4,7 @@ crate's or package's own path. What is not of this tree comes to nothing."""
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 MOST_TARGETS = 3
 _SCRIPT = (
@@ -35,6 +35,7 @@ class Resolver:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
         self._known = {path: number for number, path in enumerate(paths)}
+        self._resolved: dict[tuple[str, str], list[int]] = {}
         self._by_stem: dict[str, list[int]] = defaultdict(list)
         self._by_folder: dict[str, list[int]] = defaultdict(list)
         for number, path in enumerate(paths):
@@ -57,14 +58,24 @@ class Resolver:
         elif lang in _SCRIPTS:
             if written.startswith("."):
                 yield from self._beside(folder, written, _SCRIPT)
-        elif lang == "python":
+        elif lang == "python" and written.startswith("."):
             yield from self._python(folder, written)
+        elif lang == "python":
+            yield from self._once(lang, written, lambda: self._python("", written))
         elif lang == "go":
-            yield from self._package(written)
+            yield from self._once(lang, written, lambda: self._package(written))
         elif lang in _BESIDE and ("/" in written or "." in written) and "\\" not in written:
             yield from self._beside(folder, written, ("", ".rb", ".sh", ".zig")) or self._ending(written)
         else:
-            yield from self._named(path, written)
+            ending = path.rpartition(".")[2]
+            yield from self._once(ending, written, lambda: self._named(ending, written))
+
+    def _once(self, kind: str, written: str, resolve: Callable[[], list[int]]) -> list[int]:
+        """What means the same wherever it is written is found out once."""
+        found = self._resolved.get((kind, written))
+        if found is None:
+            found = self._resolved[kind, written] = resolve()
+        return found
 
     def _beside(self, folder: str, written: str, endings: Sequence[str]) -> list[int]:
         base = posixpath.normpath(posixpath.join(folder, written))
@@ -113,7 +124,7 @@ class Resolver:
                 return found[:MOST_TARGETS]
         return []
 
-    def _named(self, path: str, written: str) -> list[int]:
+    def _named(self, ending: str, written: str) -> list[int]:
         """Dotted or colonned names: the file whose last folders and stem are the last steps of the name, or, for a
         name of something in a file, the steps before."""
         match = _WORDS.search(written.removeprefix("import ").removeprefix("static "))
@@ -122,7 +133,6 @@ class Resolver:
             if match
             else []
         )
-        ending = path.rpartition(".")[2]
         for drop in (0, 1):
             name = steps[: len(steps) - drop]
             if not name or (drop and len(name) < 2 and ending != "rs"):
