@@ -35,6 +35,7 @@ class Resolver:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
         self._known = {path: number for number, path in enumerate(paths)}
+        self._own: dict[int, list[str]] = {}
         self._resolved: dict[tuple[str, str], list[int]] = {}
         self._by_stem: dict[str, list[int]] = defaultdict(list)
         self._by_folder: dict[str, list[int]] = defaultdict(list)
@@ -149,8 +150,7 @@ class Resolver:
             path = self._paths[number]
             if path.rpartition(".")[2] != ending:
                 continue
-            own = [_snake(step) for step in path.rpartition(".")[0].split("/")]
-            own = own[:-1] if own[-1] in ("mod", "index", "lib", "init") else own
+            own = self._steps(number)
             agree = 0
             for mine, theirs in zip(reversed(own), reversed(steps), strict=False):
                 if mine != _snake(theirs):
@@ -160,6 +160,14 @@ class Resolver:
                 best = [number] if agree > most else [*best, number]
                 most = agree
         return best
+
+    def _steps(self, number: int) -> list[str]:
+        """The folders and the stem of a file, as names are compared."""
+        found = self._own.get(number)
+        if found is None:
+            steps = [_snake(step) for step in self._paths[number].rpartition(".")[0].split("/")]
+            found = self._own[number] = steps[:-1] if steps[-1] in ("mod", "index", "lib", "init") else steps
+        return found
 
 
 def _snake(name: str) -> str:
