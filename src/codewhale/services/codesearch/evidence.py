@@ -15,7 +15,7 @@ from codewhale.services.codesearch.query import SYMBOL as SYMBOL_SHAPE
 from codewhale.services.codesearch.query import Query
 
 if TYPE_CHECKING:
-    from codewhale.services.codesearch.corpus import Floats
+    from codewhale.services.codesearch.corpus import Floats, Numbers
 
 _PREFIXES = 40
 _LEAST_PREFIX = 3
@@ -40,10 +40,10 @@ class Evidence:
             self._paths(term, often)
         self.total = sum(self.idf[term] for term in query.parts) or 1.0
         self.chunk = self.chunk_text + 0.7 * self.chunk_symbol
-        self.text, self.both = self._best(self.chunk_text), self._best(self.chunk)
-        self.best_cover = self._best(self.chunk_cover)
-        touched = np.flatnonzero(self.chunk_text)
-        self.text_sum = np.bincount(corpus.home[touched], weights=self.chunk_text[touched], minlength=files)
+        some = np.flatnonzero(self.chunk > 0)
+        self.text, self.both = self._best(self.chunk_text, some), self._best(self.chunk, some)
+        self.best_cover = self._best(self.chunk_cover, some)
+        self.text_sum = np.bincount(corpus.home[some], weights=self.chunk_text[some], minlength=files)
         self.compound = self._compounds()
         self.prefix = self._prefixes()
         self.history = self._history()
@@ -55,7 +55,7 @@ class Evidence:
         corpus = self.corpus
         found, counts = corpus.reader.postings(BODY, term)
         by_file = np.bincount(corpus.home[found], weights=counts, minlength=corpus.files)
-        files = np.flatnonzero(by_file)
+        files = np.flatnonzero(by_file > 0)
         self.idf[term] = telling = idf(corpus.files, len(files))
         if not len(found):
             return
@@ -82,12 +82,11 @@ class Evidence:
             if term in self.query.parts:
                 self.path_cover[files] += self.idf[term]
 
-    def _best(self, by_chunk: "Floats") -> "Floats":
-        """The most that any chunk of a file has."""
+    def _best(self, by_chunk: "Floats", some: "Numbers") -> "Floats":
+        """The most that any of `some` chunks of a file has."""
         import numpy as np
 
         best = np.zeros(self.corpus.files)
-        some = np.flatnonzero(by_chunk)
         np.maximum.at(best, self.corpus.home[some], by_chunk[some])
         return best
 

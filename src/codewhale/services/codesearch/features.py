@@ -53,7 +53,7 @@ def candidates(evidence: Evidence, allowed: "Numbers | None" = None, most: int =
     corpus = evidence.corpus
     likely = _scaled(evidence.both) + _scaled(evidence.whole) + _scaled(evidence.path) + _scaled(evidence.defines)
     likely += 0.5 * _scaled(evidence.history) + 0.3 * _scaled(evidence.compound) + 0.3 * _scaled(evidence.prefix)
-    some = np.flatnonzero(likely) if allowed is None else allowed[likely[allowed] > 0]
+    some = np.flatnonzero(likely > 0) if allowed is None else allowed[likely[allowed] > 0]
     kinds = corpus.kinds[some]
     worth = likely[some] - 0.6 * (kinds & TESTS > 0) - 0.4 * (kinds & DOCS > 0) - 0.3 * corpus.prose[some]
     if len(some) > most:
@@ -113,6 +113,7 @@ class _Names:
         self._evidence = evidence
         self._asked = evidence.query.terms.keys() | set(evidence.query.pairs)
         self._parts = [part for part in evidence.query.parts if len(part) >= _LEAST_PREFIX]
+        self._starts = {part[:_LEAST_PREFIX] for part in self._parts}
         self._known: dict[str, tuple[float, float]] = {}
 
     def of(self, file: int) -> tuple[float, float, float, float]:
@@ -134,7 +135,7 @@ class _Names:
             best = (1.0, known[term] if term in query.parts else 0.0)
         else:
             best = (0.0, 0.0)
-            for other in self._parts if len(term) >= _LEAST_PREFIX else ():
+            for other in self._parts if term[:_LEAST_PREFIX] in self._starts else ():
                 if other.startswith(term) or term.startswith(other):
                     best = max(best, (min(len(term), len(other)) / max(len(term), len(other)), known[other]))
         self._known[term] = best
