@@ -72,13 +72,6 @@ class Outline(Struct, frozen=True, array_like=True):
     imports: list[tuple[int, str]]
 
 
-class Problem(Struct, frozen=True):
-    """Something a person or a model must know of an index before trusting its answers."""
-
-    code: str
-    message: str
-
-
 def folded(name: str) -> str:
     """A name without case and underscores: `rate_limit`, `RateLimit` and `RATE_LIMIT` are one."""
     return name.replace("_", "").lower() or name
