@@ -5,6 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codewhale.services.codesearch.grammars import unpack
+from codewhale.services.codesearch.languages import Languages
 from codewhale.services.codesearch.model import CALL
 from codewhale.services.codesearch.segment import Gathering, decoded, keys_of
 from codewhale.services.codesearch.source import Source, Sources
@@ -26,7 +28,10 @@ SAMPLES = msgspec.json.decode(Path(__file__).with_name("samples.json").read_byte
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources(str(tmp_path_factory.mktemp("state") / "grammars"))
+    folder = str(tmp_path_factory.mktemp("state") / "grammars")
+    languages = Languages()
+    unpack(folder, languages, languages.parsed)
+    return Sources(folder)
 
 
 def read(sources: Sources, path: str, text: str) -> tuple[Source, list[str]]:

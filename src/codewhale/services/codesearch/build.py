@@ -202,11 +202,11 @@ class _Refresh:
         """Read files again, a few here, many by worker processes."""
         sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
         self._progress(0, len(pending))
+        await asyncio.to_thread(_unpack, self._index.grammar_folder, pending)
         if len(pending) <= FEW and sum(sizes) <= _FEW_BYTES:
             segment = await asyncio.to_thread(indexed, self._index.sources(), Task(self._index.root, pending))
             self._take(segment, len(pending))
             return
-        await asyncio.to_thread(grammars.unpack, self._index.grammar_folder, Languages())
         tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
         async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
             async for segment in found:
@@ -288,6 +288,14 @@ def is_unlocked(index: Index) -> bool:
 
 def _rules_changed(paths: Sequence[str]) -> bool:
     return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
+
+
+def _unpack(folder: str, paths: Sequence[str]) -> None:
+    """Have the grammars ready that files will need by their names."""
+    languages = Languages()
+    names = {languages.of(path, b"") for path in paths}
+    with contextlib.suppress(OSError):  # then files are read without
+        grammars.unpack(folder, languages, names | {"cpp"} if "c" in names else names)
 
 
 def _sizes(root: str, paths: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import tarfile
+from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +59,7 @@ class Grammars:
         if row is None:
             return None
         try:
-            unpack(self._folder, self._languages)
-            os.environ[_FOLDER_VARIABLE] = self._folder
+            os.environ[_FOLDER_VARIABLE] = unpack(self._folder, self._languages, (language,))
             import semble_grammars
             from tree_sitter import Parser, Query
 
@@ -79,28 +79,32 @@ class Grammars:
         return Grammar(Parser(grammar), Query(grammar, "\n".join(row.query)), actions, frozenset(into))
 
 
-def unpack(folder: str, languages: Languages) -> None:
-    """Unpack every grammar of the table at once: the package would read its whole archive again for each."""
+def unpack(folder: str, languages: Languages, names: Iterable[str]) -> str:
+    """Unpack the grammars of the languages `names` that are not yet, at once: the package would read its whole archive
+    again for each. Returns where they are, a folder of this package's version."""
     found = _bundle()
     if found is None:
-        return
+        return folder
     archive, manifest = found
-    target = os.path.join(folder, manifest["platform"])
-    mark = os.path.join(target, "complete-" + manifest_mark(manifest))
-    if os.path.exists(mark):
-        return
-    private_dir(folder)
-    private_dir(target)
-    wanted = {manifest["languages"].get(row.grammar or name, {}).get("file"): name for name, row in
-              languages.parsed.items()}  # fmt: skip
-    sums = {entry["file"]: entry["sha256"] for entry in manifest["languages"].values()}
+    place = os.path.join(folder, manifest_mark(manifest))
+    target = os.path.join(place, manifest["platform"])
+    rows = [(name, row) for name in names if (row := languages.parsed.get(name)) is not None]
+    told = (manifest["languages"].get(row.grammar or name) for name, row in rows)
+    wanted = {entry["file"]: entry["sha256"] for entry in told if entry is not None}
+    wanted = {file: sha for file, sha in wanted.items() if not os.path.exists(os.path.join(target, file))}
+    if not wanted:
+        return place
+    for path in (folder, place, target):
+        private_dir(path)
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             source = tar.extractfile(member) if member.name in wanted else None
             data = source.read() if source is not None else b""
-            if data and hashlib.sha256(data).hexdigest() == sums[member.name]:
+            if data and hashlib.sha256(data).hexdigest() == wanted.pop(member.name):
                 atomic_write(os.path.join(target, member.name), data, 0o700)
-    atomic_write(mark, b"")
+            if not wanted:
+                break
+    return place
 
 
 def manifest_mark(manifest: dict[str, Any]) -> str:
