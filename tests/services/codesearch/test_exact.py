@@ -45,6 +45,13 @@ def test_case_counts_and_words_apart_do_not(tmp_path: Path) -> None:
     assert found(tmp_path, "token expired") == {}
 
 
+def test_a_piece_of_a_word_and_a_text_without_words_are_found(tmp_path: Path) -> None:
+    for text in ("esh_toke", "_with_back", "=>", "2**"):
+        assert found(tmp_path, text) == grep(text)
+    (tmp_path / "tree" / "pinned.txt").write_text("sum\ndeadbeefdeadbeefdeadbeef\n", "utf-8")
+    assert found(tmp_path, "deadbeefdeadbeef") == {"pinned.txt": [2]}
+
+
 def test_the_file_as_it_is_now_decides(tmp_path: Path) -> None:
     assert found(tmp_path, "wait = 2", after={"src/net/retry.py": "wait = 3\n"}) == {}
 
@@ -55,5 +62,5 @@ def test_lines_are_bounded(tmp_path: Path) -> None:
     assert found(tmp_path, "magic_constant") == {"many.py": list(range(1, MOST_LINES + 1))}
 
 
-def test_a_query_without_words_or_over_lines_finds_nothing(tmp_path: Path) -> None:
-    assert found(tmp_path, "=>") == {} == found(tmp_path, "class TokenStore:\n    pass")
+def test_a_query_of_nothing_or_over_lines_finds_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, "  ") == {} == found(tmp_path, "class TokenStore:\n    pass")
