@@ -56,3 +56,15 @@ def test_prose_is_no_code(text: str) -> None:
 def test_a_very_long_query_is_cut() -> None:
     query = read_query("alpha beta " * 5_000, Terms())
     assert len(query.text) == 2_000 and len(query.words) == 48
+
+
+@pytest.mark.parametrize(
+    "text", ["where are the tests of the token store", "unit tests for retries", "which test covers it"]
+)
+def test_tests_can_be_asked_for(text: str) -> None:
+    assert read_query(text, Terms()).tests
+
+
+@pytest.mark.parametrize("text", ["how are tests run", "Fix the crash, unit tests added", "tokens"])
+def test_tests_are_not_asked_for_by_their_mention(text: str) -> None:
+    assert not read_query(text, Terms()).tests

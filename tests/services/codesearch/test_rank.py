@@ -71,6 +71,10 @@ def test_tests_and_papers_come_after_code(ranker: Ranker) -> None:
     assert {"tests/test_token_store.py", "docs/tokens.md"} <= set(paths[1:])
 
 
+def test_tests_that_are_asked_for_are_no_worse_than_code(ranker: Ranker) -> None:
+    assert first(ranker, "where are the tests of an expired token").path == "tests/test_token_store.py"
+
+
 def test_filters_hold(ranker: Ranker) -> None:
     for only, expected in (
         (Filter(paths=lambda path: path.startswith("tests/")), {"tests/test_token_store.py"}),

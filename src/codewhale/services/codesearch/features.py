@@ -55,7 +55,12 @@ def candidates(evidence: Evidence, allowed: "Numbers | None" = None, most: int =
     likely += 0.5 * _scaled(evidence.history) + 0.3 * _scaled(evidence.compound) + 0.3 * _scaled(evidence.prefix)
     some = np.flatnonzero(likely > 0) if allowed is None else allowed[likely[allowed] > 0]
     kinds = corpus.kinds[some]
-    worth = likely[some] - 0.6 * (kinds & TESTS > 0) - 0.4 * (kinds & DOCS > 0) - 0.3 * corpus.prose[some]
+    worth = (
+        likely[some]
+        - (0.0 if evidence.query.tests else 0.6) * (kinds & TESTS > 0)
+        - 0.4 * (kinds & DOCS > 0)
+        - 0.3 * corpus.prose[some]
+    )
     if len(some) > most:
         some = some[np.argpartition(-worth, most - 1)[:most]]
     return np.sort(some)
@@ -87,7 +92,7 @@ def matrix(evidence: Evidence, chosen: "Numbers") -> "Floats":
         "name_fit": names[2],
         "folder": names[3],
         "history": _scaled(evidence.history[chosen]),
-        "tests": kinds & TESTS > 0,
+        "tests": (kinds & TESTS > 0) & (not evidence.query.tests),
         "examples": kinds & EXAMPLES > 0,
         "docs": kinds & DOCS > 0,
         "scripts": kinds & SCRIPTS > 0,

@@ -22,6 +22,11 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|\\|->|\.|#|/)[A-Za-z_$][\w$]*)*[
 _NAME = re.compile(r"[a-z][A-Z]|_|^[A-Z][a-z]+[A-Z]|[A-Za-z]\d")
 # A name with an underscore or a hump, a call, a path, an operator, a quotation.
 _CODE = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|\w/\w|::|->|=>|==|!=|[{};=<>\[\]$]|^[\"'`].*[\"'`]$|\w\.\w")
+_TESTS = re.compile(
+    r"\b(?:unit|integration|regression|e2e) tests?\b|\btests? (?:for|of|that)\b|"
+    r"\b(?:which|where|what)\b.{0,12}\btests?\b",
+    re.IGNORECASE,
+)
 _ASKS = re.compile(r"(?:how|what|where|which|why|when|who|does|do|is|are|can)\b", re.IGNORECASE)
 # "scope: ...", "fix(scope): ...", or a verb that commit subjects begin with.
 _ORDERS = re.compile(
@@ -40,7 +45,8 @@ _ORDERS = re.compile(
 class Query(Struct, frozen=True):
     """What is looked for. `words` are as written, without those that say nothing; `terms` how often each of their
     terms occurs; `parts` the terms but for whole compound names; `pairs` what neighbouring words would be as one
-    name ("rate limit": "ratelimit"); `names` the words that are names of code; `literal` that it looks like code."""
+    name ("rate limit": "ratelimit"); `names` the words that are names of code; `literal` that it looks like code;
+    `tests` that tests are asked for."""
 
     text: str
     shape: str
@@ -50,6 +56,7 @@ class Query(Struct, frozen=True):
     pairs: tuple[str, ...]
     names: tuple[str, ...]
     literal: bool
+    tests: bool
 
 
 def read_query(text: str, terms: Terms) -> Query:
@@ -74,6 +81,7 @@ def read_query(text: str, terms: Terms) -> Query:
         pairs=tuple(dict.fromkeys(pair for pair in _pairs(words) if pair not in counts)),
         names=_names(words, shape),
         literal=shape == SYMBOL or bool(_CODE.search(text)),
+        tests=shape == QUESTION and bool(_TESTS.search(text)),
     )
 
 
