@@ -23,6 +23,8 @@ _TEXTS = (BODY, COMMENT, SYMBOL)
 NAMED = (CALL, DEFINED, PATH)  # fields whose terms are given whole
 MOST_OFTEN = 255
 _SHIFT = 24  # bits of a chunk's number in its segment
+_CHUNK = (1 << _SHIFT) - 1
+_COUNT = 16  # bits of a count; those of a term's number are at most 23
 
 
 class Block(msgspec.Struct, array_like=True):
@@ -93,15 +95,14 @@ class Gathering:
         lengths: dict[str, bytes] = {}
         for field in sorted(self._tokens):
             terms, chunks, often = self._counted(field)
-            found, ranked = numpy.unique(terms, return_inverse=True)
-            keys = [spelled[number] for number in found.tolist()]
+            first = numpy.flatnonzero(numpy.diff(terms, prepend=-1))
+            counts = numpy.diff(numpy.append(first, len(terms)))
+            keys = [spelled[number] for number in terms[first].tolist()]
             order = sorted(range(len(keys)), key=keys.__getitem__)
-            ranks = numpy.empty(len(keys), dtype=numpy.int64)
-            ranks[order] = numpy.arange(len(keys))
-            ranked = ranks[ranked]
-            by_key = numpy.argsort((ranked << _SHIFT) | chunks, kind="stable")
-            postings = ((chunks << 8) | numpy.minimum(often, MOST_OFTEN))[by_key].astype(numpy.uint32)
-            counts = numpy.bincount(ranked, minlength=len(keys)).astype(numpy.uint32)
+            counts = counts[order]
+            ends = numpy.cumsum(counts)
+            places = numpy.repeat(first[order] - (ends - counts), counts) + numpy.arange(len(terms))
+            postings = ((chunks << 8) | numpy.minimum(often, MOST_OFTEN))[places].astype(numpy.uint32)
             blocks += _blocks([field + keys[number] for number in order], counts, postings)
             if field in COUNTED:
                 total = numpy.bincount(chunks, weights=often, minlength=self.chunks)
@@ -110,7 +111,7 @@ class Gathering:
         return Rows(self.chunks, *columns, [lengths[field] for field in COUNTED]), blocks
 
     def _counted(self, field: str) -> "tuple[Numbers, Numbers, Numbers]":
-        """(term, chunk, how often) of one field, each pair of the first two once."""
+        """(term, chunk, how often) of one field, each pair of the first two once, in their order."""
         import numpy
 
         tokens = self._tokens[field]
@@ -118,14 +119,16 @@ class Gathering:
         chunks = numpy.repeat(numpy.frombuffer(tokens.chunks, dtype=numpy.uint32).astype(numpy.int64), tokens.counts)
         pairs, often = numpy.unique((numbers << _SHIFT) | chunks, return_counts=True)
         if field in NAMED or not len(pairs):
-            return pairs >> _SHIFT, pairs & ((1 << _SHIFT) - 1), often
+            return pairs >> _SHIFT, pairs & _CHUNK, often
         origin, terms = self._vocabulary.expanded(pairs >> _SHIFT)
-        wide = (terms << _SHIFT) | (pairs & ((1 << _SHIFT) - 1))[origin]
-        order = numpy.argsort(wide, kind="stable")
-        wide, often = wide[order], often[origin][order]
-        first = numpy.flatnonzero(numpy.diff(wide, prepend=-1))
+        # One number a posting, so that a plain sort puts equal pairs side by side with their counts.
+        wide = ((terms << _SHIFT) | (pairs & _CHUNK)[origin]) << _COUNT
+        wide |= numpy.minimum(often, (1 << _COUNT) - 1)[origin]
+        wide.sort()
+        pairs, often = wide >> _COUNT, wide & ((1 << _COUNT) - 1)
+        first = numpy.flatnonzero(numpy.diff(pairs, prepend=-1))
         summed = numpy.add.reduceat(often, first) if len(first) else often
-        return wide[first] >> _SHIFT, wide[first] & ((1 << _SHIFT) - 1), summed
+        return pairs[first] >> _SHIFT, pairs[first] & _CHUNK, summed
 
 
 def _blocks(keys: list[str], counts: "numpy.ndarray", postings: "numpy.ndarray") -> Iterator[tuple[str, bytes]]:
