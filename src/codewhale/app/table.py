@@ -20,6 +20,7 @@ PARTS: dict[str, Row] = {
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
+    "code_search": Row("codewhale.services.codesearch.answering:CodeSearch", ("home",)),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -36,6 +37,7 @@ TOOLS: dict[str, Row] = {
     "data": Row("codewhale.tools.data:DataTools", ("workspaces",)),
     "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
     "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
+    "codesearch": Row("codewhale.tools.codesearch:CodeSearchTools", ("code_search",)),
     "toolsearch": Row("codewhale.tools.toolsearch:ToolSearchTools", ("finder",)),
 }
 

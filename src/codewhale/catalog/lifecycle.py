@@ -31,7 +31,7 @@ DEFERRED: frozenset[str] = frozenset(
 
 # Canonical names promised but not built yet; the set may only shrink.
 NOT_YET: frozenset[str] = frozenset(
-    """agent_close agent_eval agent_open codebase_search fetch_url speech task_create task_list task_read
+    """agent_close agent_eval agent_open fetch_url speech task_create task_list task_read
     task_shell_start task_shell_wait tool_agent web_run web_search""".split()
 )
 

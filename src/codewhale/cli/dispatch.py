@@ -20,6 +20,7 @@ COMMANDS = (
     ("config", "configuration", "read and change the configuration"),
     ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
     ("apply", "patch", "apply a patch from stdin to files"),
+    ("search", "search", "find code by what it does"),
     ("index", "index", "build or look at the index that code search answers from"),
     ("tools", "tools", "list the tools and the bytes that a model is sent"),
 )

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if args.status:
         told = asyncio.run(index_status(home, folder))
     else:
-        bar = _Bar(sys.stderr.isatty() and not args.json)
+        bar = Bar(sys.stderr.isatty() and not args.json)
         try:
             told = asyncio.run(index_build(home, folder, rebuild=args.rebuild, progress=bar.show))
         finally:
@@ -77,7 +77,7 @@ def _skipped(told: dict[str, object]) -> list[tuple[str, int]]:
     return list(skipped.items())
 
 
-class _Bar:
+class Bar:
     """A progress bar on a terminal's standard error; nothing elsewhere."""
 
     def __init__(self, shown: bool) -> None:

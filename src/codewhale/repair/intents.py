@@ -109,8 +109,20 @@ def _take(given: Given, names: str) -> Any:
 # ---------------------------------------------------------------------- looking
 
 
+def _asked(rest: Given, query: Any, kind: str, limit: Any, places: list[Any]) -> Given:
+    """Arguments of codebase_search: globs and folders are one filter of paths."""
+    globs = [str(place) for place in places if place not in (None, "", ".")]
+    found = {**rest, "query": query}
+    if globs:
+        found["path_glob"] = globs[0] if len(globs) == 1 else "{" + ",".join(globs) + "}"
+    if kind:
+        found["kind"] = kind
+    return {**found, "max_results": limit} if limit else found
+
+
 def _codebase_search(given: Given, rows: Rows) -> Lowered:
-    """Text by grep_files, names by file_search, the whole by project_map: until there is an index."""
+    """A question or a name by the tool itself; text that is said to be text by grep_files, names by file_search, the
+    whole by project_map. Without the tool a question goes to grep_files by its words."""
     rest = dict(given)
     where = _take(rest, "path directory dir folder target_directories target_directory scope root")
     limit = _take(rest, "max_results limit top_k num_results count n")
@@ -139,6 +151,8 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
         return Lowered("grep_files", {**rest, "pattern": regex, **more})
     if isinstance(query, list):
         query = " ".join(str(word) for word in query)
+    if "codebase_search" in rows and kind not in ("content", "file", "structure", "text", "exact", "filename"):
+        return Lowered("codebase_search", _asked(rest, query, kind, limit, [*rest.pop("include", ()), file, where]))
     meant = search_words(str(query), kind if not file else "content")
     if meant.tool == "file_search":
         rest.pop("include", None)
@@ -440,6 +454,6 @@ _RULES: dict[str, tuple[Callable[[Given, Rows], Lowered | None], str]] = {
     "workflow_run": (_workflow_run, "workflow"),
 }
 # Verbs that are to be tools of their own one day, with arguments of their own.
-_LATER = frozenset(("codebase_search", "agent_run", "workflow_run"))
+_LATER = frozenset(("agent_run", "workflow_run"))
 VERBS: dict[str, str] = {verb: home for verb, (_, home) in _RULES.items()}
 _FOLDED = {fold(verb): verb for verb in _RULES}

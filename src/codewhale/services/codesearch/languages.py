@@ -48,6 +48,10 @@ class Languages:
         self._names = {name: language for language, names in table.names.items() for name in names}
         self._names.update((name, language) for language, row in table.parsed.items() for name in row.names)
 
+    def known(self) -> list[str]:
+        """Every language that a file can be told to be in, sorted."""
+        return sorted({*self._endings.values(), *self._names.values()})
+
     def of(self, path: str, data: bytes) -> str:
         """The language of a file, "" where it is not known. Only the first bytes of `data` are looked at."""
         name = os.path.basename(path)
