@@ -35,7 +35,7 @@ _FEW_BYTES = 1 << 20
 _TASK_BYTES = 4 << 20
 _LEAST_TASK = 256 << 10
 _TASK_FILES = 1500
-_SEGMENT_BYTES = (8 << 20, 32 << 20)  # of sources in a segment, more in a larger tree
+_SEGMENT_BYTES = (6 << 20, 12 << 20)  # of sources in a segment, more in a larger tree
 _SEGMENTS = 6
 _WAIT = 0.05
 # Segments of at most so many files: how many of them may stand before they become one.

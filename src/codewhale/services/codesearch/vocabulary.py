@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Numbers = numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]
 
-MOST_WORDS = 1_500_000
+MOST_WORDS = 400_000
 _WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 _APART = bytes(byte if byte in _WORD or byte >= 0x80 else 0x20 for byte in range(256))
 
