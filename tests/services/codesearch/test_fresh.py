@@ -28,7 +28,7 @@ async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
     root = str(tmp_path)
     listed = await fresh.listed(root)
     assert listed.files == ["a/x.py"] and not fresh.has_moved(root, listed.watched)
-    assert fresh.decoded(fresh.encoded(listed.watched)) == listed.watched
+    assert fresh.Watched.unpacked(listed.watched.packed()) == listed.watched
     (tmp_path / "a" / "x.py").write_text("2")
     assert not fresh.has_moved(root, listed.watched)
     (tmp_path / "a" / "empty" / "y.py").write_text("3")
@@ -71,4 +71,4 @@ def test_changed_files(tmp_path: Path) -> None:
 
 
 def test_nonsense_is_not_decoded() -> None:
-    assert fresh.decoded(None) is None and fresh.decoded(b"\xc1nonsense") is None
+    assert fresh.Watched.unpacked(None) is None and fresh.Watched.unpacked(b"\xc1nonsense") is None

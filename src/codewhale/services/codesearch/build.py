@@ -129,7 +129,7 @@ async def refresh(
 async def is_stale(index: Index, store: Store) -> bool:
     """Whether anything in the tree is not as the index knows it. Looks at every known file and folder, and reads what
     does not look as it did."""
-    watched = fresh.decoded(store.meta("watched"))
+    watched = fresh.Watched.unpacked(store.meta("watched"))
     if watched is None or not store.meta("complete"):
         return True
     stamps = index.stamps(store)
@@ -164,7 +164,7 @@ class _Refresh:
 
     async def run(self, commits: Sequence[Commit] | None) -> Report:
         """Find out what has changed, read it again, and remember how the tree stood."""
-        watched = fresh.decoded(self._store.meta("watched"))
+        watched = fresh.Watched.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
         changed = await asyncio.to_thread(fresh.changed_files, self._index.root, stamps)
         moved = watched is None or not self._store.meta("complete") or _rules_changed(changed)
@@ -260,7 +260,7 @@ class _Refresh:
     def _remember_listing(self, listed: "fresh.Listed") -> None:
         repository = find_repository(self._index.root)
         self._remember(
-            watched=fresh.encoded(listed.watched),
+            watched=listed.watched.packed(),
             listed=len(listed.files),
             left_out=msgspec.json.encode(listed.left_out),
             truncated=int(listed.truncated),

@@ -29,6 +29,18 @@ class Watched(Struct, array_like=True):
     folders: dict[str, int]
     marks: dict[str, int]
 
+    @classmethod
+    def unpacked(cls, data: object) -> "Watched | None":
+        """What `packed` gave; None for anything else."""
+        try:
+            return msgspec.msgpack.decode(data, type=cls) if isinstance(data, bytes) else None
+        except msgspec.DecodeError:
+            return None
+
+    def packed(self) -> bytes:
+        """For the store."""
+        return msgspec.msgpack.encode(self)
+
 
 class Listed(Struct):
     """The files of a tree that belong into its index, and the folders as they were just before."""
@@ -37,19 +49,6 @@ class Listed(Struct):
     watched: Watched
     left_out: dict[str, int]
     truncated: bool
-
-
-def encoded(watched: Watched) -> bytes:
-    """For the store."""
-    return msgspec.msgpack.encode(watched)
-
-
-def decoded(data: object) -> Watched | None:
-    """What `encoded` gave; None for anything else."""
-    try:
-        return msgspec.msgpack.decode(data, type=Watched) if isinstance(data, bytes) else None
-    except msgspec.DecodeError:
-        return None
 
 
 def changed_files(root: str, stamps: Mapping[str, Stamp]) -> list[str]:

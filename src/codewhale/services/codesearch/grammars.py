@@ -86,7 +86,7 @@ def unpack(folder: str, languages: Languages, names: Iterable[str]) -> str:
     if found is None:
         return folder
     archive, manifest = found
-    place = os.path.join(folder, manifest_mark(manifest))
+    place = os.path.join(folder, _mark(manifest))
     target = os.path.join(place, manifest["platform"])
     rows = [(name, row) for name in names if (row := languages.parsed.get(name)) is not None]
     told = (manifest["languages"].get(row.grammar or name) for name, row in rows)
@@ -107,7 +107,7 @@ def unpack(folder: str, languages: Languages, names: Iterable[str]) -> str:
     return place
 
 
-def manifest_mark(manifest: dict[str, Any]) -> str:
+def _mark(manifest: dict[str, Any]) -> str:
     """What tells one package version's grammars from another's."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
 

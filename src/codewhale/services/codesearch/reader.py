@@ -108,7 +108,8 @@ class Reader:
             for at in range(max(0, bisect_right(part.keys, wanted) - 1), len(part.keys)):
                 if len(own) >= limit or (part.keys[at] > wanted and not part.keys[at].startswith(wanted)):
                     break
-                own.update(segment.with_prefix(self._block(part.first_block + at), wanted))
+                keys = segment.keys_of(self._block(part.first_block + at))
+                own.update(key for key in keys if key.startswith(wanted))
             found |= own
         return [key[len(field) :] for key in sorted(found)[:limit]]
 

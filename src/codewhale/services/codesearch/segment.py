@@ -3,7 +3,7 @@ order, in blocks of some kilobytes; a posting is one number, the chunk (counted 
 plus how often the term stands in it (at most 255)."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -173,8 +173,3 @@ def find(block: Block, key: str) -> bytes:
     number = block.keys.count(b"\n", 0, at)
     offsets = memoryview(block.offsets).cast("I")
     return block.postings[4 * offsets[number] : 4 * offsets[number + 1]]
-
-
-def with_prefix(block: Block, prefix: str) -> Sequence[str]:
-    """The keys of a block that begin with `prefix`."""
-    return [key for key in keys_of(block) if key.startswith(prefix)]

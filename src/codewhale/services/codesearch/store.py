@@ -62,7 +62,7 @@ class Stamp(Struct, frozen=True, array_like=True):
     ctime_ns: int
 
 
-def fingerprint(root: str) -> str:
+def _fingerprint(root: str) -> str:
     """What an index must have been made for and with: another one's answers are not taken."""
     table = zlib.crc32(resources.files("codewhale.services.codesearch").joinpath("languages.json").read_bytes())
     made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, WHOLE, LARGE, table, os.path.realpath(root))
@@ -95,7 +95,7 @@ class Store:
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a reading statement. Raises DamagedError."""
-        with guarded():
+        with _guarded():
             return self._db.execute(sql, values).fetchall()
 
     def generation(self) -> int:
@@ -104,7 +104,7 @@ class Store:
 
     def begin_reading(self) -> None:
         """From here on see one state, whatever others write; until the connection is closed."""
-        with guarded():
+        with _guarded():
             self._db.execute("BEGIN")
 
     def stamps(self) -> dict[str, Stamp]:
@@ -119,7 +119,7 @@ class Store:
     @contextlib.contextmanager
     def writing(self, content: bool = True) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; `content`: it changes what searches find."""
-        with guarded():
+        with _guarded():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 if content:
@@ -221,7 +221,7 @@ def open_store(path: str, root: str) -> Store:
     """Open the index at `path` for the worktree `root`, new when there is none, when it cannot be read (then it is set
     aside as PATH.damaged), or when it was made for another place or by other rules."""
     private_dir(os.path.dirname(path))
-    wanted = fingerprint(root)
+    wanted = _fingerprint(root)
     for _ in range(3):
         try:
             store = _opened(path)
@@ -244,7 +244,7 @@ def open_existing(path: str, root: str) -> Store | None:
         return None
     store = _opened(path)
     try:
-        usable = store.meta("fingerprint") == fingerprint(root)
+        usable = store.meta("fingerprint") == _fingerprint(root)
     except DamagedError:
         store.close()
         raise
@@ -271,7 +271,7 @@ def discard(path: str) -> None:
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[None]:
+def _guarded() -> Iterator[None]:
     """SQLite's complaints about the file as DamagedError; that somebody else writes, or the disk is full, is none."""
     try:
         yield
@@ -284,11 +284,11 @@ def guarded() -> Iterator[None]:
 
 
 def _opened(path: str) -> Store:
-    with guarded():
+    with _guarded():
         db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     store = Store(path, db)
     try:
-        with guarded():
+        with _guarded():
             db.execute(f"PRAGMA page_size = {_PAGE}")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
@@ -306,7 +306,7 @@ def _create(path: str, wanted: str, root: str) -> None:
     """Make the tables, unless another process has just done so."""
     store = _opened(path)
     try:
-        with guarded():
+        with _guarded():
             store._db.execute("BEGIN IMMEDIATE")
             if store.meta("fingerprint") is None:
                 for statement in filter(
