@@ -23,7 +23,7 @@ from codewhale.services.codesearch.evidence import Evidence
 from codewhale.services.codesearch.features import FEATURES, candidates, matrix
 from codewhale.services.codesearch.model import Commit
 from codewhale.services.codesearch.query import read_query
-from codewhale.services.codesearch.rank import load_weights
+from codewhale.services.codesearch.rank import Weights
 from codewhale.services.codesearch.reader import Reader
 from codewhale.services.codesearch.terms import Terms
 
@@ -104,7 +104,7 @@ def main() -> int:
             shape: {name: round(float(value), _DIGITS) for name, value in zip(FEATURES, values, strict=True)}
             for shape, values in fitted.items()
         }
-        now = load_weights()
+        now = Weights.shipped()
         hand = {"session": now.session, "exact_code": now.exact_code, "exact_prose": now.exact_prose}
         WEIGHTS.write_text(json.dumps({"shapes": shapes, **hand}, indent=1) + "\n", "utf-8")
     return 0

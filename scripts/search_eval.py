@@ -20,7 +20,7 @@ from search_fit import cross_fitted
 from search_peers import by_fts5, by_ripgrep, by_semble
 
 from codewhale.services.codesearch.features import FEATURES
-from codewhale.services.codesearch.rank import Ranker, Weights, load_weights
+from codewhale.services.codesearch.rank import Ranker, Weights
 from codewhale.services.codesearch.reader import Reader
 from codewhale.services.codesearch.terms import Terms
 
@@ -104,7 +104,7 @@ def peers(tree: Path, reader: Reader, questions: list[Question], semble: str) ->
 
 def held_out(vectors: Mapping[str, Any]) -> Weights:
     """Weights as ranking takes them."""
-    now = load_weights()
+    now = Weights.shipped()
     shapes = {
         shape: {name: float(value) for name, value in zip(FEATURES, vector, strict=True)}
         for shape, vector in vectors.items()

@@ -12,7 +12,7 @@ from codewhale.services.codesearch.build import Index
 from codewhale.services.codesearch.exact import exact_lines
 from codewhale.services.codesearch.features import FEATURES
 from codewhale.services.codesearch.query import SHAPES, read_query
-from codewhale.services.codesearch.rank import Filter, Hit, Ranker, load_weights
+from codewhale.services.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.services.codesearch.reader import Reader
 from codewhale.services.codesearch.terms import Terms
 from support.searchtree import FILES, indexed
@@ -144,6 +144,6 @@ def test_hostile_queries_are_only_text(ranker: Ranker) -> None:
 
 
 def test_there_is_a_weight_for_every_feature() -> None:
-    weights = load_weights()
+    weights = Weights.shipped()
     assert set(weights.shapes) == set(SHAPES)
     assert all(set(vector) == set(FEATURES) for vector in weights.shapes.values())

@@ -12,8 +12,8 @@ from codewhale.services.codesearch.terms import Terms
 if TYPE_CHECKING:
     import numpy
 
-    Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
-    Numbers = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
+    Floats = numpy.ndarray[Any, numpy.dtype[Any]]
+    Numbers = numpy.ndarray[Any, numpy.dtype[Any]]
 
 K1, B = 1.5, 0.75
 K1_COMMIT, B_COMMIT = 1.2, 0.5

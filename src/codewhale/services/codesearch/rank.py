@@ -39,6 +39,12 @@ class Weights(Struct, frozen=True):
     exact_code: float
     exact_prose: float
 
+    @classmethod
+    def shipped(cls) -> "Weights":
+        """The weights that ship with the package."""
+        data = resources.files("codewhale.services.codesearch").joinpath("weights.json").read_bytes()
+        return msgspec.json.decode(data, type=cls)
+
 
 class Filter(Struct, frozen=True):
     """Which files may be found: by path, by language, by defining something of a kind of model.KINDS ("" is any)."""
@@ -71,19 +77,13 @@ class Ranking(Struct, frozen=True):
     exact: int
 
 
-def load_weights() -> Weights:
-    """The weights that ship with the package."""
-    data = resources.files("codewhale.services.codesearch").joinpath("weights.json").read_bytes()
-    return msgspec.json.decode(data, type=Weights)
-
-
 class Ranker:
     """Ranks the files of one reader, a query at a time. Making one costs some milliseconds for 10,000 files."""
 
     def __init__(self, reader: Reader, terms: Terms | None = None, weights: Weights | None = None) -> None:
         self.reader = reader
         self.terms = terms or Terms()
-        self.weights = weights or load_weights()
+        self.weights = weights or Weights.shipped()
         self.corpus = Corpus(reader, self.terms)
         self._numbers = {path: number for number, path in enumerate(reader.paths)}
 
