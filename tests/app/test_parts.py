@@ -14,7 +14,7 @@ from codewhale.tools.base import declared
 
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
-    "catalog", "decide", "repair_extent",
+    "catalog", "decide", "repair_extent", "home", "map_of",
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ PARTS: dict[str, Row] = {
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "code_search": Row("codewhale.services.codesearch.answering:CodeSearch", ("home",)),
+    "code_maps": Row("codewhale.services.codesearch.codemap:CodeMaps", ("code_search",)),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -28,7 +29,7 @@ TOOLS: dict[str, Row] = {
     "files": Row("codewhale.tools.files:FileTools", ("workspaces",)),
     "patch": Row("codewhale.tools.patch:PatchTools", ("workspaces",)),
     "fim": Row("codewhale.tools.fim:FimTools", ("workspaces", "completer")),
-    "search": Row("codewhale.tools.search:SearchTools"),
+    "search": Row("codewhale.tools.search:SearchTools", ("map_of",)),
     "git": Row("codewhale.tools.git:GitTools"),
     "shell": Row("codewhale.tools.shell:ShellTools", ("jobs",)),
     "verify": Row("codewhale.tools.verify:VerifyTools"),

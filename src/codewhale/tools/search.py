@@ -2,6 +2,7 @@
 lists and answer in workspace-relative paths; what matches is decided in services/textsearch and services/ranking."""
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -59,8 +60,15 @@ class ProjectMapArgs(Args, frozen=True):
     max_depth: Annotated[int, Doc("Levels of folders to show; 3 when absent.", ge=1, le=10)] | None = None
 
 
+# (workspace, levels of folders) -> the map of its index and what must be known of that, None where there is no index.
+MapOf = Callable[[str, int], Awaitable[tuple[str, tuple[str, ...]] | None]]
+
+
 class SearchTools:
     """Searches of one workspace after another; holds nothing between calls."""
+
+    def __init__(self, map_of: MapOf | None = None) -> None:
+        self._map_of = map_of
 
     @tool(
         "grep_files",
@@ -127,10 +135,14 @@ class SearchTools:
     @tool("project_map", effects={Effect.READS}, parallel=True)
     async def project_map(self, args: ProjectMapArgs, call: CallContext) -> ToolResult:
         """Show the workspace's folders and files as a tree, what kinds of files it holds, and the key files to read
-        first. Leaves out what git ignores.
+        first; once its code is indexed, the most used files with their main definitions. Leaves out what git ignores.
         """
+        depth = _or(args.max_depth, 3)
         listing = await Walker(call.workspace).files(skip=MAP_SKIPS)
-        shown = build_map((*listing.files, *listing.links), _or(args.max_depth, 3), truncated=listing.truncated)
+        shown = build_map((*listing.files, *listing.links), depth, truncated=listing.truncated)
+        drawn = await self._map_of(call.workspace, depth) if self._map_of is not None else None
+        if drawn is not None:
+            shown = msgspec.structs.replace(shown, tree=drawn[0], summary=" ".join((shown.summary, *drawn[1])))
         return ToolResult(
             content=_json(shown),
             display=(MarkdownBlock(f"{shown.summary}\n\n```\n{shown.tree}\n```"),),

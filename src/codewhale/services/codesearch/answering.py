@@ -7,6 +7,8 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -17,6 +19,8 @@ from codewhale.services.codesearch.query import read_query
 from codewhale.services.codesearch.rank import Filter, Hit, Ranker
 from codewhale.services.codesearch.reader import Reader
 from codewhale.services.codesearch.store import DamagedError
+
+T = TypeVar("T")
 
 MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
@@ -84,6 +88,29 @@ class CodeSearch:
                 hits = await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
             return await asyncio.to_thread(self._ranked, folder, ranker, (query, limit, only), current)
+
+    async def read(
+        self,
+        root: str,
+        work: Callable[[Reader], T],
+        *,
+        patience: float | None = PATIENCE,
+        progress: Progress | None = None,
+    ) -> tuple[T | None, tuple[str, ...]]:
+        """What `work` finds in the index of a folder, None where there is none to read yet, and what must be known
+        of that index. `work` runs in a thread; times and errors are those of `search`."""
+        folder = self._folder(root)
+        current = await self._renewed(folder, patience, progress)
+        async with folder.lock:
+            ranker = await asyncio.to_thread(self._ranker, folder)
+            if ranker is None:
+                return None, (f"There is no index yet: {folder.problem or 'it is being built'}. Ask again.",)
+            found = await asyncio.to_thread(work, ranker.reader)
+            return found, self._notes(folder, ranker.reader, current)
+
+    def is_indexed(self, root: str) -> bool:
+        """Whether there is an index of the folder, be it old."""
+        return os.path.exists(self._folder(root).index.path)
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""

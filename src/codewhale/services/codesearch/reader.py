@@ -170,18 +170,23 @@ class Reader:
 
         if self._imports is None:
             resolver = Resolver(self.paths)
-            numbers = {file.id: number for number, file in enumerate(self.files)}
             pairs = {
-                (numbers[file], target)
-                for file, data in self._store.rows("SELECT file, imports FROM outlines WHERE imports != x'90'")
-                if file in numbers
-                for _, written in _decoded(data, list[tuple[int, str]])
-                for target in resolver.targets(numbers[file], self.files[numbers[file]].lang, written)
-                if target != numbers[file]
+                (file, target)
+                for file, packed in self.packed_imports()
+                for _, written in unpacked_imports(packed)
+                for target in resolver.targets(file, self.files[file].lang, written)
+                if target != file
             }
             ordered = numpy.array(sorted(pairs), dtype=numpy.int32).reshape(-1, 2)
             self._imports = (ordered[:, 0].copy(), ordered[:, 1].copy())
         return self._imports
+
+    def packed_imports(self) -> Iterator[tuple[int, bytes]]:
+        """(file, its imports as they are stored) of every file that has some; for `unpacked_imports`."""
+        numbers = {file.id: number for number, file in enumerate(self.files)}
+        for file, packed in self._store.rows("SELECT file, imports FROM outlines WHERE imports != x'90'"):
+            if file in numbers:
+                yield numbers[file], packed
 
     def touches(self) -> list[Touch]:
         """What sessions looked at or changed."""
@@ -291,6 +296,11 @@ class Reader:
                 self._blocks.clear()
             found = self._blocks[number] = _checked(*rows[0])
         return found
+
+
+def unpacked_imports(packed: bytes) -> list[tuple[int, str]]:
+    """(line, import as written). Raises DamagedError."""
+    return _decoded(packed, list[tuple[int, str]])
 
 
 def _checked(crc: int, data: bytes) -> segment.Block:
