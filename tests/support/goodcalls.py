@@ -12,6 +12,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "checklist_list": {},
     "checklist_update": {"id": 1, "status": "pending"},
     "checklist_write": {"todos": [{"content": "a"}]},
+    "codebase_search": {"query": "one"},
     "diagnostics": {},
     "edit_file": {"path": "a.txt", "search": "one", "replace": "two"},
     "exec_shell": {"command": "true"},

@@ -109,18 +109,29 @@ def _take(given: Given, names: str) -> Any:
 # ---------------------------------------------------------------------- looking
 
 
-def _asked(rest: Given, query: Any, kind: str, limit: Any, places: list[Any]) -> Given:
-    """Arguments of codebase_search: globs and folders are one filter of paths."""
-    globs = [str(place) for place in places if place not in (None, "", ".")]
+# Words for a kind of definition as codebase_search names it, and kinds of search that it is by itself.
+_DEFINES = {
+    "function": "fn", "func": "fn", "method": "fn", "def": "fn", "constant": "const", "variable": "const",
+    "mod": "module", "package": "module", "protocol": "interface",
+}  # fmt: skip
+_BY_ITSELF = frozenset("all any auto code definition hybrid keyword natural reference semantic symbol symbols".split())
+_AS_TEXT = frozenset("content exact file filename files literal map name overview path structure text tree".split())
+
+
+def _asked(rest: Given, query: Any, kind: str, limit: Any, paths: tuple[list[Any], list[Any]]) -> Given:
+    """Arguments of codebase_search: folders and patterns of names are one filter of paths."""
+    folders = [str(folder).removeprefix("./").rstrip("/") for folder in paths[0] if folder not in (None, "", ".", "./")]
+    names = [str(name) for name in paths[1] if name not in (None, "")]
+    globs = [f"{folder}/**/{name}" for folder in folders for name in names] if folders and names else folders or names
     found = {**rest, "query": query}
     if globs:
         found["path_glob"] = globs[0] if len(globs) == 1 else "{" + ",".join(globs) + "}"
-    if kind:
-        found["kind"] = kind
+    if kind and kind not in _BY_ITSELF:
+        found["kind"] = _DEFINES.get(kind, kind)
     return {**found, "max_results": limit} if limit else found
 
 
-def _codebase_search(given: Given, rows: Rows) -> Lowered:
+def _codebase_search(given: Given, rows: Rows) -> Lowered | None:
     """A question or a name by the tool itself; text that is said to be text by grep_files, names by file_search, the
     whole by project_map. Without the tool a question goes to grep_files by its words."""
     rest = dict(given)
@@ -134,6 +145,12 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
     if endings is not None and file is None:
         some = endings if isinstance(endings, list) else [endings]
         rest["include"] = [f"*.{str(ending).lstrip('*.')}" for ending in some]
+    if isinstance(query, list):
+        query = " ".join(str(word) for word in query)
+    if query is not None and "codebase_search" in rows and kind not in _AS_TEXT:
+        folders = where if isinstance(where, list) else [where]
+        asked = _asked(rest, query, kind, limit, (folders, [*rest.pop("include", ()), file]))
+        return None if asked == given else Lowered("codebase_search", asked)
     if isinstance(where, list):
         if len(where) > 1 and isinstance(query, str):
             calls = [("grep_files", {"pattern": re.escape(query), "path": path}) for path in where[:2]]
@@ -143,16 +160,14 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
     if query is None and regex is None and file is None:
         if kind in ("structure", "map", "tree", "overview"):
             return Lowered("project_map", {})
+        if "codebase_search" in rows:
+            return None
         raise _Open("`query` is missing.", ("project_map", {}), ("list_dir", {"path": "."}))
     if query is None and regex is None:
         return Lowered("file_search", {**rest, "query": file, **place, **({"limit": limit} if limit else {})})
     more = {**place, **({"max_results": limit} if limit else {}), **({"include": [file]} if file else {})}
     if regex is not None and query is None:
         return Lowered("grep_files", {**rest, "pattern": regex, **more})
-    if isinstance(query, list):
-        query = " ".join(str(word) for word in query)
-    if "codebase_search" in rows and kind not in ("content", "file", "structure", "text", "exact", "filename"):
-        return Lowered("codebase_search", _asked(rest, query, kind, limit, [*rest.pop("include", ()), file, where]))
     meant = search_words(str(query), kind if not file else "content")
     if meant.tool == "file_search":
         rest.pop("include", None)

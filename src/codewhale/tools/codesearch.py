@@ -1,7 +1,7 @@
 """codebase_search: code found by what it does. The index, its ranking and its freshness are services/codesearch."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Literal
 
 from codewhale.protocol.blocks import TableBlock
 from codewhale.protocol.errors import CodeWhaleError, NextCall, ToolError
@@ -12,6 +12,9 @@ from codewhale.services.codesearch.telling import BadFilter, filter_of, told
 from codewhale.tools.base import Args, Doc, tool
 
 MOST_RESULTS = 50
+Definition = Literal[
+    "fn", "class", "struct", "enum", "trait", "interface", "impl", "const", "type", "module", "macro"
+]  # fmt: skip
 
 
 class CodebaseSearch(Args, frozen=True):
@@ -19,13 +22,12 @@ class CodebaseSearch(Args, frozen=True):
 
     query: Annotated[
         str, Doc("What the code does or is, in words or names: where is a provider's key resolved.", min_length=1,
-                 max_length=2000)
+                 max_length=2000, pattern=r"\w")
     ]  # fmt: skip
     max_results: Annotated[int, Doc("Most files to return.", ge=1, le=MOST_RESULTS)] = 10
     path_glob: Annotated[str, Doc("Only paths that match, such as src/** or *.py.", min_length=1)] | None = None
     lang: Annotated[str, Doc("Only this language, such as python or rust.", min_length=1)] | None = None
-    kind: Annotated[str, Doc("Only files that define one: fn, class, struct, enum, trait, interface, impl, const, "
-                             "type, module, macro.", min_length=1)] | None = None  # fmt: skip
+    kind: Annotated[Definition, Doc("Only files that define one.")] | None = None
 
 
 class CodeSearchTools:
