@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check house docs golden format bench burst damage findtools index-speed index-crash search-eval search-fit real crash weak-model peers-cases smoke shows clean
+.PHONY: help demo test check house docs golden format bench burst damage findtools index-speed index-crash search-eval search-fit search-policy real crash weak-model peers-cases smoke shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -68,6 +68,9 @@ search-eval: $(STAMP) ## how well code search finds files with known answers (SE
 
 search-fit: $(STAMP) ## fit the weights of code search on SEARCH_DATA and put them into the package
 	@$(PY) scripts/fit_search.py "$(SEARCH_DATA)" --write
+
+search-policy: $(STAMP) ## calls and tokens to find code with codebase_search and with grep and names alone (SEARCH_DATA)
+	@$(PY) scripts/search_policy.py "$(SEARCH_DATA)"
 
 real: $(STAMP) ## repair broken open-source packages through the front door
 	@$(PY) scripts/real.py
