@@ -118,6 +118,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
     parts.give("home", home)
+    parts.give("touched", parts.touched)
     parts.give("map_of", lambda root, depth: _map_of(parts, root, depth))
     parts.give("redactor", redactor)
     disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))

@@ -20,7 +20,7 @@ PARTS: dict[str, Row] = {
     "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts",)),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener",)),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
-    "code_search": Row("codewhale.services.codesearch.answering:CodeSearch", ("home",)),
+    "code_search": Row("codewhale.services.codesearch.answering:CodeSearch", ("home", "touched")),
     "code_maps": Row("codewhale.services.codesearch.codemap:CodeMaps", ("code_search",)),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }

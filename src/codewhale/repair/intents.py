@@ -128,7 +128,7 @@ def _asked(rest: Given, query: Any, kind: str, limit: Any, paths: tuple[list[Any
         found["path_glob"] = globs[0] if len(globs) == 1 else "{" + ",".join(globs) + "}"
     if kind and kind not in _BY_ITSELF:
         found["kind"] = _DEFINES.get(kind, kind)
-    return {**found, "max_results": limit} if limit else found
+    return found if limit is None else {**found, "max_results": limit}
 
 
 def _codebase_search(given: Given, rows: Rows) -> Lowered | None:
@@ -137,7 +137,10 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered | None:
     rest = dict(given)
     where = _take(rest, "path directory dir folder target_directories target_directory scope root")
     limit = _take(rest, "max_results limit top_k num_results count n")
-    kind = str(_take(rest, "kind type mode search_type") or "").lower()
+    said = _take(rest, "kind type mode search_type")
+    if said is not None and not isinstance(said, str):
+        return None
+    kind = (said or "").lower()
     regex = _take(rest, "pattern regex regexp")
     file = _take(rest, "file_name filename file name glob file_pattern")
     query = _take(rest, "query q question search text symbol keywords search_term search_query")

@@ -7,7 +7,7 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from msgspec import Struct
 from codewhale.services.codesearch.build import BusyError, Index, Progress, refresh
 from codewhale.services.codesearch.cold import cold_hits
 from codewhale.services.codesearch.exact import exact_lines
+from codewhale.services.codesearch.model import Touch
 from codewhale.services.codesearch.query import read_query
 from codewhale.services.codesearch.rank import Filter, Hit, Ranker
 from codewhale.services.codesearch.reader import Reader
@@ -41,6 +42,13 @@ class Answer(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class _Asked(Struct, frozen=True):
+    query: str
+    limit: int
+    only: Filter | None
+    touched: tuple[str, ...]
+
+
 class _Folder:
     """One folder: its index, the ranker of what the index last was, and the building of it that is under way."""
 
@@ -63,9 +71,11 @@ class _Folder:
 class CodeSearch:
     """The indexes of the folders that are asked about, at most four open at a time."""
 
-    def __init__(self, state: str) -> None:
-        """`state` is the person's state directory."""
+    def __init__(self, state: str, touched: Callable[[str], list[str]] | None = None) -> None:
+        """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
+        changed in a folder since it was last asked."""
         self._state = state
+        self._touched = touched or _nothing
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
 
     async def search(
@@ -87,7 +97,8 @@ class CodeSearch:
             if ranker is None:
                 hits = await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
-            return await asyncio.to_thread(self._ranked, folder, ranker, (query, limit, only), current)
+            asked = _Asked(query, limit, only, tuple(self._touched(root)))
+            return await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
 
     async def read(
         self,
@@ -119,16 +130,6 @@ class CodeSearch:
             folder.close()
         await asyncio.gather(*waiting, return_exceptions=True)
         self._folders.clear()
-
-    def touch(self, root: str, paths: list[str]) -> None:
-        """Note that a session looked at or changed files, where the folder's index is open."""
-        folder = self._folders.get(os.path.realpath(root))
-        if folder is not None and folder.ranker is not None:
-            store = folder.index.open()
-            try:
-                store.touch(paths)
-            finally:
-                store.close()
 
     def _folder(self, root: str) -> _Folder:
         real = os.path.realpath(root)
@@ -169,11 +170,11 @@ class CodeSearch:
         folder.ranker = Ranker(reader)
         return folder.ranker
 
-    def _ranked(self, folder: _Folder, ranker: Ranker, asked: tuple[str, int, Filter | None], current: bool) -> Answer:
-        query, limit, only = asked
+    def _ranked(self, folder: _Folder, ranker: Ranker, asked: _Asked, current: bool) -> Answer:
         reader = ranker.reader
-        exact = exact_lines(reader, folder.index.root, read_query(query, ranker.terms))
-        found = ranker.search(query, limit, only=only, exact=exact, now_ns=time.time_ns())
+        exact = exact_lines(reader, folder.index.root, read_query(asked.query, ranker.terms))
+        touches, now = _touches(folder.index, asked.touched), time.time_ns()
+        found = ranker.search(asked.query, asked.limit, only=asked.only, exact=exact, now_ns=now, touches=touches)
         built = reader.meta("built_at")
         listed = int(reader.meta("listed") or 0)
         return Answer(
@@ -200,6 +201,36 @@ class CodeSearch:
         if reader is not None and reader.meta("truncated"):
             notes.append("The folder holds more files than are indexed; ask in a folder inside it.")
         return tuple(notes)
+
+
+def _nothing(root: str) -> list[str]:
+    return []
+
+
+def _touches(index: Index, paths: Sequence[str]) -> list[Touch] | None:
+    """What sessions touched, these files among it now; None where that cannot be written down or read."""
+    store = index.open()
+    try:
+        files = _files_in(index.root, paths)
+        if files:
+            store.touch(files)
+        return store.touches()
+    except (DamagedError, OSError):
+        return None
+    finally:
+        store.close()
+
+
+def _files_in(root: str, paths: Sequence[str]) -> list[str]:
+    """The files among paths as models write them, relative to the root as the index knows them."""
+    found = []
+    for path in paths:
+        place = os.path.normpath(os.path.join(root, path))
+        if "\0" not in place and os.path.isfile(place):
+            real = os.path.realpath(place)
+            if real.startswith(f"{root}/"):
+                found.append(os.path.relpath(real, root))
+    return list(dict.fromkeys(found))
 
 
 async def _renew(folder: _Folder, progress: Progress | None) -> None:

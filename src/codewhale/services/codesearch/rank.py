@@ -14,6 +14,7 @@ from msgspec import Struct
 from codewhale.services.codesearch.corpus import Corpus
 from codewhale.services.codesearch.evidence import Evidence
 from codewhale.services.codesearch.features import FEATURES, SIGNALS, candidates, matrix
+from codewhale.services.codesearch.model import Touch
 from codewhale.services.codesearch.places import best_place
 from codewhale.services.codesearch.query import read_query
 from codewhale.services.codesearch.reader import Reader
@@ -95,12 +96,14 @@ class Ranker:
         only: Filter | None = None,
         exact: Mapping[str, Sequence[int]] | None = None,
         now_ns: int = 0,
+        touches: Sequence[Touch] | None = None,
     ) -> Ranking:
         """The `limit` best files for a query. `exact`: lines that hold the query as it is, by path; `now_ns`: the
-        time that touches are measured from, 0 to leave them out."""
+        time that touches are measured from, 0 to leave them out; `touches`: those known when not the reader's."""
         only = only or Filter()
         evidence = Evidence(self.corpus, read_query(text, self.terms))
-        seen = self._seen(exact or {}, now_ns)
+        touched = self.reader.touches() if touches is None and now_ns else touches or ()
+        seen = self._seen(exact or {}, touched if now_ns else (), now_ns)
         chosen = self._chosen(evidence, only, seen)
         parts = self._parts(evidence, chosen, seen)
         hits = []
@@ -115,12 +118,12 @@ class Ranker:
         exactly = sum(self._numbers[hit.path] in seen.lines for hit in hits)
         return Ranking(hits, evidence.query.shape, tuple(name for name in TOLD if name in speaking), exactly)
 
-    def _seen(self, exact: Mapping[str, Sequence[int]], now_ns: int) -> Seen:
+    def _seen(self, exact: Mapping[str, Sequence[int]], touched: Sequence[Touch], now_ns: int) -> Seen:
         """What is known besides the index, by number of file. A touch counts 1 when there were three or more just
         now, and half as much every four hours."""
         lines = {self._numbers[path]: tuple(at) for path, at in exact.items() if at and path in self._numbers}
         touches = {}
-        for touch in self.reader.touches() if now_ns else ():
+        for touch in touched:
             if touch.path in self._numbers:
                 age = max(0, now_ns - touch.last_ns)
                 fresh = min(1.0, math.log2(1 + touch.count) / 2) * 0.5 ** (age / _TOUCH_HALF_LIFE)

@@ -191,9 +191,9 @@ class Store:
                 _add_segment(db, HISTORY, len(commits), columns, blocks)
 
     def touch(self, paths: Iterable[str], now_ns: int | None = None) -> None:
-        """Note that a session looked at or changed files."""
+        """Note that a session looked at or changed files. The content stays what it was: readers are not out of date."""
         at = time.time_ns() if now_ns is None else now_ns
-        with self.writing() as db:
+        with self.writing(content=False) as db:
             db.executemany(
                 "INSERT INTO touches VALUES (?, 1, ?) ON CONFLICT (path) "
                 "DO UPDATE SET count = count + 1, last_ns = max(last_ns, excluded.last_ns)",
