@@ -48,6 +48,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "session": Row("codewhale.commands.session:SessionCommands", ("control", "sessions")),
     "effort": Row("codewhale.commands.effort:EffortCommand", ("control",)),
     "tools": Row("codewhale.commands.tools:ToolsCommand", ("control",)),
+    "search": Row("codewhale.commands.search:SearchCommand", ("code_search",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -63,6 +64,7 @@ COMMANDS: dict[str, str] = {
     "/help": "help",
     "/mode": "session",
     "/model": "session",
+    "/search": "search",
     "/sessions": "session",
     "/status": "session",
 }

@@ -12,7 +12,6 @@ from typing import Any
 from codewhale.cli.index import Bar
 from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say, stdin_lines
-from codewhale.lib.text import sanitise
 from codewhale.protocol.errors import CodeWhaleError
 
 _MOST = 100
@@ -64,18 +63,13 @@ async def _one(searcher: Any, query: str, as_json: bool) -> int:
         if as_json:
             put(await searcher.told(query, bar.show) + "\n")
             return 0
-        answer = await searcher.ask(query, bar.show)
+        text, notes = await searcher.listed(query, bar.show)
     finally:
         bar.clear()
         await searcher.aclose()
-    for hit in answer.hits:
-        put(sanitise(f"{hit.score:7.2f}  {hit.path}:{hit.line}{f'  {hit.symbol}' if hit.symbol else ''}") + "\n")
-        for reason in hit.reasons[:3]:
-            put(sanitise(f"           {reason.line()}") + "\n")
-    for note in answer.notes:
+    put(text + "\n")
+    for note in notes:
         say(f"codewhale search: {note}")
-    if not answer.hits:
-        say("codewhale search: nothing found")
     return 0
 
 

@@ -10,7 +10,7 @@ from codewhale.services.codesearch.answering import Answer, CodeSearch
 from codewhale.services.codesearch.build import Progress
 from codewhale.services.codesearch.rank import Filter
 from codewhale.services.codesearch.store import DamagedError
-from codewhale.services.codesearch.telling import BadFilter, filter_of, told
+from codewhale.services.codesearch.telling import BadFilter, filter_of, listed, told
 
 MOST_RESULTS = 100
 
@@ -62,6 +62,11 @@ class Searcher:
     async def told(self, query: str, progress: Progress | None = None) -> str:
         """The answer as the tool gives it."""
         return told(self._root, query, await self.ask(query, progress))[0]
+
+    async def listed(self, query: str, progress: Progress | None = None) -> tuple[str, tuple[str, ...]]:
+        """The answer as a person reads it, and what must be known of it."""
+        answer = await self.ask(query, progress)
+        return listed(self._root, query, answer), answer.notes
 
     async def line(self, data: bytes) -> dict[str, Any]:
         """The answer to one line of a batch. Raises ValueError, in words, for a line that holds no query."""

@@ -82,8 +82,10 @@ def _prior(evidence: Evidence, file: int) -> str:
     corpus = evidence.corpus
     kinds = [name for bit, name in enumerate(KINDS) if corpus.kinds[file] >> bit & 1]
     kinds += ["prose or data"] if corpus.prose[file] else []
-    language = f"language {corpus.language[file]:.0%} of the code"
-    return ", ".join([*kinds, language, f"{corpus.words[file]:.0f} words", f"{corpus.depth[file]:.0f} folders deep"])
+    depth = int(corpus.depth[file])
+    language = f"{corpus.language[file]:.0%} of the code is in its language"
+    place = f"{depth} folder{'s' * (depth != 1)} deep" if depth else "at the top"
+    return ", ".join([*kinds, language, f"{corpus.words[file]:,.0f} words", place])
 
 
 _DETAILS: dict[str, Callable[[Evidence, int], str]] = {

@@ -1,6 +1,7 @@
 """What of a file is shown with a hit: a few lines around its best place, bounded, those that say most first."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 from codewhale.lib.beneath import PathRefused, Root
@@ -9,7 +10,13 @@ from codewhale.lib.text import sanitise
 from codewhale.services.codesearch.rank import Hit
 
 MOST_LINES, MOST_COLUMNS = 8, 160
+GAP = "…"
 _LARGEST = 4 << 20
+# Blank lines, imports, and brackets that close them: what stands before the code of a file.
+_PREAMBLE = re.compile(
+    r"\s*(?:$|import\b|from\s+\S+\s+import\b|#\s*(?:include|pragma|import)\b|using\s+[\w.:<>= ]+;|use\s+[\w:\\]+|"
+    r"package\s+[\w.]+;?\s*$|require(?:_relative)?\b|[)}\]];?\s*$|\"\S+\"$)"
+)
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
 
@@ -26,17 +33,25 @@ def _snippet(root: Root, hit: Hit, words: Sequence[str]) -> str:
         data = None
     if not data or b"\0" in data[:8192]:
         return ""
-    lines = data.decode("utf-8", "replace").split("\n")
-    first, last = hit.line - 1, min(max(hit.line, hit.end_line), len(lines))
-    while first < last and not lines[first].strip():
-        first += 1
-    return "\n".join(_cut(lines[at]) for at in _chosen(lines, first, last, words))
+    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    span = _worth_showing(lines, hit.line - 1, min(max(hit.line, hit.end_line), len(lines)))
+    return "\n".join(GAP if at is None else _cut(lines[at]) for at in _chosen(lines, span, words))
 
 
-def _chosen(lines: Sequence[str], first: int, last: int, words: Sequence[str]) -> list[int]:
+def _worth_showing(lines: Sequence[str], first: int, last: int) -> range:
+    """The lines of a place without blank ones at its ends and without imports and such before its code."""
+    span = range(max(0, first), last)
+    while span and not lines[span[-1]].strip():
+        span = span[:-1]
+    begin = next((at for at in span if not _PREAMBLE.match(lines[at])), None)
+    if begin is None:
+        begin = next((at for at in span if lines[at].strip()), last)
+    return range(begin, span.stop)
+
+
+def _chosen(lines: Sequence[str], span: range, words: Sequence[str]) -> list[int | None]:
     """The numbers of the lines to show: the first, which most often names what the place is, and from there on the
-    run that holds most of the words."""
-    span = range(first, last)
+    run that holds most of the words; None stands for lines left out between."""
     if len(span) <= MOST_LINES:
         return list(span)
 
@@ -45,8 +60,12 @@ def _chosen(lines: Sequence[str], first: int, last: int, words: Sequence[str]) -
         return sum(word in text for word in words)
 
     half = MOST_LINES // 2
-    begin = max(range(first + half, last - half + 1), key=lambda at: sum(worth(near) for near in range(at, at + half)))
-    return [*range(first, first + half), *range(begin, begin + half)]
+    middle = span.start + half
+    begin = max(range(middle, span.stop - half + 1), key=lambda at: sum(worth(near) for near in range(at, at + half)))
+    run: list[int | None] = list(range(begin, begin + half))
+    while run and not lines[run[0] or 0].strip():
+        run = run[1:]
+    return [*range(span.start, middle), *([None] if run and run[0] != middle else []), *run]
 
 
 def _cut(line: str) -> str:

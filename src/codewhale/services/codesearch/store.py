@@ -191,7 +191,7 @@ class Store:
                 _add_segment(db, HISTORY, len(commits), columns, blocks)
 
     def touch(self, paths: Iterable[str], now_ns: int | None = None) -> None:
-        """Note that a session looked at or changed files. The content stays what it was: readers are not out of date."""
+        """Note that a session looked at or changed files. Readers are not out of date by it."""
         at = time.time_ns() if now_ns is None else now_ns
         with self.writing(content=False) as db:
             db.executemany(

@@ -4,15 +4,18 @@ from typing import Any
 
 from codewhale.lib.globs import GlobError, Globs
 from codewhale.lib.jsontext import pretty
+from codewhale.lib.text import sanitise
 from codewhale.services.codesearch.answering import Answer
 from codewhale.services.codesearch.languages import Languages
 from codewhale.services.codesearch.model import KINDS
 from codewhale.services.codesearch.rank import Filter, Hit
+from codewhale.services.codesearch.reasons import Reason
 from codewhale.services.codesearch.snippets import snippets
 
 # About two thousand tokens.
 MOST_BYTES = 8_000
 _REASONS = 5
+_LINES_LISTED, _REASONS_LISTED = 3, 2
 
 
 class BadFilter(Exception):
@@ -59,6 +62,24 @@ def told(root: str, query: str, answer: Answer) -> tuple[str, int]:
         if len(text.encode()) <= MOST_BYTES or kept <= 1:
             return text, kept
         kept -= 1
+
+
+def listed(root: str, query: str, answer: Answer) -> str:
+    """The answer as a person reads it: each place with its first lines and what weighed most, then what must be
+    known of the answer."""
+    lines = []
+    for hit, snippet in zip(answer.hits, snippets(root, answer.hits, query.split()), strict=True):
+        symbol = f"  {hit.symbol}" if hit.symbol else ""
+        lines.append(sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
+        said = [line for line in snippet.split("\n") if any(letter.isalnum() for letter in line)]
+        lines += [f"        | {line}" for line in said[:_LINES_LISTED]]
+        lines += [sanitise(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
+    return "\n".join(lines or ["nothing found"])
+
+
+def _weightiest(hit: Hit) -> list[Reason]:
+    """What a place scored, the greatest first; what kind of file it is in says least and comes last."""
+    return sorted(hit.reasons, key=lambda reason: (reason.signal == "prior", -abs(reason.value)))
 
 
 def _row(hit: Hit, snippet: str) -> dict[str, Any]:
