@@ -12,6 +12,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "checklist_list": {},
     "checklist_update": {"id": 1, "status": "pending"},
     "checklist_write": {"todos": [{"content": "a"}]},
+    "code_history": {"query": "one"},
+    "code_symbols": {"name": "one"},
     "codebase_search": {"query": "one"},
     "diagnostics": {},
     "edit_file": {"path": "a.txt", "search": "one", "replace": "two"},

@@ -39,6 +39,7 @@ TOOLS: dict[str, Row] = {
     "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
     "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
     "codesearch": Row("codewhale.tools.codesearch:CodeSearchTools", ("code_search",)),
+    "codesymbols": Row("codewhale.tools.codesymbols:CodeSymbolTools", ("code_search",)),
     "toolsearch": Row("codewhale.tools.toolsearch:ToolSearchTools", ("finder",)),
 }
 
