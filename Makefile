@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage shell-policy findtools escapes real crash jobs weak-model peers-cases smoke shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage shell-policy findtools escapes real crash jobs weak-model peers-cases smoke index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -9,6 +9,7 @@ PY := .venv/bin/python
 STAMP := .venv/.installed
 WORKERS ?= 2
 CRASHES ?= 1000
+SEARCH_DATA ?= .scratch/search
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## what can be made
@@ -55,6 +56,21 @@ bench: $(STAMP) ## speed and size against a floor agent, in figures and bounds
 
 burst: $(STAMP) ## what a streamed answer costs from socket to event, against the barest reader
 	@$(PY) scripts/burst.py
+
+index-speed: $(STAMP) ## how fast a tree is indexed, checked and kept true: 10,000 files of real source
+	@$(PY) scripts/indexspeed.py
+
+index-crash: $(STAMP) ## 2,000 changes and 200 kills, after each of which the index equals one made from nothing
+	@$(PY) scripts/indexcrash.py
+
+search-eval: $(STAMP) ## how well code search finds files with known answers (SEARCH_DATA=folder), next to other ways
+	@$(PY) scripts/search_eval.py "$(SEARCH_DATA)" $(if $(SEMBLE),--semble $(SEMBLE))
+
+search-fit: $(STAMP) ## fit the weights of code search on SEARCH_DATA and put them into the package
+	@$(PY) scripts/fit_search.py "$(SEARCH_DATA)" --write
+
+search-policy: $(STAMP) ## calls and tokens to find code with codebase_search and with grep and names alone (SEARCH_DATA)
+	@$(PY) scripts/search_policy.py "$(SEARCH_DATA)"
 
 real: $(STAMP) ## repair broken open-source packages through the front door
 	@$(PY) scripts/real.py

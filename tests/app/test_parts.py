@@ -1,5 +1,6 @@
 """Lazy construction: each part once, from its row, closed in reverse."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from codewhale.protocol.errors import ToolError
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.tools.base import declared
+from support.calls import context
 
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
-    "catalog", "decide", "repair_extent", "home", "clock", "person",
-    "redact", "past_jobs", "lookups", "audit", "turn_of", "hooking", "hooks_written", "shell_env",
+    "audit", "catalog", "clock", "decide", "home", "hooking", "hooks_written", "lookups", "map_of", "past_jobs",
+    "person", "redact", "repair_extent", "shell_env", "touched", "turn_of",
 }  # fmt: skip
 
 
@@ -55,6 +57,18 @@ def test_a_call_is_bound_to_its_tool_with_its_subjects(parts: Parts) -> None:
     with pytest.raises(ToolError) as caught:
         parts.bind(spec, {"path": 5})
     assert caught.value.kind == "invalid_input"
+
+
+async def test_paths_of_calls_that_came_through_are_told_once_to_who_asks(parts: Parts, workspace: Path) -> None:
+    (workspace / "a").write_text("text\n")
+    for name, path in (("read_file", "a"), ("read_file", "absent"), ("list_dir", "."), ("write_file", "b")):
+        spec = Catalog.load().spec(name)
+        assert spec is not None
+        given = {"path": path, "content": "x"} if name == "write_file" else {"path": path}
+        with contextlib.suppress(ToolError):
+            await parts.bind(spec, given).run(context(workspace))
+    assert parts.touched("/elsewhere") == [] and {"a", "b"} <= set(parts.touched(str(workspace))) <= {"a", ".", "b"}
+    assert parts.touched(str(workspace)) == [] and parts.built("code_search") is None
 
 
 async def test_what_was_built_is_closed_last_first(home: Path) -> None:

@@ -15,6 +15,8 @@ from codewhale.repair.judge import Verdict, judge
 
 CATALOG = Catalog.load()
 ROWS = msgspec.json.decode(VERBS_FILE.read_bytes(), type=list[ToolSpec])
+# A catalog from before code search, or one where it was left out.
+UNSEARCHED = Catalog([row for name, row in CATALOG.rows.items() if name != "codebase_search"])
 Given = dict[str, Any]
 
 
@@ -62,14 +64,37 @@ PLAIN: list[tuple[str, Given, str, Given]] = [
         "checklist_write",
         {"todos": two("read", "write")},
     ),
-    ("codebase_search", {"query": "x", "extensions": ["py"]}, "grep_files", {"pattern": "x", "include": ["*.py"]}),
+    ("codebase_search", {"query": "x", "extensions": ["py"]}, "codebase_search", {"query": "x", "path_glob": "*.py"}),
     ("work_update", {"content": "read"}, "checklist_add", {"content": "read"}),
-    ("codebase_search", {"query": "SessionStore"}, "grep_files", {"pattern": "SessionStore"}),
+    ("codebase_search", {"query": "SessionStore"}, "codebase_search", {"query": "SessionStore"}),
+    ("codebase_search", {"question": "who saves?"}, "codebase_search", {"query": "who saves?"}),
+    (
+        "codebase_search",
+        {"q": ["save", "load"], "top_k": 3},
+        "codebase_search",
+        {"query": "save load", "max_results": 3},
+    ),
+    ("codebase_search", {"query": "x", "type": "function"}, "codebase_search", {"query": "x", "kind": "fn"}),
+    ("codebase_search", {"query": "x", "search_type": "semantic"}, "codebase_search", {"query": "x"}),
+    ("codebase_search", {"query": "x", "path": "./src/"}, "codebase_search", {"query": "x", "path_glob": "src"}),
+    (
+        "codebase_search",
+        {"query": "x", "dir": "src", "glob": "*.py"},
+        "codebase_search",
+        {"query": "x", "path_glob": "src/**/*.py"},
+    ),
+    (
+        "codebase_search",
+        {"query": "x", "target_directories": ["a", "b"]},
+        "codebase_search",
+        {"query": "x", "path_glob": "{a,b}"},
+    ),
+    ("codebase_search", {"query": "x", "target_directories": ["."]}, "codebase_search", {"query": "x"}),
     ("codebase_search", {"query": "a.b", "kind": "content"}, "grep_files", {"pattern": r"a\.b"}),
     ("codebase_search", {"pattern": r"def \w+", "path": "src"}, "grep_files", {"pattern": r"def \w+", "path": "src"}),
     (
         "codebase_search",
-        {"query": "TODO", "file_pattern": "*.py"},
+        {"query": "TODO", "kind": "content", "file_pattern": "*.py"},
         "grep_files",
         {"pattern": "TODO", "include": ["*.py"]},
     ),
@@ -132,8 +157,14 @@ CHOSEN: list[tuple[str, str, Given]] = [
 
 @pytest.mark.parametrize(("query", "tool", "meant"), CHOSEN)
 def test_search_said_in_words_is_a_choice_that_is_said_aloud(query: str, tool: str, meant: Given) -> None:
-    found = verdict("codebase_search", {"query": query})
+    found = verdict("codebase_search", {"query": query}, UNSEARCHED)
     assert (found.name, found.arguments, found.lossy, found.error) == (tool, meant, True, None)
+
+
+@pytest.mark.parametrize("query", [query for query, _, _ in CHOSEN])
+def test_a_search_in_words_is_the_search_for_words_where_there_is_one(query: str) -> None:
+    found = verdict("codebase_search", {"query": query})
+    assert (found.name, found.arguments, found.repairs, found.lossy) == ("codebase_search", {"query": query}, (), False)
 
 
 SERVERS = [
@@ -233,10 +264,9 @@ OPEN: list[tuple[str, Given, list[tuple[str, Given]]]] = [
     ("read_file", {"paths": ["a", "b", "c"]}, [("read_file", {"path": "a"}), ("read_file", {"path": "b"})]),
     (
         "codebase_search",
-        {"query": "x", "target_directories": ["a", "b"]},
+        {"query": "x", "kind": "content", "target_directories": ["a", "b"]},
         [("grep_files", {"pattern": "x", "path": "a"}), ("grep_files", {"pattern": "x", "path": "b"})],
     ),
-    ("codebase_search", {}, [("project_map", {}), ("list_dir", {"path": "."})]),
     (
         "agent_run",
         {"prompt": "look"},
@@ -314,7 +344,6 @@ def test_rows_are_canonical_and_stand_for_what_exists() -> None:
 
 EXAMPLES: dict[str, list[Given]] = {
     "ask_user": [{"question": "Which?", "options": ["A", "B"], "header": "Choice"}],
-    "codebase_search": [{"query": "x", "kind": "content", "path": "src", "max_results": 5}],
     "shell_run": [
         {"command": "ls", "background": False, "timeout_ms": 5000, "cwd": "src"},
         {"task_id": "s", "input": "y\n"},

@@ -35,6 +35,12 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
         {"patch": "*** Begin Patch\n*** Update File: a.txt\n*** Move to: ../x\n@@\n-one\n+two\n*** End Patch\n"},
         {"patch": "*** Begin Patch\n*** Delete File: /etc/passwd\n*** End Patch\n"},
     ],
+    "codebase_search": [
+        {"query": " \n"},
+        {"query": "one", "lang": "klingon"},
+        {"query": "one", "kind": "walrus"},
+        {"query": "one", "path_glob": "a" * 2000},
+    ],
     "edit_file": [
         {"path": "a.txt", "search": "", "replace": "x"},
         {"path": "a.txt", "search": "absent words", "replace": "x"},

@@ -49,7 +49,7 @@ VERBS: list[Call] = [
     ("work_update", {"id": 1, "status": "completed"}),
     ("read_file", {"path": "store.py"}),
 ]
-TOOLS = ["exec_shell", "grep_files", "checklist_write", "checklist_update", "read_file"]
+TOOLS = ["exec_shell", "codebase_search", "checklist_write", "checklist_update", "read_file"]
 
 
 @pytest.mark.parametrize("profile", ["intent", "default"])
@@ -60,7 +60,7 @@ async def test_verbs_run_in_every_profile(profile: str, tmp_path: Path) -> None:
     assert all(result.ok for result in done), [result.content for result in done]
     assert "hello" in done[0].content and "store.py" in done[1].content
     repairs = [event.codes for event in events if isinstance(event, RepairRecorded)]
-    assert repairs == [("I1",)] * 4
+    assert repairs == [("I1",)] * 3
 
 
 async def test_verb_spelt_otherwise_runs_where_verbs_are_shown(tmp_path: Path) -> None:
@@ -85,9 +85,16 @@ async def test_verbs_go_back_as_tools_where_they_are_none(tmp_path: Path) -> Non
     assert said == TOOLS[:2]
 
 
-async def test_search_in_words_says_what_was_looked_for(tmp_path: Path) -> None:
-    events, _ = await played(tmp_path, [("codebase_search", {"query": "where are the stores?"})], profile="intent")
-    assert "read as grep_files" in results(events)[0].content
+async def test_search_goes_by_its_words_or_where_its_kind_says(tmp_path: Path) -> None:
+    calls: list[Call] = [
+        ("codebase_search", {"query": "where are the sessions stored?"}),
+        ("codebase_search", {"query": "SessionStore", "kind": "content"}),
+        ("codebase_search", {"query": "store.py", "kind": "file"}),
+    ]
+    events, _ = await played(tmp_path, calls, profile="intent")
+    done = results(events)
+    assert [result.name for result in done] == ["codebase_search", "grep_files", "file_search"]
+    assert all(result.ok and "store.py" in result.content for result in done)
 
 
 async def test_open_intent_is_told_both_calls_and_runs_none(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 empty or unknown, one at a time."""
 
 import copy
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -75,7 +76,7 @@ def _wrong(schema: Schema) -> Iterator[tuple[str, Any]]:
         yield "not in the enum", "no-such-choice"
         yield "empty for an enum", ""
     if "pattern" in schema:
-        yield "against the pattern", "x-y-z"
+        yield "against the pattern", next(t for t in ("x-y-z", "!!") if not re.search(schema["pattern"], t))
         yield "empty for a pattern", ""
     if "minimum" in schema:
         yield "below the minimum", schema["minimum"] - 1

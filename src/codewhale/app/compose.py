@@ -39,6 +39,7 @@ from codewhale.stores.skillplaces import any_there
 from codewhale.system.repository import find_repository, find_root, read_head
 
 if TYPE_CHECKING:
+    from codewhale.codesearch.codemap import CodeMaps
     from codewhale.engine.compaction import Compactions
     from codewhale.services.skills import Skills
 
@@ -127,6 +128,8 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
     parts.give("home", home)
+    parts.give("touched", parts.touched)
+    parts.give("map_of", lambda root, depth: _map_of(parts, root, depth))
     parts.give("redactor", redactor)
     parts.give("person", person)
     hooking = Hooking(parts, config.get("hooks"), config.path)
@@ -169,6 +172,12 @@ def _known_tools(config: Config, catalog: Catalog, key: str, names: tuple[str, .
 def _facts(workspace: str) -> str:
     repository = find_repository(workspace)
     return workspace_facts(read_head(repository) if repository is not None else None)
+
+
+async def _map_of(parts: Parts, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
+    """The map of a workspace's code index, if there is one to be read."""
+    maps: CodeMaps = parts.part("code_maps")  # type: ignore[assignment]
+    return await maps.show(root, depth=depth)
 
 
 def _tell(engine: Engine, session: str, event: Event) -> None:

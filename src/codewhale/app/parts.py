@@ -1,6 +1,7 @@
 """Lazy construction by the table: each part is imported and built once, when first asked for, and closed in
 the reverse order."""
 
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import msgspec
 from codewhale.app.table import COMMAND_FAMILIES, PARTS, TOOLS, Row, target
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.tools import BoundCall, ToolSpec
+from codewhale.protocol.tools import BoundCall, CallContext, PathSubject, Preview, ToolResult, ToolSpec
 from codewhale.tools.base import BoundTool, bound
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Parts:
         self._built: dict[str, object] = dict(given)
         self._opened: list[object] = []
         self._tools: dict[str, BoundTool] = {}
+        self._touched: deque[tuple[str, str]] = deque(maxlen=500)
 
     def part(self, key: str) -> object:
         """The part of a key, built on first use."""
@@ -48,7 +50,24 @@ class Parts:
             args = msgspec.convert(arguments, tool.args, strict=True)
         except msgspec.ValidationError as error:
             raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
-        return BoundCall(tool.decl.subjects(args), lambda call: tool.run(args, call))
+        subjects = tool.decl.subjects(args)
+        paths = [subject.path for subject in subjects if isinstance(subject, PathSubject)]
+
+        async def run(call: CallContext) -> ToolResult | Preview:
+            done = await tool.run(args, call)
+            if paths and not (isinstance(done, ToolResult) and not done.ok):
+                self._touched.extend((call.workspace, path) for path in paths)
+            return done
+
+        return BoundCall(subjects, run)
+
+    def touched(self, workspace: str) -> list[str]:
+        """The paths that calls have looked at or changed in a workspace since this was last asked, the last 500."""
+        found = [path for place, path in self._touched if place == workspace]
+        others = [row for row in self._touched if row[0] != workspace]
+        self._touched.clear()
+        self._touched.extend(others)
+        return found
 
     def spec(self, name: str) -> ToolSpec | None:
         """The catalog row of a canonical name, or None."""

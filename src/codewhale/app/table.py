@@ -37,6 +37,8 @@ PARTS: dict[str, Row] = {
     "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trust")),
+    "code_search": Row("codewhale.codesearch.answering:CodeSearch", ("home", "touched")),
+    "code_maps": Row("codewhale.codesearch.codemap:CodeMaps", ("code_search",)),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -57,7 +59,7 @@ TOOLS: dict[str, Row] = {
     "files": Row("codewhale.tools.files:FileTools", ("workspaces",)),
     "patch": Row("codewhale.tools.patch:PatchTools", ("workspaces",)),
     "fim": Row("codewhale.tools.fim:FimTools", ("workspaces", "completer")),
-    "search": Row("codewhale.tools.search:SearchTools"),
+    "search": Row("codewhale.tools.search:SearchTools", ("map_of",)),
     "git": Row("codewhale.tools.git:GitTools"),
     "shell": Row("codewhale.tools.shell:ShellTools", ("jobs", "job_logs", "shell_env")),
     "taskshell": Row("codewhale.tools.taskshell:TaskShellTools", ("jobs", "job_logs", "clock", "shell_env")),
@@ -69,6 +71,8 @@ TOOLS: dict[str, Row] = {
     "results": Row("codewhale.tools.results:ResultTools", ("artifacts",)),
     "ask": Row("codewhale.tools.ask:AskTools", ("asker",)),
     "skills": Row("codewhale.tools.skills:SkillTools", ("skills",)),
+    "codesearch": Row("codewhale.tools.codesearch:CodeSearchTools", ("code_search",)),
+    "codesymbols": Row("codewhale.tools.codesymbols:CodeSymbolTools", ("code_search",)),
     "toolsearch": Row("codewhale.tools.toolsearch:ToolSearchTools", ("finder",)),
 }
 
@@ -84,6 +88,7 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "undo": Row("codewhale.commands.undo:UndoCommands", ("undo", "control", "listener")),
     "permissions": Row("codewhale.commands.permissions:PermissionsCommands", ("permits", "control")),
     "hooks": Row("codewhale.commands.hooks:HooksCommand", ("hooking",)),
+    "search": Row("codewhale.commands.search:SearchCommand", ("code_search",)),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -105,6 +110,7 @@ COMMANDS: dict[str, str] = {
     "/permissions": "permissions",
     "/model": "session",
     "/restore": "undo",
+    "/search": "search",
     "/sessions": "session",
     "/skills": "skills",
     "/status": "session",

@@ -24,15 +24,16 @@ ACTIVE: frozenset[str] = SEARCHES | frozenset(
 
 # Registered and found by search; the array does not hold them until they are.
 DEFERRED: frozenset[str] = frozenset(
-    """checklist_add checklist_list checklist_update codebase_search diagnostics exec_shell_cancel fim_edit git_blame
-    load_skill note project_map request_user_input retrieve_tool_result revert_turn run_verifiers speech task_create
-    task_list task_read task_shell_start task_shell_wait tool_agent validate_data web_run""".split()
+    """checklist_add checklist_list checklist_update code_history code_symbols codebase_search diagnostics
+    exec_shell_cancel fim_edit git_blame load_skill note project_map request_user_input retrieve_tool_result
+    revert_turn run_verifiers speech task_create task_list task_read task_shell_start task_shell_wait tool_agent
+    validate_data web_run""".split()
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
 NOT_YET: frozenset[str] = frozenset(
-    """agent_close agent_eval agent_open codebase_search fetch_url speech task_create task_list task_read
-    tool_agent web_run web_search""".split()
+    """agent_close agent_eval agent_open fetch_url speech task_create task_list task_read tool_agent web_run
+    web_search""".split()
 )
 
 

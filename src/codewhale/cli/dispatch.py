@@ -23,6 +23,10 @@ COMMANDS = (
     ("sandbox", "sandbox", "what holds commands on this machine; run one in it"),
     ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
     ("apply", "patch", "apply a patch from stdin to files"),
+    ("search", "search", "find code by what it does"),
+    ("symbols", "symbols", "who defines, uses, calls or imports a name"),
+    ("history", "history", "find commits by what they say and change"),
+    ("index", "index", "build or look at the index that code search answers from"),
     ("tools", "tools", "list the tools and the bytes that a model is sent"),
 )
 

@@ -109,12 +109,38 @@ def _take(given: Given, names: str) -> Any:
 # ---------------------------------------------------------------------- looking
 
 
-def _codebase_search(given: Given, rows: Rows) -> Lowered:
-    """Text by grep_files, names by file_search, the whole by project_map: until there is an index."""
+# Words for a kind of definition as codebase_search names it, and kinds of search that it is by itself.
+_DEFINES = {
+    "function": "fn", "func": "fn", "method": "fn", "def": "fn", "constant": "const", "variable": "const",
+    "mod": "module", "package": "module", "protocol": "interface",
+}  # fmt: skip
+_BY_ITSELF = frozenset("all any auto code definition hybrid keyword natural reference semantic symbol symbols".split())
+_AS_TEXT = frozenset("content exact file filename files literal map name overview path structure text tree".split())
+
+
+def _asked(rest: Given, query: Any, kind: str, limit: Any, paths: tuple[list[Any], list[Any]]) -> Given:
+    """Arguments of codebase_search: folders and patterns of names are one filter of paths."""
+    folders = [str(folder).removeprefix("./").rstrip("/") for folder in paths[0] if folder not in (None, "", ".", "./")]
+    names = [str(name) for name in paths[1] if name not in (None, "")]
+    globs = [f"{folder}/**/{name}" for folder in folders for name in names] if folders and names else folders or names
+    found = {**rest, "query": query}
+    if globs:
+        found["path_glob"] = globs[0] if len(globs) == 1 else "{" + ",".join(globs) + "}"
+    if kind and kind not in _BY_ITSELF:
+        found["kind"] = _DEFINES.get(kind, kind)
+    return found if limit is None else {**found, "max_results": limit}
+
+
+def _codebase_search(given: Given, rows: Rows) -> Lowered | None:
+    """A question or a name by the tool itself; text that is said to be text by grep_files, names by file_search, the
+    whole by project_map. Without the tool a question goes to grep_files by its words."""
     rest = dict(given)
     where = _take(rest, "path directory dir folder target_directories target_directory scope root")
     limit = _take(rest, "max_results limit top_k num_results count n")
-    kind = str(_take(rest, "kind type mode search_type") or "").lower()
+    said = _take(rest, "kind type mode search_type")
+    if said is not None and not isinstance(said, str):
+        return None
+    kind = (said or "").lower()
     regex = _take(rest, "pattern regex regexp")
     file = _take(rest, "file_name filename file name glob file_pattern")
     query = _take(rest, "query q question search text symbol keywords search_term search_query")
@@ -122,6 +148,12 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
     if endings is not None and file is None:
         some = endings if isinstance(endings, list) else [endings]
         rest["include"] = [f"*.{str(ending).lstrip('*.')}" for ending in some]
+    if isinstance(query, list):
+        query = " ".join(str(word) for word in query)
+    if query is not None and "codebase_search" in rows and kind not in _AS_TEXT:
+        folders = where if isinstance(where, list) else [where]
+        asked = _asked(rest, query, kind, limit, (folders, [*rest.pop("include", ()), file]))
+        return None if asked == given else Lowered("codebase_search", asked)
     if isinstance(where, list):
         if len(where) > 1 and isinstance(query, str):
             calls = [("grep_files", {"pattern": re.escape(query), "path": path}) for path in where[:2]]
@@ -131,14 +163,14 @@ def _codebase_search(given: Given, rows: Rows) -> Lowered:
     if query is None and regex is None and file is None:
         if kind in ("structure", "map", "tree", "overview"):
             return Lowered("project_map", {})
+        if "codebase_search" in rows:
+            return None
         raise _Open("`query` is missing.", ("project_map", {}), ("list_dir", {"path": "."}))
     if query is None and regex is None:
         return Lowered("file_search", {**rest, "query": file, **place, **({"limit": limit} if limit else {})})
     more = {**place, **({"max_results": limit} if limit else {}), **({"include": [file]} if file else {})}
     if regex is not None and query is None:
         return Lowered("grep_files", {**rest, "pattern": regex, **more})
-    if isinstance(query, list):
-        query = " ".join(str(word) for word in query)
     meant = search_words(str(query), kind if not file else "content")
     if meant.tool == "file_search":
         rest.pop("include", None)
@@ -440,6 +472,6 @@ _RULES: dict[str, tuple[Callable[[Given, Rows], Lowered | None], str]] = {
     "workflow_run": (_workflow_run, "workflow"),
 }
 # Verbs that are to be tools of their own one day, with arguments of their own.
-_LATER = frozenset(("codebase_search", "agent_run", "workflow_run"))
+_LATER = frozenset(("agent_run", "workflow_run"))
 VERBS: dict[str, str] = {verb: home for verb, (_, home) in _RULES.items()}
 _FOLDED = {fold(verb): verb for verb in _RULES}

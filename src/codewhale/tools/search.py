@@ -2,6 +2,7 @@
 lists and answer in workspace-relative paths; what matches is decided in services/textsearch and services/ranking."""
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -17,13 +18,13 @@ from codewhale.services.ranking import score
 from codewhale.services.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
 from codewhale.system.programs import find_program
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.worktree.excluded import EXCLUDES
 from codewhale.worktree.walk import Listing, Walker
 
 SECONDS = 30.0
 GREP_EXCLUDES = (
     "node_modules", ".git", "target", "*.min.js", "*.min.css", "dist", "build", "__pycache__", ".venv", "venv",
 )  # fmt: skip
-NAME_EXCLUDES = ("target", "node_modules", ".git", "DerivedData", "dist", "build", "*.lock", "*.plist")
 MAP_SKIPS = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 _ROWS = 20
 _ESCAPABLE = 4000  # characters of a pattern that stay within bounds when each is escaped
@@ -59,8 +60,15 @@ class ProjectMapArgs(Args, frozen=True):
     max_depth: Annotated[int, Doc("Levels of folders to show; 3 when absent.", ge=1, le=10)] | None = None
 
 
+# (workspace, levels of folders) -> the map of its index and what must be known of that, None where there is no index.
+MapOf = Callable[[str, int], Awaitable[tuple[str, tuple[str, ...]] | None]]
+
+
 class SearchTools:
     """Searches of one workspace after another; holds nothing between calls."""
+
+    def __init__(self, map_of: MapOf | None = None) -> None:
+        self._map_of = map_of
 
     @tool(
         "grep_files",
@@ -103,7 +111,7 @@ class SearchTools:
         if not query:
             raise _blank_query(args)
         start = locate(call.workspace, args.path, _again("file_search", args, path=None))
-        hidden = [glob for glob in NAME_EXCLUDES if not Globs([glob]).match(query)]
+        hidden = [glob for glob in EXCLUDES if not Globs([glob]).match(query)]
         unwanted = _globs("file_search", args, "exclude", [*hidden, *(args.exclude or [])])
         listing = await Walker(call.workspace).files(start, skip=unwanted.names)
         endings = tuple("." + ending.strip().lstrip(".").lower() for ending in args.extensions or ())
@@ -127,10 +135,14 @@ class SearchTools:
     @tool("project_map", effects={Effect.READS}, parallel=True)
     async def project_map(self, args: ProjectMapArgs, call: CallContext) -> ToolResult:
         """Show the workspace's folders and files as a tree, what kinds of files it holds, and the key files to read
-        first. Leaves out what git ignores.
+        first; once its code is indexed, the most used files with their main definitions. Leaves out what git ignores.
         """
+        depth = _or(args.max_depth, 3)
         listing = await Walker(call.workspace).files(skip=MAP_SKIPS)
-        shown = build_map((*listing.files, *listing.links), _or(args.max_depth, 3), truncated=listing.truncated)
+        shown = build_map((*listing.files, *listing.links), depth, truncated=listing.truncated)
+        drawn = await self._map_of(call.workspace, depth) if self._map_of is not None else None
+        if drawn is not None:
+            shown = msgspec.structs.replace(shown, tree=drawn[0], summary=" ".join((shown.summary, *drawn[1])))
         return ToolResult(
             content=_json(shown),
             display=(MarkdownBlock(f"{shown.summary}\n\n```\n{shown.tree}\n```"),),

@@ -1,0 +1,91 @@
+"""`make index-crash`: random changes and kills, after each of which the code index must equal one made from nothing.
+
+python scripts/indexcrash.py [--changes N] [--kills N] [--seed N]
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from codewhale.codesearch.build import Index, refresh
+from codewhale.system.launch import Launch, start
+from support.codetree import Happenings, git, grammars, same_as_rebuilt
+
+BUILDING = "import asyncio, sys; from codewhale.codesearch.build import Index, refresh\n"
+BUILDING += "index = Index(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"
+
+
+async def changes(scratch: Path, count: int, seed: int) -> Counter[str]:
+    """Let `count` things happen, look after each; now and then in a second worktree."""
+    happenings = Happenings(scratch / "tree", seed)
+    happenings.commit()
+    git(happenings.root, "worktree", "add", "-q", "-b", "beside", str(scratch / "beside"))
+    index = grammars(Index(str(happenings.root), str(scratch / "home")), scratch)
+    beside = grammars(Index(str(scratch / "beside"), str(scratch / "home")), scratch)
+    told: Counter[str] = Counter()
+    for number in range(count):
+        told[happenings.step()] += 1
+        await refresh(index)
+        await same_as_rebuilt(index, scratch)
+        if number % 10 == 0:
+            told["worktree"] += 1
+            (scratch / "beside" / f"beside{number % 50}.py").write_text(happenings.text("a.py"))
+            await refresh(beside)
+            await same_as_rebuilt(beside, scratch)
+    return told
+
+
+async def kills(scratch: Path, count: int, seed: int) -> int:
+    """Kill a building process at `count` random moments; returns how many were still at it."""
+    happenings = Happenings(scratch / "killed", seed)
+    for number in range(120):
+        happenings.write(f"group{number % 9}/unit{number}.py")
+    index = grammars(Index(str(happenings.root), str(scratch / "home")), scratch)
+    argv = (sys.executable, "-c", BUILDING, index.root, str(scratch / "home"), index.grammar_folder)
+    some, caught = random.Random(seed), 0
+    for number in range(count):
+        if number % 2:
+            index.discard()
+        for at in range(60):
+            happenings.write(f"group{at % 9}/unit{some.randrange(120)}.py")
+        child = await start(Launch(argv=argv, cwd=str(scratch), supervised=False))
+        ended = asyncio.ensure_future(child.ended())
+        await asyncio.wait([ended], timeout=some.uniform(0.1, 1.2))
+        if not ended.done():
+            caught += 1
+            os.killpg(child.pid, signal.SIGKILL) if some.random() < 0.5 else os.kill(child.pid, signal.SIGKILL)
+        await child.kill()
+        index.forget_stamps()
+        await refresh(index)
+        await same_as_rebuilt(index, scratch)
+    return caught
+
+
+def main() -> int:
+    """Run both and print the figures; an AssertionError is a failure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--changes", type=int, default=2000)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="codewhale-index-") as folder:
+        told = asyncio.run(changes(Path(folder), args.changes, args.seed))
+        print(f"changes   {sum(told.values())} {dict(told)}: the index equals a rebuild after each", flush=True)
+        caught = asyncio.run(kills(Path(folder), args.kills, args.seed))
+        print(f"kills     {args.kills}, {caught} while it was building: the index equals a rebuild after each")
+    print(f"seconds   {time.monotonic() - begun:.0f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

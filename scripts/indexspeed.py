@@ -1,0 +1,163 @@
+"""How fast a tree is indexed, kept true and opened: the figures of the code index, on trees made of real sources.
+
+python scripts/indexspeed.py [--sources DIR]... [--files N]... [--workers N] [--json]
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from codewhale.codesearch.build import Index, is_stale, refresh
+from codewhale.codesearch.languages import Languages
+from codewhale.codesearch.reader import Reader
+
+BYTES_A_FILE = 8_500
+LARGEST = 400_000
+EDITS = 60
+
+
+def sources(folders: list[str]) -> list[tuple[str, int]]:
+    """(path, size) of every source file with a grammar, in an order that depends on nothing."""
+    languages = Languages()
+    found = []
+    for folder in folders:
+        for above, inner, names in os.walk(folder):
+            inner[:] = sorted(name for name in inner if name not in (".git", "node_modules", "__pycache__"))
+            for name in names:
+                path = os.path.join(above, name)
+                if languages.of(path, b"") in languages.parsed and os.path.isfile(path) and not os.path.islink(path):
+                    size = os.path.getsize(path)
+                    found += [(path, size)] if 0 < size < LARGEST else []
+    random.Random(11).shuffle(sorted_found := sorted(found))
+    return sorted_found
+
+
+def chosen(found: list[tuple[str, int]], count: int) -> Iterator[tuple[str, str]]:
+    """(source, path in the tree) of `count` files of about BYTES_A_FILE on average; sources repeat under other folders
+    where there are too few."""
+    given = taken = 0
+    for turn in range(1 + 4 * count // len(found)):
+        for at, (path, size) in enumerate(found):
+            if given == count:
+                return
+            if taken + size > (given + 40) * BYTES_A_FILE:
+                continue
+            yield path, f"part{turn}/group{at % 97}/unit{at % 13}/{at}_{os.path.basename(path)}"
+            given, taken = given + 1, taken + size
+
+
+def make_tree(root: str, found: list[tuple[str, int]], count: int) -> int:
+    """Write a tree and return its bytes."""
+    total = 0
+    for source, path in chosen(found, count):
+        target = os.path.join(root, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(source, target)
+        total += os.path.getsize(target)
+    return total
+
+
+def measured(root: str, total: int, workers: int) -> dict[str, Any]:
+    """Build, check, edit and open the index of a tree."""
+    with tempfile.TemporaryDirectory(prefix="codewhale-speed-") as state:
+        return asyncio.run(_measured(root, total, Index(root, state, workers=workers), state))
+
+
+async def _measured(root: str, total: int, index: Index, state: str) -> dict[str, Any]:
+    warm = os.path.join(state, "warm")
+    os.mkdir(warm)
+    for number in range(30):
+        with open(os.path.join(warm, f"{number}.py"), "w") as file:
+            file.write("x = 1\n")
+    await refresh(Index(warm, state))
+    begun = time.perf_counter()
+    report = await refresh(index)
+    built = time.perf_counter() - begun
+    size = os.path.getsize(index.path)
+    store = index.open()
+    await is_stale(index, store)
+    checks = [await _timed(is_stale(index, store)) for _ in range(7)]
+    store.close()
+    edits = await _edits(root, index)
+    begun = time.perf_counter()
+    reader = Reader(index.open())
+    opened = time.perf_counter() - begun
+    chunks = reader.live_chunks
+    reader.close()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {
+        "files": report.indexed,
+        "megabytes": round(total / 1e6, 1),
+        "chunks": chunks,
+        "build_s": round(built, 2),
+        "database_share": round(size / total, 3),
+        "check_ms": round(1000 * statistics.median(checks), 1),
+        "edit_p50_ms": round(1000 * statistics.median(edits), 1),
+        "edit_p95_ms": round(1000 * sorted(edits)[int(len(edits) * 0.95)], 1),
+        "open_ms": round(1000 * opened, 1),
+        "own_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "worker_megabytes": children // 1024,
+    }
+
+
+async def _timed(work: Any) -> float:
+    begun = time.perf_counter()
+    await work
+    return time.perf_counter() - begun
+
+
+async def _edits(root: str, index: Index) -> list[float]:
+    """Seconds from a file's change to its being searchable, less the looking for what has changed."""
+    paths = sorted(index.stamps(store := index.open()))
+    store.close()
+    random.Random(3).shuffle(paths)
+    found = []
+    for path in paths[:EDITS]:
+        with open(os.path.join(root, path), "a") as file:
+            file.write(f"\nchanged_{random.random()} = 1\n")
+        await asyncio.sleep(0.03)
+        begun = time.perf_counter()
+        await refresh(index)
+        whole = time.perf_counter() - begun
+        store = index.open()
+        begun = time.perf_counter()
+        await is_stale(index, store)
+        found.append(max(0.0, whole - (time.perf_counter() - begun)))
+        store.close()
+    return found
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sources", action="append", metavar="DIR", help="real sources (default: this interpreter's)")
+    parser.add_argument("--files", action="append", type=int, metavar="N", help="size of a tree (default 10000)")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tree", metavar="DIR", help="index this folder as it is; its files are changed")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    rows = []
+    if args.tree:
+        total = sum(os.path.getsize(os.path.join(d, f)) for d, _, names in os.walk(args.tree) for f in names)
+        rows.append(measured(args.tree, total, args.workers))
+    for count in [] if args.tree else args.files or [10_000]:
+        found = sources(args.sources or [os.path.dirname(os.__file__)])
+        with tempfile.TemporaryDirectory(prefix="codewhale-tree-") as root:
+            rows.append(measured(root, make_tree(root, found, count), args.workers))
+    for row in rows:
+        print(json.dumps(row) if args.json else "\n".join(f"{name:<18}{value}" for name, value in row.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""Questions answered from the index of a folder: it is made true first, within a time, and what could not be is said.
+
+A folder whose index is not there yet is answered from names and plain text while the index is built beside it.
+"""
+
+import asyncio
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+from codewhale.codesearch.build import BusyError, Index, Progress, refresh
+from codewhale.codesearch.cold import cold_hits
+from codewhale.codesearch.exact import exact_lines
+from codewhale.codesearch.model import Touch
+from codewhale.codesearch.query import read_query
+from codewhale.codesearch.rank import Filter, Hit, Ranker
+from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.store import DamagedError
+
+T = TypeVar("T")
+
+MOST_ROOTS = 4
+PATIENCE = 2.0  # seconds that a question waits for its index
+_FEW_FILES = 5
+_MANY_LISTED = 50
+
+
+class Answer(Struct, frozen=True):
+    """The best places for a query. `backend` names the signals that spoke; `exact` of the hits hold the query as it
+    is; `age` is the seconds since the index was last made true, None without one; `coverage` the share of the folder's
+    files that are in; `notes` is what must be known before the answer is trusted."""
+
+    hits: tuple[Hit, ...]
+    backend: str
+    exact: int
+    age: float | None
+    coverage: float
+    notes: tuple[str, ...] = ()
+
+
+class _Asked(Struct, frozen=True):
+    query: str
+    limit: int
+    only: Filter | None
+    touched: tuple[str, ...]
+
+
+class _Folder:
+    """One folder: its index, the ranker of what the index last was, and the building of it that is under way."""
+
+    def __init__(self, root: str, state: str) -> None:
+        self.index = Index(root, state, workers=max(1, min(4, os.cpu_count() or 1)))
+        self.ranker: Ranker | None = None
+        self.building: asyncio.Task[None] | None = None
+        self.problem = ""
+        self.lock = asyncio.Lock()
+
+    def close(self) -> None:
+        """Stop building and let go of the database."""
+        if self.building is not None:
+            self.building.cancel()
+        if self.ranker is not None:
+            self.ranker.reader.close()
+            self.ranker = None
+
+
+class CodeSearch:
+    """The indexes of the folders that are asked about, at most four open at a time."""
+
+    def __init__(self, state: str, touched: Callable[[str], list[str]] | None = None) -> None:
+        """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
+        changed in a folder since it was last asked."""
+        self._state = state
+        self._touched = touched or _nothing
+        self._folders: OrderedDict[str, _Folder] = OrderedDict()
+
+    async def search(
+        self,
+        root: str,
+        query: str,
+        limit: int = 10,
+        *,
+        only: Filter | None = None,
+        patience: float | None = PATIENCE,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """Answer a query about a folder. `patience` bounds the seconds given to its index, None waits until it is
+        true. Raises OSError when the index cannot be written and DamagedError when it cannot be made."""
+        folder = self._folder(root)
+        current = await self._renewed(folder, patience, progress)
+        async with folder.lock:
+            ranker = await asyncio.to_thread(self._ranker, folder)
+            if ranker is None:
+                hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+                return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
+            asked = _Asked(query, limit, only, tuple(self._touched(root)))
+            return await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
+
+    async def read(
+        self,
+        root: str,
+        work: Callable[[Reader], T],
+        *,
+        patience: float | None = PATIENCE,
+        progress: Progress | None = None,
+    ) -> tuple[T | None, tuple[str, ...]]:
+        """What `work` finds in the index of a folder, None where there is none to read yet, and what must be known
+        of that index. `work` runs in a thread; times and errors are those of `search`."""
+        folder = self._folder(root)
+        current = await self._renewed(folder, patience, progress)
+        async with folder.lock:
+            ranker = await asyncio.to_thread(self._ranker, folder)
+            if ranker is None:
+                return None, (f"There is no index yet: {folder.problem or 'it is being built'}. Ask again.",)
+            found = await asyncio.to_thread(work, ranker.reader)
+            return found, self._notes(folder, ranker.reader, current)
+
+    def is_indexed(self, root: str) -> bool:
+        """Whether there is an index of the folder, be it old."""
+        return os.path.exists(self._folder(root).index.path)
+
+    async def aclose(self) -> None:
+        """Stop what is being built and close every index."""
+        waiting = [folder.building for folder in self._folders.values() if folder.building is not None]
+        for folder in self._folders.values():
+            folder.close()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        self._folders.clear()
+
+    def _folder(self, root: str) -> _Folder:
+        real = os.path.realpath(root)
+        if real not in self._folders:
+            self._folders[real] = _Folder(real, self._state)
+        self._folders.move_to_end(real)
+        while len(self._folders) > MOST_ROOTS:
+            self._folders.popitem(last=False)[1].close()
+        return self._folders[real]
+
+    async def _renewed(self, folder: _Folder, patience: float | None, progress: Progress | None) -> bool:
+        """Whether the index is true of the folder now, given that long."""
+        if folder.building is None or folder.building.done():
+            folder.building = asyncio.create_task(_renew(folder, progress))
+        if patience is None:
+            await asyncio.shield(folder.building)
+        else:
+            await asyncio.wait((folder.building,), timeout=patience)
+        if not folder.building.done():
+            return False
+        folder.building.result()
+        return not folder.problem
+
+    def _ranker(self, folder: _Folder) -> Ranker | None:
+        """The ranker of the index as it is, None where there is none to answer from."""
+        if not os.path.exists(folder.index.path):
+            return None
+        store = folder.index.open()
+        if folder.ranker is not None and folder.ranker.reader.generation == store.generation():
+            store.close()
+            return folder.ranker
+        reader = Reader(store)
+        if not reader.files or (not reader.meta("built_at") and not reader.meta("complete")):
+            reader.close()
+            return None
+        if folder.ranker is not None:
+            folder.ranker.reader.close()
+        folder.ranker = Ranker(reader)
+        return folder.ranker
+
+    def _ranked(self, folder: _Folder, ranker: Ranker, asked: _Asked, current: bool) -> Answer:
+        reader = ranker.reader
+        exact = exact_lines(reader, folder.index.root, read_query(asked.query, ranker.terms))
+        touches, now = _touches(folder.index, asked.touched), time.time_ns()
+        found = ranker.search(asked.query, asked.limit, only=asked.only, exact=exact, now_ns=now, touches=touches)
+        built = reader.meta("built_at")
+        listed = int(reader.meta("listed") or 0)
+        return Answer(
+            hits=tuple(found.hits),
+            backend="+".join(found.signals) or "lexical",
+            exact=found.exact,
+            age=None if built is None else max(0.0, time.time() - built / 1e9),
+            coverage=1.0 if reader.meta("complete") or not listed else min(1.0, len(reader.files) / listed),
+            notes=self._notes(folder, reader, current),
+        )
+
+    def _notes(self, folder: _Folder, reader: Reader | None, current: bool) -> tuple[str, ...]:
+        notes = []
+        if reader is None:
+            notes.append("The index is being built; this answer comes from file names and plain text alone. Ask again.")
+        elif not current:
+            notes.append(
+                f"The index could not be brought up to date: {folder.problem}."
+                if folder.problem
+                else "The index is being brought up to date; files that changed just now may be missing. Ask again."
+            )
+        if reader is not None and len(reader.files) < _FEW_FILES and int(reader.meta("listed") or 0) >= _MANY_LISTED:
+            notes.append(f"Only {len(reader.files)} files are in the index: an ignore rule may leave out too much.")
+        if reader is not None and reader.meta("truncated"):
+            notes.append("The folder holds more files than are indexed; ask in a folder inside it.")
+        return tuple(notes)
+
+
+def _nothing(root: str) -> list[str]:
+    return []
+
+
+def _touches(index: Index, paths: Sequence[str]) -> list[Touch] | None:
+    """What sessions touched, these files among it now; None where that cannot be written down or read."""
+    store = index.open()
+    try:
+        files = _files_in(index.root, paths)
+        if files:
+            store.touch(files)
+        return store.touches()
+    except (DamagedError, OSError):
+        return None
+    finally:
+        store.close()
+
+
+def _files_in(root: str, paths: Sequence[str]) -> list[str]:
+    """The files among paths as models write them, relative to the root as the index knows them."""
+    found = []
+    for path in paths:
+        place = os.path.normpath(os.path.join(root, path))
+        if "\0" not in place and os.path.isfile(place):
+            real = os.path.realpath(place)
+            if real.startswith(f"{root}/"):
+                found.append(os.path.relpath(real, root))
+    return list(dict.fromkeys(found))
+
+
+async def _renew(folder: _Folder, progress: Progress | None) -> None:
+    folder.problem = ""
+    try:
+        await refresh(folder.index, progress=progress, wait_seconds=600.0)
+    except BusyError as error:
+        folder.problem = str(error) or "another process is building it"
+    except DamagedError:
+        raise

@@ -1,0 +1,350 @@
+"""Making an index true of its tree: from nothing, or of what has changed. One way for both: what is not known as it is
+now is read again, segment by segment, and what is in is in."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.codesearch import fresh, grammars, history
+from codewhale.codesearch.indexing import Segment, Task, indexed, read
+from codewhale.codesearch.languages import Languages
+from codewhale.codesearch.model import Commit
+from codewhale.codesearch.source import Sources, digest
+from codewhale.codesearch.store import (
+    CODE,
+    DamagedError,
+    Stamp,
+    Store,
+    database_path,
+    discard,
+    open_store,
+    set_aside,
+)
+from codewhale.codesearch.workers import segments
+from codewhale.lib.files import private_dir
+from codewhale.system.repository import find_repository, read_head
+
+FEW = 64  # files that are read in this process
+_FEW_BYTES = 1 << 20
+_TASK_BYTES = 4 << 20
+_LEAST_TASK = 256 << 10
+_TASK_FILES = 1500
+_SEGMENT_BYTES = (6 << 20, 12 << 20)  # of sources in a segment, more in a larger tree
+_SEGMENTS = 6
+_WAIT = 0.05
+# Segments of at most so many files: how many of them may stand before they become one.
+_TIERS = ((24, 40), (1500, 24))
+
+Progress = Callable[[int, int], None]
+
+
+class Report(Struct, frozen=True):
+    """What a refresh did: files read again and forgotten, seconds, and whether the index knows every file now."""
+
+    indexed: int
+    forgotten: int
+    seconds: float
+    complete: bool
+
+
+class BusyError(Exception):
+    """Another process is building this index."""
+
+
+class Index:
+    """The index of one worktree. `state` is the person's state directory; `workers` bounds the processes used."""
+
+    def __init__(self, root: str, state: str, *, workers: int = 2) -> None:
+        self.root = os.path.realpath(root)
+        self.path = database_path(state, self.root)
+        self.grammar_folder = os.path.join(state, "index", "grammars")
+        self.workers = workers
+        self._sources: Sources | None = None
+        self._known: tuple[int, dict[str, Stamp]] | None = None
+
+    def sources(self) -> Sources:
+        """What this process reads files with, made at the first need."""
+        if self._sources is None:
+            self._sources = Sources(self.grammar_folder)
+        return self._sources
+
+    def open(self) -> Store:
+        """Open the store, new where there is none."""
+        return open_store(self.path, self.root)
+
+    def discard(self) -> None:
+        """Remove the database: the next refresh begins anew."""
+        discard(self.path)
+        self.forget_stamps()
+
+    def stamps(self, store: Store) -> dict[str, Stamp]:
+        """What the store knows of every file; read again only when it has changed."""
+        generation = store.generation()
+        if self._known is None or self._known[0] != generation:
+            self._known = (generation, store.stamps())
+        return self._known[1]
+
+    def forget_stamps(self) -> None:
+        """The stamps in the store have changed."""
+        self._known = None
+
+
+async def refresh(
+    index: Index,
+    *,
+    progress: Progress | None = None,
+    commits: Sequence[Commit] | None = None,
+    wait_seconds: float = 600.0,
+    anew: bool = False,
+) -> Report:
+    """Make the index true of its tree. `commits` are taken as its history in the place of what git says. `progress` is
+    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing.
+
+    Raises BusyError when another process is still building after `wait_seconds`, OSError when nothing can be written.
+    """
+    async with _alone(index, wait_seconds):
+        if anew:
+            index.discard()
+        for attempt in range(2):
+            store = index.open()
+            try:
+                return await _Refresh(index, store, progress or _unheard).run(commits)
+            except DamagedError:
+                if attempt:
+                    raise
+                store.close()
+                set_aside(index.path)
+                index.forget_stamps()
+            finally:
+                store.close()
+    raise AssertionError("unreachable")
+
+
+async def is_stale(index: Index, store: Store) -> bool:
+    """Whether anything in the tree is not as the index knows it. Looks at every known file and folder, and reads what
+    does not look as it did."""
+    watched = fresh.Watched.unpacked(store.meta("watched"))
+    if watched is None or not store.meta("complete"):
+        return True
+    stamps = index.stamps(store)
+    changed = await asyncio.to_thread(fresh.changed_files, index.root, stamps)
+    if changed and len(await asyncio.to_thread(_same, index.root, store, changed)) < len(changed):
+        return True
+    if not await asyncio.to_thread(fresh.has_moved, index.root, watched):
+        return False
+    return set((await fresh.listed(index.root)).files) != set(stamps)
+
+
+def _same(root: str, store: Store, paths: Sequence[str]) -> dict[str, Stamp]:
+    """Those of the files whose content is what it was, with the stamp they have now."""
+    found: dict[str, Stamp] = {}
+    for path, sha in store.shas(paths).items():
+        told = read(f"{root}/{path}")
+        if told is not None and told[0] is not None and digest(told[0]) == sha:
+            found[path] = Stamp(*told[1:])
+    return found
+
+
+class _Refresh:
+    """One refresh, while nobody else writes."""
+
+    def __init__(self, index: Index, store: Store, progress: Progress) -> None:
+        self._index = index
+        self._store = store
+        self._progress = progress
+        self._begun = time.monotonic()
+        self._indexed = self._forgotten = 0
+        self._done = 0
+
+    async def run(self, commits: Sequence[Commit] | None) -> Report:
+        """Find out what has changed, read it again, and remember how the tree stood."""
+        watched = fresh.Watched.unpacked(self._store.meta("watched"))
+        stamps = self._index.stamps(self._store)
+        changed = await asyncio.to_thread(fresh.changed_files, self._index.root, stamps)
+        moved = watched is None or not self._store.meta("complete") or _rules_changed(changed)
+        if watched is not None and not moved:
+            moved = await asyncio.to_thread(fresh.has_moved, self._index.root, watched)
+        listed = await fresh.listed(self._index.root) if moved else None
+        pending = await self._pending(stamps, changed, listed)
+        if pending:
+            self._remember(complete=0)
+            await self._read(pending)
+        if listed is not None:
+            self._remember_listing(listed)
+        if pending or self._forgotten or listed is not None:
+            await self._merge()
+            await self._history(commits)
+            self._remember(complete=1, built_at=time.time_ns())
+        return Report(self._indexed, self._forgotten, time.monotonic() - self._begun, True)
+
+    async def _pending(self, stamps: dict[str, Stamp], changed: list[str], listed: "fresh.Listed | None") -> list[str]:
+        """The files to read again. Those that only look changed get their new stamp; those gone are forgotten."""
+        present = set(stamps) if listed is None else set(listed.files)
+        gone = sorted(set(stamps) - present)
+        if gone:
+            self._write(self._store.forget, gone)
+            self._forgotten += len(gone)
+        same = await asyncio.to_thread(
+            _same, self._index.root, self._store, [path for path in changed if path in present]
+        )
+        if same:
+            self._store.restamp(same.items())
+            self._index.forget_stamps()
+        return sorted(({path for path in changed if path in present} | (present - set(stamps))) - set(same))
+
+    async def _read(self, pending: list[str]) -> None:
+        """Read files again, a few here, many by worker processes."""
+        sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
+        self._progress(0, len(pending))
+        await asyncio.to_thread(_unpack, self._index.grammar_folder, pending)
+        if len(pending) <= FEW and sum(sizes) <= _FEW_BYTES:
+            segment = await asyncio.to_thread(indexed, self._index.sources(), Task(self._index.root, pending))
+            self._take(segment, len(pending))
+            return
+        tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
+        async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
+            async for segment in found:
+                if segment.held:
+                    shown = max(shown, self._done + segment.held)
+                    self._progress(shown, len(pending))
+                else:
+                    await asyncio.to_thread(self._take, segment, len(pending))
+        await asyncio.to_thread(self._store.checkpoint)
+
+    def _take(self, segment: Segment, total: int) -> None:
+        self._write(self._store.put, segment)
+        self._indexed += len(segment.files)
+        self._forgotten += len(segment.gone)
+        self._done += len(segment.files) + len(segment.gone)
+        self._progress(self._done, total)
+
+    def _write(self, function: Callable[..., None], argument: object) -> None:
+        function(argument)
+        self._index.forget_stamps()
+
+    async def _merge(self) -> None:
+        """Read the files of segments anew that are too many, or hold little but what is gone."""
+        again: set[int] = set()
+        rows = self._store.rows(
+            "SELECT segments.id, segments.chunks, count(*), sum(files.chunks) FROM segments "
+            "JOIN files ON files.segment = segments.id WHERE kind = ? GROUP BY segments.id",
+            (CODE,),
+        )
+        least = 0
+        for most, allowed in _TIERS:
+            tier = [number for number, _, files, _ in rows if least < files <= most]
+            again |= set(tier) if len(tier) > allowed else set()
+            least = most
+        again |= {number for number, chunks, _, live in rows if chunks > 200 and live * 2 < chunks}
+        if again:
+            known = self._store.rows("SELECT path, segment FROM files")
+            before = self._indexed
+            await self._read(sorted(path for path, number in known if number in again))
+            self._indexed = before
+
+    async def _history(self, commits: Sequence[Commit] | None) -> None:
+        head = "given" if commits is not None else await history.head_commit(self._index.root)
+        if commits is None and head == (self._store.meta("history") or ""):
+            return
+        found = list(commits) if commits is not None else await history.read_history(self._index.root) if head else []
+        rows, blocks = await asyncio.to_thread(history.segment_of, found)
+        self._store.put_history(found, msgspec.msgpack.encode(rows), blocks)
+        self._remember(history=head)
+
+    def _remember_listing(self, listed: "fresh.Listed") -> None:
+        repository = find_repository(self._index.root)
+        self._remember(
+            watched=listed.watched.packed(),
+            listed=len(listed.files),
+            left_out=msgspec.json.encode(listed.left_out),
+            truncated=int(listed.truncated),
+            branch=(read_head(repository) or "") if repository is not None else "",
+        )
+
+    def _remember(self, **values: object) -> None:
+        self._store.remember(**values)
+
+
+def is_unlocked(index: Index) -> bool:
+    """Whether no process is building the index now."""
+    try:
+        fd = os.open(index.path + ".lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _rules_changed(paths: Sequence[str]) -> bool:
+    return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
+
+
+def _unpack(folder: str, paths: Sequence[str]) -> None:
+    """Have the grammars ready that files will need by their names."""
+    languages = Languages()
+    names = {languages.of(path, b"") for path in paths}
+    with contextlib.suppress(OSError):  # then files are read without
+        grammars.unpack(folder, languages, names | {"cpp"} if "c" in names else names)
+
+
+def _sizes(root: str, paths: Sequence[str]) -> list[int]:
+    found = []
+    for path in paths:
+        try:
+            found.append(os.lstat(f"{root}/{path}").st_size)
+        except OSError:
+            found.append(0)
+    return found
+
+
+def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) -> list[Task]:
+    """Files as tasks, neighbours together; smaller towards the end, so that the workers end together."""
+    tasks: list[Task] = []
+    left = sum(min(size, 2 << 20) + 1024 for size in sizes)
+    hold = max(_SEGMENT_BYTES[0], min(_SEGMENT_BYTES[1], left // _SEGMENTS))
+    start = taken = 0
+    for at, size in enumerate(sizes):
+        taken += min(size, 2 << 20) + 1024
+        wanted = max(_LEAST_TASK, min(_TASK_BYTES, left // (3 * workers)))
+        if taken >= wanted or at + 1 - start >= _TASK_FILES:
+            tasks.append(Task(root, list(paths[start : at + 1]), hold=hold))
+            left -= taken
+            start, taken = at + 1, 0
+    if start < len(paths):
+        tasks.append(Task(root, list(paths[start:]), hold=hold))
+    return tasks
+
+
+@contextlib.asynccontextmanager
+async def _alone(index: Index, wait_seconds: float) -> AsyncIterator[None]:
+    """While this lasts no other process builds the index."""
+    private_dir(os.path.dirname(index.path))
+    fd = os.open(index.path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        until = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise BusyError(f"another process is building the index of {index.root}") from None
+                await asyncio.sleep(_WAIT)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _unheard(done: int, total: int) -> None:
+    pass

@@ -1,0 +1,176 @@
+"""What of a tree has changed since it was indexed: every known file and folder is looked at, each time. A folder's time
+tells that something came or went; then, or after a git event, the walker lists the tree anew."""
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.codesearch.indexing import RACY_NS
+from codewhale.codesearch.store import Stamp
+from codewhale.system.repository import find_repository
+from codewhale.worktree.excluded import is_unread, unread_folders
+from codewhale.worktree.walk import Walker
+
+MOST_FILES = 200_000
+_SECONDS = 120.0
+_FEW = 2_000  # files that are looked at one after another
+_MOST_EMPTY = 5_000  # folders without a listed file that are watched
+
+
+class Watched(Struct, array_like=True):
+    """Folders and their times (nanoseconds), and the same of the files of git that say what belongs to the tree."""
+
+    folders: dict[str, int]
+    marks: dict[str, int]
+
+    @classmethod
+    def unpacked(cls, data: object) -> "Watched | None":
+        """What `packed` gave; None for anything else."""
+        try:
+            return msgspec.msgpack.decode(data, type=cls) if isinstance(data, bytes) else None
+        except msgspec.DecodeError:
+            return None
+
+    def packed(self) -> bytes:
+        """For the store."""
+        return msgspec.msgpack.encode(self)
+
+
+class Listed(Struct):
+    """The files of a tree that belong into its index, and the folders as they were just before."""
+
+    files: list[str]
+    watched: Watched
+    left_out: dict[str, int]
+    truncated: bool
+
+
+def changed_files(root: str, stamps: Mapping[str, Stamp]) -> list[str]:
+    """The files that are gone or do not look as they did."""
+    known = list(stamps.items())
+    if len(known) < _FEW:
+        return _changed(root, known)
+    half = len(known) // 2
+    with ThreadPoolExecutor(1) as beside:  # the kernel's half of the work is done side by side
+        second = beside.submit(_changed, root, known[half:])
+        return _changed(root, known[:half]) + second.result()
+
+
+def _changed(root: str, known: Sequence[tuple[str, Stamp]]) -> list[str]:
+    look, found = os.lstat, []
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path, stamp in known:
+            try:
+                now = look(path, dir_fd=fd)
+            except OSError:
+                found.append(path)
+                continue
+            if now.st_mtime_ns != stamp.mtime_ns or now.st_ctime_ns != stamp.ctime_ns or now.st_size != stamp.size:
+                found.append(path)
+    finally:
+        os.close(fd)
+    return found
+
+
+def has_moved(root: str, watched: Watched) -> bool:
+    """Whether a file may have come or gone, or git may see the tree otherwise."""
+    prefix, look = root + "/", os.lstat
+    try:
+        for folder, at in watched.folders.items():
+            if look(prefix + folder).st_mtime_ns != at:
+                return True
+    except OSError:
+        return True
+    return _times(watched.marks) != watched.marks
+
+
+async def listed(root: str) -> Listed:
+    """List the tree."""
+    settled = time.time_ns() - RACY_NS
+    marks = await asyncio.to_thread(lambda: _times(_mark_files(root)))
+    walker = Walker(root, limit=MOST_FILES, seconds=_SECONDS)
+    listing = await walker.files(skip=unread_folders())
+    files = [path for path in listing.files if not is_unread(path)]
+    folders = await asyncio.to_thread(_folders, root, listing.files)
+    times = await asyncio.to_thread(_folder_times, root, folders)
+    left_out = {"by name": len(listing.files) - len(files), "links": len(listing.links), "names": listing.unnamed}
+    watched = Watched(_trusted(times, settled), _trusted(marks, settled))
+    return Listed(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
+
+
+def _trusted(times: dict[str, int], settled: int) -> dict[str, int]:
+    """Times after `settled` may stand for more than one change: they count as none."""
+    return {path: at if at < settled else -1 for path, at in times.items()}
+
+
+def _folders(root: str, files: Iterable[str]) -> list[str]:
+    """The folders of files, and those beneath them that hold none: a first file may come there."""
+    known = {""}
+    for path in files:
+        folder = path.rpartition("/")[0]
+        while folder not in known:
+            known.add(folder)
+            folder = folder.rpartition("/")[0]
+    skipped, found = unread_folders(), sorted(known)
+    empty = [inner for folder in found for inner in _inner(root, folder) if inner not in known]
+    while empty and len(found) - len(known) < _MOST_EMPTY:
+        folder = empty.pop()
+        found.append(folder)
+        if folder.rpartition("/")[2] not in skipped:
+            inner = _inner(root, folder, only=True)
+            empty += inner
+    return found
+
+
+def _inner(root: str, folder: str, *, only: bool = False) -> list[str]:
+    """The folders in a folder; none, with `only`, when it holds anything else."""
+    found: list[str] = []
+    try:
+        with os.scandir(os.path.join(root, folder)) as scan:
+            for entry in scan:
+                if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                    found.append(f"{folder}/{entry.name}" if folder else entry.name)
+                elif only:
+                    return []
+    except OSError:
+        return []
+    return found
+
+
+def _folder_times(root: str, folders: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for folder in folders:
+        try:
+            at = os.lstat(os.path.join(root, folder))
+        except OSError:
+            found[folder] = 0
+            continue
+        found[folder] = at.st_mtime_ns if stat.S_ISDIR(at.st_mode) else 0
+    return found
+
+
+def _mark_files(root: str) -> list[str]:
+    repository = find_repository(root)
+    personal = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    shared = [os.path.join(personal, "git", "ignore")]
+    if repository is None:
+        return [os.path.join(root, ".git"), *shared]
+    own = [os.path.join(repository.gitdir, name) for name in ("HEAD", "index")]
+    return own + shared + [os.path.join(repository.common, name) for name in ("info/exclude", "config")]
+
+
+def _times(files: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for file in files:
+        try:
+            found[file] = os.stat(file).st_mtime_ns
+        except OSError:
+            found[file] = 0
+    return found

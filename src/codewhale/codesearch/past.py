@@ -1,0 +1,113 @@
+"""Commits that answer a query: BM25 over their subjects, and over the paths they changed at half the weight."""
+
+import math
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.codesearch.fitting import fitted
+from codewhale.codesearch.model import Commit
+from codewhale.codesearch.query import read_query
+from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.terms import Terms
+
+MOST = 100
+_PATHS = 8
+_PATH_WEIGHT = 0.5
+_K1, _B = 1.2, 0.75  # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009
+_PULL = re.compile(r"^Merge (?:pull request|PR) #(\d+)\b|\((?:#|gh-|GH-)(\d+)\)\s*$|^Merge .*\(#(\d+)\)")
+
+
+class Past(Struct, frozen=True):
+    """A commit that was found: `at` in RFC 3339; its pull request as far as the subject names one; at most eight of
+    the paths it changed, those that answer first; the terms that were found in subject and paths."""
+
+    sha: str
+    at: str
+    subject: str
+    score: float
+    matched: tuple[str, ...]
+    paths: tuple[str, ...]
+    more_paths: int = 0
+    pull_request: int | None = None
+
+
+def find_commits(reader: Reader, text: str, most: int = 10) -> list[Past]:
+    """The best commits for a query, at most `most`, best first; equal ones newest first."""
+    terms = Terms()
+    wanted = tuple(read_query(text, terms).terms)
+    commits = list(reader.commits())
+    in_paths = [_of_paths(terms, commit) for commit in commits] if wanted else []
+    scores: dict[int, float] = {}
+    matched: dict[int, dict[str, None]] = {}
+    for term in wanted:
+        for number, value in (*_subjects(reader, term), *_paths(in_paths, term)):
+            scores[number] = scores.get(number, 0.0) + value
+            matched.setdefault(number, {})[term] = None
+    best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
+    return [_past(commits[number], round(scores[number], 3), tuple(matched[number]), terms) for number in best]
+
+
+def told_past(query: str, found: list[Past] | None, notes: tuple[str, ...]) -> tuple[str, int]:
+    """The answer to a query as JSON of at most 8,000 bytes, and how many commits are in it; `found` is None where
+    there is no index to answer from."""
+    commits = found or []
+
+    def whole(kept: int) -> dict[str, Any]:
+        told: dict[str, Any] = {"query": query, "results": commits[:kept]}
+        if kept < len(commits):
+            told["left_out"] = f"{len(commits) - kept} weaker commits"
+        return {**told, "notes": notes} if notes else told
+
+    return fitted(len(commits), whole)
+
+
+def pull_request(subject: str) -> int | None:
+    """The number of the pull request that a subject names: "Merge pull request #7 from ..." or "... (#7)"."""
+    match = _PULL.search(subject)
+    number = next((group for group in match.groups() if group), None) if match else None
+    return int(number) if number is not None and len(number) < 10 else None
+
+
+def _subjects(reader: Reader, term: str) -> Iterator[tuple[int, float]]:
+    numbers, often = reader.history(term)
+    if not len(numbers):
+        return
+    mean = max(1.0, float(reader.commit_length.mean()))
+    idf = _idf(len(numbers), reader.commit_count)
+    for number, count in zip(numbers.tolist(), often.tolist(), strict=True):
+        length = float(reader.commit_length[number])
+        yield number, idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length / mean))
+
+
+def _paths(in_paths: list[dict[str, int]], term: str) -> Iterator[tuple[int, float]]:
+    having = [number for number, counts in enumerate(in_paths) if term in counts]
+    idf = _idf(len(having), len(in_paths))
+    for number in having:
+        share = in_paths[number][term] / max(1, in_paths[number][""])
+        yield number, _PATH_WEIGHT * idf * share**0.5
+
+
+def _of_paths(terms: Terms, commit: Commit) -> dict[str, int]:
+    """Term -> in how many of the changed paths it is; "" -> how many there are."""
+    counts = {"": len(commit.paths)}
+    for path in commit.paths:
+        for term in set(terms.count(path)):
+            counts[term] = counts.get(term, 0) + 1
+    return counts
+
+
+def _idf(having: int, count: int) -> float:
+    return math.log(1 + (count - having + 0.5) / (having + 0.5))
+
+
+def _past(commit: Commit, score: float, matched: tuple[str, ...], terms: Terms) -> Past:
+    paths = sorted(commit.paths, key=lambda path: (-len(set(matched) & set(terms.count(path))), path))
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(commit.at))
+    more = max(0, len(paths) - _PATHS)
+    return Past(
+        commit.sha, at, commit.subject, score, matched, tuple(paths[:_PATHS]), more, pull_request(commit.subject)
+    )

@@ -1,0 +1,88 @@
+"""Where in a file to look: the stretch that says most for the query, and the next best ones."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from codewhale.codesearch.evidence import Evidence
+from codewhale.codesearch.model import Symbol
+from codewhale.codesearch.query import SYMBOL
+
+if TYPE_CHECKING:
+    from codewhale.codesearch.corpus import Floats, Numbers
+
+_MORE = 2
+_MORE_SHARE = 0.5
+_DEFINITION = 0.5
+
+
+class Place(NamedTuple):
+    """First and last line, kind and symbol of the best chunk; lines of others."""
+
+    line: int
+    end_line: int
+    kind: str
+    symbol: str
+    more: tuple[tuple[int, int], ...]
+
+
+def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -> Place:
+    """The chunk of a file to show, or, for a `kind`, the definition of that kind. A definition of what was asked for
+    by name and a line that holds the query as it is come before text that matches well."""
+    import numpy as np
+
+    reader = evidence.corpus.reader
+    doc = reader.files[file]
+    chunks = np.arange(doc.first, doc.first + doc.chunks)
+    starts, ends = reader.chunk_line[chunks], reader.chunk_end[chunks]
+    worth = _worth(evidence, chunks)
+    if kind:
+        return _of_kind(evidence, file, kind, lambda line: float(worth[_around(starts, ends, line)].max(initial=0.0)))
+    best, at = int(np.argmax(worth)), 0
+    for line in _certain(evidence, file, exact):
+        inside = _around(starts, ends, line)
+        if len(inside):
+            best, at = int(inside[np.argmin((ends - starts)[inside])]), line
+            break
+    others = [
+        other
+        for other in np.argsort(-worth, kind="stable")[: _MORE + 1].tolist()
+        if other != best and worth[other] > _MORE_SHARE * worth.max()
+    ]
+    more = tuple((int(starts[other]), int(ends[other])) for other in sorted(others[:_MORE]))
+    chunk = reader.chunk(int(chunks[best]))
+    return Place(at or chunk.line, chunk.end_line, chunk.kind, chunk.symbol, more)
+
+
+def _around(starts: "Numbers", ends: "Numbers", line: int) -> "Numbers":
+    """Which chunks hold a line."""
+    import numpy as np
+
+    return np.flatnonzero((starts <= line) & (line <= ends))
+
+
+def _of_kind(evidence: Evidence, file: int, kind: str, worth: Callable[[int], float]) -> Place:
+    """The definition of a kind whose name is most asked for, then the one that stands in the best text."""
+    corpus, asked = evidence.corpus, evidence.query.terms
+
+    def rank(symbol: Symbol) -> tuple[int, float, int]:
+        named = sum(term in asked for term in corpus.terms.expand(symbol.name))
+        return named, worth(symbol.line), -symbol.line
+
+    found = [symbol for symbol in corpus.reader.symbols(file) if symbol.kind == kind]
+    best = max(found, key=rank)
+    others = sorted(sorted(found, key=rank)[-1 - _MORE : -1], key=lambda symbol: symbol.line)
+    more = tuple((symbol.line, symbol.end_line) for symbol in others)
+    return Place(best.line, best.end_line, kind, best.name, more)
+
+
+def _certain(evidence: Evidence, file: int, exact: Sequence[int]) -> list[int]:
+    """Lines that are surely meant: of a definition, if the query is a name or names it clearly; else exact ones."""
+    worth, _, line = evidence.defined.get(file, (0.0, "", 0))
+    named = [line] if worth and (evidence.query.shape == SYMBOL or worth >= _DEFINITION) else []
+    return [*named, *exact[:1]]
+
+
+def _worth(evidence: Evidence, chunks: "Numbers") -> "Floats":
+    """BM25 of text and symbols, times one plus the share of the query that is there."""
+    worth: Floats = evidence.chunk[chunks] * (1 + evidence.chunk_cover[chunks] / evidence.total)
+    return worth

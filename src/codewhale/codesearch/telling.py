@@ -1,0 +1,90 @@
+"""An answer as it is told to models, people and scripts alike: JSON with snippets and reasons, within a budget."""
+
+from typing import Any
+
+from codewhale.codesearch.answering import Answer
+from codewhale.codesearch.languages import Languages
+from codewhale.codesearch.model import KINDS
+from codewhale.codesearch.rank import Filter, Hit
+from codewhale.codesearch.reasons import Reason
+from codewhale.codesearch.snippets import snippets
+from codewhale.lib.globs import GlobError, Globs
+from codewhale.lib.jsontext import pretty
+from codewhale.lib.text import sanitise
+
+# About two thousand tokens.
+MOST_BYTES = 8_000
+_REASONS = 5
+_LINES_LISTED, _REASONS_LISTED = 3, 2
+
+
+class BadFilter(Exception):
+    """A filter that cannot be: `field` is path_glob, lang or kind, `expected` what it must be."""
+
+    def __init__(self, field: str, expected: str) -> None:
+        super().__init__(f"{field} must be {expected}")
+        self.field = field
+        self.expected = expected
+
+
+def filter_of(path_glob: str, lang: str, kind: str) -> Filter:
+    """The filter that three texts name, each "" for any. Raises BadFilter."""
+    try:
+        globs = Globs([path_glob]) if path_glob else None
+    except GlobError as error:
+        raise BadFilter("path_glob", f"a glob ({error})") from None
+    lang, kind = lang.strip().lower(), kind.strip().lower()
+    if lang and lang not in (known := Languages().known()):
+        raise BadFilter("lang", f"one of {', '.join(known)}")
+    if kind and kind not in KINDS:
+        raise BadFilter("kind", f"one of {', '.join(KINDS)}")
+    return Filter(globs.match if globs else None, lang, kind)
+
+
+def told(root: str, query: str, answer: Answer) -> tuple[str, int]:
+    """The answer as JSON of at most 8,000 bytes (one result is always told), and how many results are in it."""
+    shown = snippets(root, answer.hits, query.split())
+    rows = [_row(hit, snippet) for hit, snippet in zip(answer.hits, shown, strict=True)]
+    kept = len(rows)
+    while True:
+        whole: dict[str, Any] = {
+            "results": rows[:kept],
+            "backend": answer.backend,
+            "fallback_grep_hits": answer.exact,
+            "index_age_s": None if answer.age is None else round(answer.age, 1),
+            "coverage": round(answer.coverage, 3),
+        }
+        if answer.notes:
+            whole["notes"] = list(answer.notes)
+        if kept < len(rows):
+            whole["left_out"] = f"{len(rows) - kept} weaker results; narrow by path_glob, lang or kind"
+        text = pretty(whole)
+        if len(text.encode()) <= MOST_BYTES or kept <= 1:
+            return text, kept
+        kept -= 1
+
+
+def listed(root: str, query: str, answer: Answer) -> str:
+    """The answer as a person reads it: each place with its first lines and what weighed most, then what must be
+    known of the answer."""
+    lines = []
+    for hit, snippet in zip(answer.hits, snippets(root, answer.hits, query.split()), strict=True):
+        symbol = f"  {hit.symbol}" if hit.symbol else ""
+        lines.append(sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
+        said = [line for line in snippet.split("\n") if any(letter.isalnum() for letter in line)]
+        lines += [f"        | {line}" for line in said[:_LINES_LISTED]]
+        lines += [sanitise(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
+    return "\n".join(lines or ["nothing found"])
+
+
+def _weightiest(hit: Hit) -> list[Reason]:
+    """What a place scored, the greatest first; what kind of file it is in says least and comes last."""
+    return sorted(hit.reasons, key=lambda reason: (reason.signal == "prior", -abs(reason.value)))
+
+
+def _row(hit: Hit, snippet: str) -> dict[str, Any]:
+    reasons = sorted(hit.reasons, key=lambda reason: -abs(reason.value))[:_REASONS]
+    row: dict[str, Any] = {"path": hit.path, "line": hit.line, "end_line": hit.end_line}
+    if hit.symbol:
+        row["symbol"] = hit.symbol
+    return {**row, "snippet": snippet, "score": hit.score, "reasons": [reason.line() for reason in reasons]}

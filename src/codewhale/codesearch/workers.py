@@ -1,0 +1,146 @@
+"""Worker processes that turn files into segments. A worker that dies costs its task alone: the task is tried again in
+halves, and the one file no parser survives is taken without its grammar."""
+
+import asyncio
+import os
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+
+from msgspec.structs import replace
+
+import codewhale
+from codewhale.codesearch.indexing import Segment, Task
+from codewhale.codesearch.worker import Unframed, framed
+from codewhale.system.launch import Child, Launch, settle, start
+
+SECONDS = 120.0  # for one task; more is a parser that does not come to an end
+_AHEAD = 2  # segments waiting to be taken
+_MODULE = "codewhale.codesearch.worker"
+
+
+class _Worker:
+    """One process and what it said."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._child: Child | None = None
+        self._unframed = Unframed()
+        self._said: asyncio.Queue[Segment | None] = asyncio.Queue()
+
+    async def run(self, task: Task) -> Segment | None:
+        """The segment of a task; None when the process did not survive it."""
+        if self._child is None:
+            await self._start()
+        assert self._child is not None
+        try:
+            async with asyncio.timeout(SECONDS):
+                await self._child.write(framed(task))
+                segment = await self._said.get()
+        except (TimeoutError, BrokenPipeError, ConnectionError):
+            segment = None
+        if segment is None:
+            await self.close()
+        return segment
+
+    async def _start(self) -> None:
+        source = os.path.dirname(os.path.dirname(os.path.abspath(codewhale.__file__)))
+        self._unframed, self._said = Unframed(), asyncio.Queue()
+        self._child = await start(
+            Launch(
+                argv=(sys.executable, "-P", "-m", _MODULE, self._folder),
+                cwd=os.path.dirname(self._folder),
+                env={"PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"},
+                keep_stdin=True,
+                output_limit=4096,
+                supervised=False,
+            ),
+            self._heard,
+        )
+        said = self._said
+        asyncio.ensure_future(self._child.ended()).add_done_callback(lambda _: said.put_nowait(None))
+
+    def _heard(self, stream: str, data: bytes) -> None:
+        if stream == "stdout":
+            try:
+                for segment in self._unframed.feed(data):
+                    self._said.put_nowait(segment)
+            except ValueError:
+                self._said.put_nowait(None)
+
+    async def close(self) -> None:
+        """End the process."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
+
+
+async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncGenerator[Segment, None]:
+    """The segments of tasks, as they are done, and between them answers that only tell how much is held. `folder`
+    holds the grammars. Closing the iterator ends the workers.
+
+    Raises OSError when no worker can be started.
+    """
+    waiting = deque(tasks)
+    done: asyncio.Queue[Segment | BaseException | None] = asyncio.Queue(_AHEAD)
+    runners = [
+        asyncio.create_task(_Server(waiting, folder, done).serve()) for _ in range(max(1, min(workers, len(tasks))))
+    ]
+    try:
+        running = len(runners)
+        while running:
+            found = await done.get()
+            if found is None:
+                running -= 1
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                yield found
+    finally:
+        for runner in runners:
+            runner.cancel()
+        await asyncio.gather(*runners, return_exceptions=True)
+
+
+class _Server:
+    """Works off tasks with one process. What the process holds when it dies is done again, from then on without being
+    held: so the task it died of is found."""
+
+    def __init__(
+        self, waiting: deque[Task], folder: str, done: "asyncio.Queue[Segment | BaseException | None]"
+    ) -> None:
+        self._waiting = waiting
+        self._worker = _Worker(folder)
+        self._done = done
+        self._held: list[Task] = []
+        self._careful = False
+
+    async def serve(self) -> None:
+        """Until nothing is waiting and nothing held."""
+        try:
+            while self._waiting or self._held:
+                last = not self._waiting
+                task = Task(self._held[0].root, []) if last else self._waiting.popleft()
+                await self._try(replace(task, hold=0) if self._careful else task)
+            await self._done.put(None)
+        except OSError as error:
+            await self._done.put(error)
+        finally:
+            await settle(self._worker.close())
+
+    async def _try(self, task: Task) -> None:
+        segment = await self._worker.run(task)
+        if segment is None:
+            self._waiting.extendleft([*_smaller(task), *self._held])
+            self._held, self._careful = [], True
+            return
+        self._held = [*self._held, task] if segment.held else []
+        await self._done.put(segment)
+
+
+def _smaller(task: Task) -> list[Task]:
+    """What to try instead of a task that no worker survived; nothing for a single file that fails even plainly."""
+    half = len(task.paths) // 2
+    if half:
+        return [Task(task.root, task.paths[:half], task.plain), Task(task.root, task.paths[half:], task.plain)]
+    return [] if task.plain or not task.paths else [Task(task.root, task.paths, True)]

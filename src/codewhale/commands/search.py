@@ -1,0 +1,33 @@
+"""/search: the person's own look into the code index."""
+
+import asyncio
+
+from codewhale.codesearch.answering import CodeSearch
+from codewhale.codesearch.store import DamagedError
+from codewhale.codesearch.telling import listed, told
+from codewhale.commands.base import CommandContext, command
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.ops import CommandOutput
+
+
+class SearchCommand:
+    """/search."""
+
+    def __init__(self, search: CodeSearch) -> None:
+        self._search = search
+
+    @command("/search", "[json] QUERY")
+    async def search(self, args: str, context: CommandContext) -> CommandOutput:
+        """Find code by what it does: the best files with the reasons for each."""
+        first, _, rest = args.partition(" ")
+        query = rest.strip() if first == "json" else args
+        if not any(letter.isalnum() for letter in query):
+            return CommandOutput("Say /search QUERY or /search json QUERY.", ok=False)
+        try:
+            answer = await self._search.search(context.workspace, query)
+        except (OSError, CodeWhaleError, DamagedError) as error:
+            return CommandOutput(f"The code index cannot be used: {error}", ok=False)
+        if first == "json":
+            return CommandOutput((await asyncio.to_thread(told, context.workspace, query, answer))[0])
+        text = await asyncio.to_thread(listed, context.workspace, query, answer)
+        return CommandOutput("\n".join((text, *answer.notes)))

@@ -1,0 +1,55 @@
+"""`codewhale symbols` as a person and a script call it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.program import codewhale_program
+
+FILES = {
+    "keys.py": "def resolve(name):\n    return name\n",
+    "main.py": "from keys import resolve\n\n\ndef start():\n    return resolve('x')\n",
+    "other.py": "def run(thing):\n    return thing.resolve()\n",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / "tree" / name).write_text(text)
+    return tmp_path
+
+
+def test_a_person_sees_places_and_what_is_uncertain(tree: Path) -> None:
+    done = codewhale_program(tree, "symbols", "resolve", "--callers", "-w", "tree")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("  main.py:5  start  return resolve('x')") and second.startswith("? other.py:2  run")
+    done = codewhale_program(tree, "symbols", "none_such", "-w", "tree")
+    assert (done.returncode, done.stdout) == (0, "") and "nothing found" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "relation", "paths"),
+    [
+        (["resolve"], "definitions", ["keys.py"]),
+        (["resolve", "--refs"], "references", ["main.py", "main.py", "other.py"]),
+        (["start", "--callees"], "callees", ["main.py"]),
+        (["--imports", "main.py"], "imports", ["main.py"]),
+        (["--importers", "keys.py"], "importers", ["main.py"]),
+    ],
+)
+def test_a_script_gets_one_object(tree: Path, words: list[str], relation: str, paths: list[str]) -> None:
+    done = codewhale_program(tree, "symbols", *words, "-w", "tree", "--json")
+    told = json.loads(done.stdout)
+    assert (told["relation"], [row["path"] for row in told["results"]]) == (relation, paths)
+    assert all({"line", "certain", "why"} <= set(row) for row in told["results"]) and told["total"] == len(paths)
+
+
+def test_wrong_usage_and_missing_files(tree: Path) -> None:
+    for words in ([], ["x", "--imports", "main.py"], ["x", "--refs", "--callers"], [" "], ["x", "-w", "none"]):
+        done = codewhale_program(tree, "symbols", *words)
+        assert (done.returncode, done.stdout) == (2, ""), words
+    done = codewhale_program(tree, "symbols", "--imports", "no.py", "-w", "tree")
+    assert done.returncode == 1 and "'no.py'" in done.stderr

@@ -1,0 +1,104 @@
+"""Definitions, uses, calls and imports: what is certain, what shares the name alone, and that all of it is bounded."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from codewhale.codesearch.intelligence import RELATIONS, Intelligence, NoSuchFile, Related, told_related
+from support.searchtree import index_of
+
+FILES = {
+    "app/keys.py": 'def resolve(name):\n    """How keys resolve."""\n    return lookup(name)\n\n\n'
+    "def lookup(name):\n    return name.strip()\n\n\nclass Store:\n    def open(self):\n        return resolve(self)\n",
+    "app/main.py": "from app.keys import resolve\n\n\ndef start():\n    key = resolve('x')\n    return key.strip()\n",
+    "app/other.py": "def run(thing):\n    # resolve later\n    return thing.resolve()\n",
+    "app/more.py": "import app.keys\n\n# to resolve it\nhandle = app.keys.resolve\n\n\n"
+    "def use(store):\n    store.open()\n",
+    "web/a.ts": "import { b } from './b'\nexport function go() { return b(1) }\n",
+    "web/b.ts": "export function b(n: number) { return n }\n",
+}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Intelligence]:
+    for path, text in FILES.items():
+        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / path).write_text(text)
+    reader = index_of(tmp_path)
+    yield Intelligence(reader, str(tmp_path / "tree"))
+    reader.close()
+
+
+def rows(found: Related) -> list[tuple[str, int, bool]]:
+    return [(spot.path, spot.line, spot.certain) for spot in found.spots]
+
+
+def test_definitions(asked: Intelligence) -> None:
+    (spot,) = asked.related("resolve", "definitions").spots
+    assert (spot.path, spot.line, spot.end_line, spot.kind, spot.certain) == ("app/keys.py", 1, 3, "fn", True)
+    assert spot.text == "def resolve(name):"
+    (spot,) = asked.related("Store.open", "definitions").spots
+    assert (spot.line, spot.name, spot.inside) == (11, "open", "Store")
+    assert rows(asked.related("Store::open()", "definitions")) == [("app/keys.py", 11, True)]
+    assert asked.related("nothing_of_this_name", "definitions").total == 0
+
+
+def test_references_are_certain_where_the_definition_is_seen(asked: Intelligence) -> None:
+    assert rows(asked.related("resolve", "references")) == [
+        ("app/keys.py", 12, True),
+        ("app/main.py", 1, True),
+        ("app/main.py", 5, True),
+        ("app/keys.py", 2, False),
+        ("app/more.py", 3, False),
+        ("app/more.py", 4, False),
+        ("app/other.py", 2, False),
+        ("app/other.py", 3, False),
+    ]
+
+
+def test_callers_name_the_function_around(asked: Intelligence) -> None:
+    found = asked.related("resolve", "callers")
+    assert rows(found) == [("app/keys.py", 12, True), ("app/main.py", 5, True), ("app/other.py", 3, False)]
+    assert [spot.inside for spot in found.spots] == ["Store.open", "start", "run"]
+    assert "name alone" in found.spots[2].why and "app/keys.py" in found.spots[1].why
+    assert rows(asked.related("Store.open", "callers")) == [("app/more.py", 8, False)]
+    assert rows(asked.related("b", "callers")) == [("web/a.ts", 2, True)]
+
+
+def test_callees_say_where_they_are_defined(asked: Intelligence) -> None:
+    found = asked.related("start", "callees").spots
+    assert [(spot.name, spot.line, spot.certain) for spot in found] == [("resolve", 5, True), ("strip", 6, False)]
+    assert "app/keys.py:1" in found[0].why and "outside" in found[1].why
+
+
+def test_imports_and_importers(asked: Intelligence) -> None:
+    (spot,) = asked.related("web/a.ts", "imports").spots
+    assert (spot.line, spot.name, spot.text, spot.certain) == (1, "web/b.ts", "./b", True)
+    assert rows(asked.related("./app/keys.py", "importers")) == [("app/main.py", 1, True), ("app/more.py", 1, True)]
+    assert asked.related("web/a.ts", "importers").total == 0
+    with pytest.raises(NoSuchFile) as missing:
+        asked.related("src/keys.py", "importers")
+    assert missing.value.near == ("app/keys.py",)
+
+
+@pytest.mark.parametrize("name", ["", " ", "::", "a" * 500, "\udc80", "(", "\\", "x.y.z", "ü", "*"])
+def test_odd_names_find_nothing_and_break_nothing(asked: Intelligence, name: str) -> None:
+    for relation in RELATIONS[:4]:
+        told, shown = told_related(asked.related(name, relation), (name, relation), ())
+        assert shown == 0 and msgspec.json.decode(told)["results"] == []
+
+
+def test_answers_are_bounded(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    text = "def f():\n    pass\n\n\n" + "".join(f"def g{number}():\n    f()\n\n\n" for number in range(600))
+    (tmp_path / "tree/m.py").write_text(text)
+    reader = index_of(tmp_path)
+    found = Intelligence(reader, str(tmp_path / "tree")).related("f", "callers")
+    assert (len(found.spots), found.total) == (200, 600)
+    told, shown = told_related(found, ("f", "callers"), ("a note",))
+    answer = msgspec.json.decode(told)
+    assert len(told.encode()) <= 8_000 and len(answer["results"]) == shown > 10
+    assert answer["left_out"] == f"{600 - shown} more places" and answer["notes"] == ["a note"]
+    reader.close()

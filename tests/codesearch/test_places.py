@@ -1,0 +1,57 @@
+"""The place in a file that is shown."""
+
+from pathlib import Path
+
+from codewhale.codesearch.corpus import Corpus
+from codewhale.codesearch.evidence import Evidence
+from codewhale.codesearch.places import Place, best_place
+from codewhale.codesearch.query import read_query
+from codewhale.codesearch.terms import Terms
+from support.searchtree import index_of
+
+FILLER = "".join(f"    step_{number} = prepare({number})\n" for number in range(40))
+TEXT = "\n\n".join(
+    f"{head}\n{FILLER}"
+    for head in ("def alpha_parser(text):", "def beta_writer(file):", "class GammaCache:\n    def evict(self):")
+)
+
+
+def place(folder: Path, text: str, kind: str = "", exact: tuple[int, ...] = ()) -> Place:
+    (folder / "tree").mkdir(exist_ok=True)
+    (folder / "tree" / "parts.py").write_text(TEXT, "utf-8")
+    reader = index_of(folder)
+    try:
+        return best_place(Evidence(Corpus(reader, Terms()), read_query(text, Terms())), 0, kind, exact)
+    finally:
+        reader.close()
+
+
+def line_of(text: str) -> int:
+    return TEXT[: TEXT.index(text)].count("\n") + 1
+
+
+def test_the_stretch_that_speaks_of_the_query(tmp_path: Path) -> None:
+    found = place(tmp_path, "how is beta written by a writer")
+    assert found.symbol == "beta_writer" and found.line <= line_of("def beta_writer") <= found.end_line
+
+
+def test_a_definition_asked_for_by_name(tmp_path: Path) -> None:
+    assert place(tmp_path, "GammaCache").line == line_of("class GammaCache")
+
+
+def test_a_line_that_holds_the_query(tmp_path: Path) -> None:
+    line = line_of("def alpha_parser") + 3
+    assert place(tmp_path, "prepare(2)", exact=(line,)).line == line
+
+
+def test_a_definition_of_a_kind(tmp_path: Path) -> None:
+    found = place(tmp_path, "evict the parser", kind="class")
+    assert (found.kind, found.symbol, found.line) == ("class", "GammaCache", line_of("class GammaCache"))
+    found = place(tmp_path, "parser", kind="fn")
+    assert (found.symbol, found.line) == ("alpha_parser", 1) and len(found.more) == 2
+
+
+def test_other_good_places_are_told(tmp_path: Path) -> None:
+    found = place(tmp_path, "prepare a step")
+    assert 1 <= len(found.more) <= 2
+    assert all(end < found.line or found.end_line < start for start, end in found.more)

@@ -1,0 +1,16 @@
+"""Questions about this tree, asked of an index of it: a bound that later changes of the ranking must not fall below."""
+
+from pathlib import Path
+
+from support.concepts import answers
+
+RECALL = 0.80
+RECIPROCAL = 0.55
+
+
+def test_questions_about_this_tree_find_their_files(tmp_path: Path) -> None:
+    found = answers(tmp_path)
+    table = "\n".join(f"{one.recall:.2f} {one.reciprocal:.2f} {one.query}" for one in found)
+    assert len(found) == 15
+    assert sum(one.recall for one in found) / 15 >= RECALL, table
+    assert sum(one.reciprocal for one in found) / 15 >= RECIPROCAL, table

@@ -1,0 +1,97 @@
+"""What ranking reads from an index."""
+
+from pathlib import Path
+
+import pytest
+
+from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.model import BODY, CALL, DEFINED
+from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.store import DamagedError
+from support.codetree import grammars
+
+FILES = {
+    "app/keys.py": "import os\n\n\ndef resolve_key(env):\n    return env\n",
+    "app/main.py": "from app.keys import resolve_key\n\n\nclass Main:\n    def run(self):\n        return resolve_key({})\n",  # noqa: E501
+    "notes.md": "The keys are kept in the harbour.\n",
+    "empty.py": "",
+}
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("grammars")
+
+
+@pytest.fixture
+async def index(tmp_path: Path, unpacked: Path) -> Index:
+    for path, text in FILES.items():
+        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / path).write_text(text)
+    made = grammars(Index(str(tmp_path / "tree"), str(tmp_path / "home")), unpacked)
+    await refresh(made)
+    return made
+
+
+def where(reader: Reader, field: str, term: str) -> list[str]:
+    return [reader.paths[reader.chunk_file[chunk]] for chunk in reader.postings(field, term)[0]]
+
+
+async def test_postings_lengths_and_files(index: Index) -> None:
+    reader = Reader(index.open())
+    assert reader.paths == ["app/keys.py", "app/main.py", "empty.py", "notes.md"]
+    assert where(reader, BODY, "harbour") == ["notes.md"] and where(reader, BODY, "nothing") == []
+    assert sorted(where(reader, BODY, "key")) == ["app/keys.py", "app/main.py", "notes.md"]
+    assert where(reader, CALL, "resolve_key") == ["app/main.py"]
+    assert reader.live_chunks == reader.chunk_count == 4 and float(reader.lengths(BODY).sum()) > 10
+    assert reader.terms_with_prefix(DEFINED, "res") == ["resolvekey"] and reader.terms_with_prefix(DEFINED, "zz") == []
+    reader.close()
+
+
+async def test_definitions_imports_and_chunks(index: Index) -> None:
+    reader = Reader(index.open())
+    assert [(reader.paths[file], s.name) for file, s in reader.defined("resolve_key")] == [
+        ("app/keys.py", "resolve_key")
+    ]
+    assert reader.defined("ResolveKey") == [] and len(reader.defined("ResolveKey", fold=True)) == 1
+    assert [s.scope for _, s in reader.defined("Main.run")] == ["Main"]
+    sources, targets = reader.imports()
+    assert [(reader.paths[a], reader.paths[b]) for a, b in zip(sources, targets, strict=True)] == [
+        ("app/main.py", "app/keys.py")
+    ]
+    chunk = reader.chunk(reader.files[1].first)
+    assert (chunk.kind, chunk.symbol, chunk.line, chunk.end_line) == ("class", "Main", 1, 6)
+    reader.close()
+
+
+async def test_what_has_changed_is_dead_and_a_reader_keeps_its_state(index: Index) -> None:
+    old = Reader(index.open())
+    (Path(index.root) / "notes.md").write_text("The keys are kept in the lighthouse.\n")
+    await refresh(index)
+    new = Reader(index.open())
+    assert where(old, BODY, "harbour") == ["notes.md"] and where(old, BODY, "lighthous") == []
+    assert where(new, BODY, "harbour") == [] and where(new, BODY, "lighthous") == ["notes.md"]
+    assert new.generation > old.generation and new.live_chunks == 4 and new.chunk_count == 5
+    old.close()
+    new.close()
+
+
+async def test_touches_are_read(index: Index) -> None:
+    store = index.open()
+    store.touch(["notes.md"], 7)
+    store.close()
+    reader = Reader(index.open())
+    assert [(touch.path, touch.count) for touch in reader.touches()] == [("notes.md", 1)]
+    assert reader.commit_count == 0 and len(reader.history("x")[0]) == 0
+    reader.close()
+
+
+async def test_a_block_that_was_altered_is_told(index: Index) -> None:
+    store = index.open()
+    with store.writing() as db:
+        db.execute("UPDATE blocks SET data = x'00' || substr(data, 2)")
+    store.close()
+    reader = Reader(index.open())
+    with pytest.raises(DamagedError):
+        reader.postings(BODY, "harbour")
+    reader.close()

@@ -1,0 +1,134 @@
+"""The database itself: whose it is, what it forgets, what it says of damage."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from codewhale.codesearch.indexing import FileRow, Segment
+from codewhale.codesearch.model import Chunk, Outline, Symbol
+from codewhale.codesearch.segment import Gathering
+from codewhale.codesearch.store import (
+    DamagedError,
+    Stamp,
+    Store,
+    database_path,
+    open_existing,
+    open_store,
+)
+from codewhale.codesearch.terms import Terms
+from codewhale.codesearch.vocabulary import Vocabulary
+
+
+def segment(*paths: str) -> Segment:
+    gathering = Gathering(Vocabulary(Terms()))
+    files = []
+    for path in paths:
+        gathering.open(Chunk(1, 1, "fn", ""))
+        gathering.text("b", path.encode())
+        outline = Outline([Symbol("f", "fn", 1, 1)], [])
+        files.append(FileRow(path, "python", "", 1, 2, 3, 1, path.encode(), len(files), 1, outline))
+    rows, blocks = gathering.packed()
+    return Segment(files, rows, blocks, [])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return database_path(str(tmp_path / "home"), str(tmp_path))
+
+
+def counts(store: Store) -> tuple[int, ...]:
+    tables = ("files", "outlines", "segments", "blocks")
+    return tuple(store.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables)
+
+
+def test_segments_replace_what_was_known_of_their_files(path: str, tmp_path: Path) -> None:
+    store = open_store(path, str(tmp_path))
+    store.put(segment("a.py", "b.py"))
+    before = store.generation()
+    store.put(segment("a.py"))
+    assert counts(store)[:3] == (2, 2, 2) and store.generation() == before + 1
+    store.put(segment("b.py"))
+    assert counts(store)[:3] == (2, 2, 2)
+    store.forget(["a.py", "b.py", "never there"])
+    assert counts(store) == (0, 0, 0, 0)
+    store.close()
+
+
+def test_stamps_and_shas(path: str, tmp_path: Path) -> None:
+    store = open_store(path, str(tmp_path))
+    store.put(segment("a.py"))
+    generation = store.generation()
+    store.restamp([("a.py", Stamp(7, 8, 9))])
+    assert store.stamps() == {"a.py": Stamp(7, 8, 9)} and store.shas(["a.py", "b"]) == {"a.py": b"a.py"}
+    assert store.generation() == generation
+    store.close()
+
+
+def test_a_failed_write_leaves_nothing(path: str, tmp_path: Path) -> None:
+    store = open_store(path, str(tmp_path))
+    bad = segment("a.py")
+    bad.files[0].path = None  # type: ignore[assignment]
+    with pytest.raises(DamagedError):
+        store.put(bad)
+    assert counts(store) == (0, 0, 0, 0) and store.generation() == 0
+    store.close()
+
+
+def test_touches_add_up(path: str, tmp_path: Path) -> None:
+    store = open_store(path, str(tmp_path))
+    store.touch(["a.py", "b.py"], 5)
+    store.touch(["a.py"], 3)
+    assert [(touch.path, touch.count, touch.last_ns) for touch in store.touches()] == [("a.py", 2, 5), ("b.py", 1, 5)]
+    store.close()
+
+
+def test_an_index_of_another_place_or_by_other_rules_is_not_taken(path: str, tmp_path: Path) -> None:
+    store = open_store(path, str(tmp_path))
+    store.put(segment("a.py"))
+    store.close()
+    assert open_existing(path, str(tmp_path / "elsewhere")) is None
+    store = open_store(path, str(tmp_path / "elsewhere"))
+    assert counts(store) == (0, 0, 0, 0)
+    store.close()
+
+
+def test_there_is_none_where_none_was_made(path: str, tmp_path: Path) -> None:
+    assert open_existing(path, str(tmp_path)) is None and not os.path.exists(path)
+
+
+def test_a_wreck_is_set_aside(path: str, tmp_path: Path) -> None:
+    os.makedirs(os.path.dirname(path))
+    Path(path).write_bytes(b"no database at all, but long enough to be read as one " * 100)
+    with pytest.raises(DamagedError):
+        open_existing(path, str(tmp_path))
+    store = open_store(path, str(tmp_path))
+    assert counts(store) == (0, 0, 0, 0) and os.path.exists(path + ".damaged") and store.is_sound()
+    store.close()
+
+
+def test_a_reader_sees_one_state_while_another_writes(path: str, tmp_path: Path) -> None:
+    store, other = open_store(path, str(tmp_path)), open_store(path, str(tmp_path))
+    store.begin_reading()
+    assert store.generation() == 0
+    other.put(segment("a.py"))
+    assert counts(store)[0] == 0 and counts(other)[0] == 1
+    store.close()
+    other.close()
+
+
+def test_a_full_disk_is_no_damage(path: str, tmp_path: Path) -> None:
+    store = open_store(path, str(tmp_path))
+    pages = store.rows("PRAGMA page_count")[0][0]
+    store.rows(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(OSError, match="full"):
+        store.put(segment(*(f"file{number}.py" for number in range(3000))))
+    assert counts(store) == (0, 0, 0, 0)
+    store.close()
+
+
+def test_the_database_is_the_owners_alone(path: str, tmp_path: Path) -> None:
+    open_store(path, str(tmp_path)).close()
+    assert os.stat(path).st_mode & 0o77 == 0
+    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
