@@ -154,6 +154,15 @@ def send(pid: int, started: int, *numbers: int) -> None:
             os.close(fd)
 
 
+def kill_inits(root: int) -> None:
+    """KILL the sandbox below a launcher and the first process of its namespace, which takes all others with it."""
+    for pid in children(root):
+        for one in (*children(pid), pid):
+            state = stat(one)
+            if state is not None and state[3]:
+                send(one, state[0], signal.SIGKILL)
+
+
 def prctl(option: int, value: int) -> None:
     """Set a process attribute; nothing where the kernel has none."""
     if _LINUX:
@@ -411,7 +420,7 @@ class Launcher:
         pause = GRACE
         while self._left_after(pause, wake):
             if self.hold.inits:
-                self._kill_inits()
+                kill_inits(os.getpid())
             else:
                 self._freeze()
                 self._signal_all(signal.SIGKILL)
@@ -429,14 +438,6 @@ class Launcher:
             if poll.poll(left * 1000 if _LINUX else 5):
                 os.read(wake, 512)
         return False
-
-    def _kill_inits(self) -> None:
-        """The sandbox and the first process of its namespace, which takes all others with it."""
-        for pid in children(os.getpid()):
-            for one in (*children(pid), pid):
-                state = stat(one)
-                if state is not None and state[3]:
-                    send(one, state[0], signal.SIGKILL)
 
     def _freeze(self) -> None:
         """Stop every process before any is killed, so that none can fork its way past the killing."""
