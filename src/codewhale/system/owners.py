@@ -80,7 +80,7 @@ class Supervised:
         self._told = False
         self._command = (0, 0)
         self._pause = 0.001
-        self._namespace = False
+        self._namespace = self._ended = False
 
     def start(self, spawn: Spawn, argv: Sequence[str], options: Sequence[int], words: Sequence[str] = ()) -> None:
         """Start the launcher with `spawn(argv, inherited fds)`; `options` are its tty flag and three ceilings, `words`
@@ -152,7 +152,7 @@ class Supervised:
             self._problem = ""
             self._loop.remove_reader(self._began)
             os.close(self._began)
-        if self._process.returncode:
+        if self._process.returncode and not self._ended:
             self._kill_session()
         self._report("gone")
 
@@ -178,7 +178,10 @@ class Supervised:
             self._force(self._process)
 
     def _force(self, process: Process) -> None:
+        if process.pid:
+            launcher.freeze(process.pid)
         tree = launcher.descendants(process.pid) if process.pid else {}
+        self._ended = bool(tree)
         for pid, (started, _) in tree.items():
             launcher.send(pid, started, signal.SIGKILL)
         process.kill()
