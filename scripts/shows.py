@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 MINUTES = 78.0
+# Bytes of a command line and the milliseconds that 99 in 100 such lines may take.
+SHELL_MS = ((1024, 1.0), (4096, 5.0))
 
 Rows = list[dict[str, Any]]
 
@@ -129,6 +131,17 @@ def escape_rows(code: int, printed: str) -> Rows:
     return [{**row("escapes: got out", 0, told["escapes"]), "tries": told["ran"]}, row("escapes: exit code", 0, code)]
 
 
+def shell_rows(code: int, printed: str) -> Rows:
+    """What the analysis of command lines lets through and asks for nothing, and its time."""
+    found = re.search(r"(\d+) leaks, friction ([\d.]+)%, softened ([\d.]+)%", printed)
+    counts = [float(text) for text in found.groups()] if found else [None, None, None]
+    names = (("leaks", 0), ("friction, percent", 15), ("refusals softened, percent", 5))
+    rows = [row(f"shell lines: {name}", bound, count) for (name, bound), count in zip(names, counts, strict=True)]
+    times = {int(size): float(slow) for size, slow in re.findall(r"up to (\d+) bytes, .* p99 ([\d.]+) ms", printed)}
+    rows += [row(f"shell lines: p99 ms up to {size} bytes", bound, times.get(size)) for size, bound in SHELL_MS]
+    return [*rows, row("shell lines: exit code", 0, code)]
+
+
 def named(name: str, *paths: str) -> tuple[str, tuple[str, ...], float, Callable[[int, str], Rows]]:
     """A group that is shown by tests: how many passed, and that none failed."""
 
@@ -148,6 +161,7 @@ SHOWS = (
     Show("escapes", ("scripts/escapes.py",), 5, escape_rows),
     Show("jobs", ("scripts/jobs.py", "--json"), 3, job_rows),
     Show("tests", PYTEST, 6, test_rows),
+    Show("shell-policy", ("scripts/shellpolicy.py", "--lines", "100000", "--jail", "2000"), 4, shell_rows),
     Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
     Show("burst", ("scripts/burst.py", "--json"), 2, burst_rows),
     Show(*named("models: conformance, every cut", "providers/test_exchange_conformance.py")),

@@ -21,14 +21,14 @@ _FIND_VALUES = frozenset(
 )
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)+/I?)"
 _SED = re.compile(
-    rf"""[;\s]*(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*
-    (?:[pdDPhHgGxnN=]|[qQl]\s*\d*
+    rf"""[;\s}}]*+(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*+!?+\s*+
+    (?:\{{|(?:[pdDPhHgGxnN=]|[qQl]\s*\d*
       |s(?P<by>[/|\#,:@!%_+])(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)[gpiIm0-9]*
-      |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)?[ \t]*(?:[;\n]\s*|\Z)""",
+      |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)?[ \t]*(?:[;\n]\s*|(?=\}})|\Z))""",
     re.X,
 )
 _AWK = re.compile(
-    r"system|getline|\||>|@|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|extension|\\(?![nt\"./\\$(){}+*?^|-])",
+    r"system|getline|\||@|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|extension|\\(?![nt\"./\\$(){}+*?^|-])",
     re.A,
 )
 _JQ = re.compile(r"\benv\b|\$ENV|\b(?:include|import|input_filename|modulemeta|get_search_list|debug|stderr)\b|\$__")
@@ -81,6 +81,8 @@ def _sed(options: list[str], values: Values, operands: list[str]) -> str:
 
 def _awk(options: list[str], values: Values, operands: list[str]) -> str:
     found = _AWK.search(operands[0]) if operands else None
+    if operands and ">" in operands[0][operands[0].find("print") :] and "print" in operands[0]:
+        return "the awk program may print into a file"
     if any("=" in word for word in operands[1:]):
         return "awk takes an assignment for an operand"
     return f"the awk program uses {found[0]}" if found else "" if operands else "awk has no program"
@@ -130,7 +132,7 @@ def _command(words: list[str], where: str, places: Places) -> tuple[str, str]:
 
 
 def _tar(words: list[str], where: str, places: Places) -> tuple[str, str]:
-    if not words or not re.fullmatch(r"-?[vf]*t[vf]*|--list", words[0]):
+    if not words or not re.fullmatch(r"-?[vfzjJa]*t[vfzjJa]*|--list", words[0]):
         return "shell.write", "tar may unpack"
     for word in words[1:]:
         if (word.startswith("-") and not re.fullmatch(r"--file=[^:]*|-[fv]+|--verbose", word)) or ":" in word:

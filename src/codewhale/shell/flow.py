@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from codewhale.shell.harm import Call, Harm, secret_word, written
 from codewhale.shell.parse import Redirect
-from codewhale.shell.table import harm
+from codewhale.shell.table import harm, roles
 from codewhale.shell.words import UNKNOWN, Word
 
 _ESCAPES = re.compile(r"\\(?:x[0-9a-fA-F]|0?[0-7]{2,3}|u[0-9a-fA-F])")
@@ -21,13 +21,16 @@ _CODE_FROM = re.compile(
     r"b64|base64|unhexlify|fromhex|pack\(|rot|decode|urlopen|requests\.|https?://|socket|fetch\(", re.I
 )
 _GIT_SENDS = frozenset(("push", "ls-remote", "fetch", "clone"))
+_SENDERS = frozenset(("senders", "fetchers", "lookups"))
 _WHOLE = re.compile(r"(?:^|\s)(?:~|/|/root|/home(?:/\w+)?|/etc|/var)/?(?=\s|$)")
 
 
 class Flow(Struct):
-    """The calls of a line, the ones that feed each command (by the command's id), and its redirections."""
+    """The calls of a line, those of them that can be part of harm other than by what they print, the ones that feed
+    each command (by the command's id), and its redirections."""
 
     calls: list[Call]
+    telling: list[Call]
     feeding: dict[int, list[Call]]
     redirects: list[Redirect]
 
@@ -47,24 +50,23 @@ def decodes(call: Call) -> bool:
         return "d" in call.letters() or call.has("--decompress", "--uncompress")
     if name in ("printf", "echo"):
         return any(_ESCAPES.search(text) for text in texts) or (name == "printf" and "-v" in texts)
-    return name in harm().names["decoders"]
+    return "decoders" in call.roles.sets
 
 
 def fetches(call: Call) -> bool:
     """Whether what a command prints comes from the network, or is decoded by the code it is given."""
-    if call.name in harm().names["interpreters"]:
+    if "interpreters" in call.roles.sets:
         return bool(_CODE_FROM.search(call.text))
-    return call.name in harm().names["fetchers"] or (call.name == "openssl" and "s_client" in call.texts)
+    return "fetchers" in call.roles.sets or (call.name == "openssl" and "s_client" in call.texts)
 
 
 def runs_input(call: Call) -> bool:
     """Whether a command runs what it reads or carries: a shell or interpreter without a script, eval, source."""
-    names = harm().names
     if call.name in ("eval", "source", ".", "crontab", "at", "batch", "parallel") or UNKNOWN in call.words[0].text:
         return True
     if call.name == "xargs":
-        return any(posixpath.basename(text) in names["shells"] for text in call.texts)
-    if call.name not in names["shells"] and call.name not in names["interpreters"]:
+        return any("shells" in roles(posixpath.basename(text)).sets for text in call.texts)
+    if "shells" not in call.roles.sets and "interpreters" not in call.roles.sets:
         return False
     if call.name in ("awk", "gawk", "mawk", "sqlite3", "gdb"):
         return False
@@ -74,7 +76,7 @@ def runs_input(call: Call) -> bool:
 
 def remote_code(flow: Flow) -> Harm | None:
     """Text from the network or from an encoding that a command of the line runs."""
-    for call in flow.calls:
+    for call in flow.telling:
         if not runs_input(call):
             continue
         for source in flow.sources(call):
@@ -89,8 +91,8 @@ def remote_code(flow: Flow) -> Harm | None:
 def _fetched_then_run(flow: Flow) -> str:
     files: set[str] = set()
     folders: set[str] = set()
-    hidden = {id(call.command) for call in flow.calls if fetches(call) or decodes(call)}
-    if not hidden and not any(call.name == "git" for call in flow.calls):
+    hidden = {id(call.command) for call in flow.calls if call.roles.hides and (fetches(call) or decodes(call))}
+    if not hidden and not any(call.name == "git" and call.texts[:1] == ["clone"] for call in flow.telling):
         return ""
     for redirect in flow.redirects:
         if ">" in redirect.op and any(id(source) in hidden for source in redirect.feeds):
@@ -131,11 +133,10 @@ def _is_address(text: str) -> bool:
 
 def _run(call: Call, files: set[str]) -> Iterator[str]:
     """The words of a command that name what it runs."""
-    names = harm().names
     first = call.words[0].text
     if "/" in first or first in files:
         yield first
-    if call.name in names["shells"] or call.name in names["interpreters"]:
+    if "shells" in call.roles.sets or "interpreters" in call.roles.sets:
         yield from call.operands()[:1]
     elif call.name in (
         "source",
@@ -162,10 +163,10 @@ def _run(call: Call, files: set[str]) -> Iterator[str]:
 
 def exfiltration(flow: Flow) -> Harm | None:
     """Secrets, or files by the pipe, that a command sends away; and the doors that only an intruder uses."""
-    senders = [call for call in flow.calls if sends(call)]
+    senders = [call for call in flow.telling if sends(call)]
     table = harm()
-    for call in flow.calls:
-        sender = call in senders or call.name in table.names["interpreters"]
+    for call in flow.telling:
+        sender = "interpreters" in call.roles.sets or any(call is one for one in senders)
         if sender and table.flow["metadata"].search(call.text):
             return Harm("floor.exfil", "it asks the machine's cloud for credentials")
         if sender and table.flow["sockets"].search(call.text):
@@ -184,13 +185,11 @@ def exfiltration(flow: Flow) -> Harm | None:
 
 def sends(call: Call) -> bool:
     """Whether a command can carry something out of the machine to whom it names."""
-    names = harm().names
     if call.name == "git":
         return bool(_GIT_SENDS.intersection(call.operands()[:1])) and bool(re.search(r"://|\w@[\w.-]+:", call.text))
     if call.name in ("npm", "docker", "cargo", "twine"):
         return call.texts[:1] in (["publish"], ["push"], ["upload"])
-    kinds = ("senders", "fetchers", "lookups")
-    return any(call.name in names[kind] for kind in kinds) or (call.name == "openssl" and "s_client" in call.texts)
+    return not _SENDERS.isdisjoint(call.roles.sets) or (call.name == "openssl" and "s_client" in call.texts)
 
 
 def _telling(call: Call) -> Iterator[Word]:
@@ -203,18 +202,18 @@ def _telling(call: Call) -> Iterator[Word]:
 
 
 def _sent(call: Call, sources: list[Call]) -> str:
-    flow, names = harm().flow, harm().names
+    flow = harm().flow
     carried = [source for source in sources if not flow["facts"].match(source.text)]
-    if call.command.carries and carried and (call.name in names["lookups"] or call.name in names["fetchers"]):
+    if call.command.carries and carried and ("lookups" in call.roles.sets or "fetchers" in call.roles.sets):
         return f"{call.name} carries the output of {carried[0].name} away"
     if flow["local"].search(call.text):
         return ""
     dumps = next((source.name for source in carried if flow["dumps"].match(source.text)), "")
     if dumps:
         return f"{call.name} sends away what {dumps} tells of this machine"
-    reads = any(source.name in names["readers"] for source in sources)
+    reads = any("readers" in source.roles.sets for source in sources)
     reads = reads or any(redirect.op == "<" for redirect in call.command.redirects)
-    if call.name in names["sockets"] or call.name == "openssl":
+    if "sockets" in call.roles.sets or call.name == "openssl":
         return f"{call.name} sends local data to another machine" if reads else ""
     uploads = call.values("T", "upload-file", "F", "form", "post-file", "body-file")
     data = call.values("d", "data", "data-binary", "data-raw", "data-urlencode", "json")

@@ -4,6 +4,7 @@ Read generously: a command counts wherever it hides, with what can be known of i
 harm.toml; here is what needs paths.
 """
 
+import functools
 import posixpath
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from codewhale.shell.parse import Command, Line, Redirect
 from codewhale.shell.paths import Places, secret
-from codewhale.shell.table import HarmRow, harm
+from codewhale.shell.table import Roles, harm
 from codewhale.shell.words import UNKNOWN, Word
 from codewhale.shell.wrap import code_of, name_of
 
@@ -40,11 +41,15 @@ class Call(Struct):
     name: str
     words: list[Word]
     command: Command
+    roles: Roles
+    _texts: list[str] | None = None
 
     @property
     def texts(self) -> list[str]:
         """The words behind the name."""
-        return [word.text for word in self.words[1:]]
+        if self._texts is None:
+            self._texts = [word.text for word in self.words[1:]]
+        return self._texts
 
     @property
     def text(self) -> str:
@@ -85,13 +90,10 @@ def _spelled(word: Word) -> str:
 
 def harm_of(call: Call, places: Places) -> Harm | None:
     """What one command does that must not be done."""
-    table = harm()
-    rows: tuple[HarmRow, ...] = table.rows.get(call.name, ())
-    if call.name.startswith(tuple(start for start, _ in table.starts)):
-        rows += tuple(row for start, row in table.starts if call.name.startswith(start))
+    text = call.text if call.roles.rows else ""
     told = call.texts in (["--help"], ["--version"])
-    for row in rows:
-        if row.when.search(call.text) if row.when is not None else not told:
+    for row in call.roles.rows:
+        if row.when.search(text) if row.when is not None else not told:
             return Harm(f"floor.{row.kind}", f"{call.name}: {row.why}")
     for name, _ in call.command.assigns:
         if name.startswith("CODEWHALE_"):
@@ -117,7 +119,7 @@ def _losses(call: Call, places: Places) -> Iterator[str]:
                 lost = places.root(word, here)
                 if lost and lost != "the whole workspace":
                     yield f"{name} of all in {word} hits {lost}"
-    if name in harm().names["recursive"]:
+    if "recursive" in call.roles.sets:
         everything = name in ("mv", "shred", "srm", "chattr") or bool(set("rR") & set(call.letters()))
         everything = everything or call.has("--recursive", "--no-preserve-root", "--dir")
         for word in call.operands() if everything else ():
@@ -147,16 +149,16 @@ def _roots_of_find(texts: list[str]) -> Iterator[str]:
 
 def written(call: Call) -> list[str]:
     """The paths that a command writes, as far as its words tell."""
-    name, operands, names = call.name, call.operands(), harm().names
+    name, operands, sets = call.name, call.operands(), call.roles.sets
     in_place = name in ("sed", "gsed", "perl", "ruby", "yq", "sd") and ("i" in call.letters() or call.has("--in-place"))
-    if name in names["writes_all"] or in_place:
+    if "writes_all" in sets or in_place:
         return operands
-    if name in names["writes_last"]:
+    if "writes_last" in sets:
         into = call.values("t", "target-directory")
         return [*into, *operands[-1:], *(operands[:-1] if name == "mv" else ())]
     if name == "dd":
         return [text[3:] for text in operands if text.startswith("of=")]
-    if name in names["writes_out"]:
+    if "writes_out" in sets:
         return call.values(
             "o", "output", "O", "output-document", "out", "C", "directory", "P", "f" if name == "ssh-keygen" else "o"
         )
@@ -188,7 +190,7 @@ def connection(text: str) -> Harm | None:
 def harm_of_code(call: Call) -> Harm | None:
     """What a program handed to an interpreter in the line does that must not be done, by its text. A long one does many
     things, and words far apart in it say little: only its strings are looked at, as lines."""
-    code = code_of(call.words, call.command.input)
+    code = code_of(call.words, call.command.input) if "interpreters" in call.roles.sets else ""
     for row in harm().code if 0 < len(code) <= _SHORT else ():
         if row.when is not None and row.when.search(code):
             return Harm(f"floor.{row.kind}", row.why)
@@ -208,7 +210,11 @@ def secret_word(word: Word) -> bool:
     """Whether a word names a secret file or a variable that holds a key."""
     if any(_KEY.search(name) for name in word.names):
         return True
-    text = word.text.replace(UNKNOWN, "")
+    return _secret_text(word.text.replace(UNKNOWN, ""))
+
+
+@functools.lru_cache(maxsize=4096)
+def _secret_text(text: str) -> bool:
     if len(text) < 4 or text.lstrip("-").isalnum():
         return text == "kubeconfig"
     parts = {text, text.lstrip("@<"), text.rpartition("@")[2], text.rpartition("=")[2]}

@@ -7,13 +7,13 @@ from codewhale.shell.flow import Flow, exfiltration, remote_code
 from codewhale.shell.harm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
 from codewhale.shell.parse import INCOMPLETE, Command, Line, parse
 from codewhale.shell.paths import Places
-from codewhale.shell.table import harm
+from codewhale.shell.table import roles
 from codewhale.shell.words import UNKNOWN, Word, bare, braces
 from codewhale.shell.wrap import carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
 LONGEST = 16 * 1024
-# Commands looked at in one line, those inside it counted.
+# Commands looked at in one line, those inside it counted; one of many words counts for more.
 _MOST = 6000
 _OPERATORS = re.compile(r"[;&|\n()`]+|\$\(|(?<!\S)[{}](?!\S)")
 
@@ -36,13 +36,14 @@ class Floor:
             line.commands.extend(_rough(text, self._known))
         calls = [call for command in _distinct(line.commands) for call in self._unwrapped(command)]
         self.calls += calls
-        if not line.redirects and not line.shapes and not any(_tells(call) for call in calls):
+        telling = [call for call in calls if _tells(call)]
+        if not line.redirects and not line.shapes and not telling:
             return None
-        flow = Flow(calls, _feeding(calls), line.redirects)
+        flow = Flow(calls, telling, _feeding(calls), line.redirects)
         where = line.variables.get("PWD", "")
         redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
         return (
-            next((found for call in calls if (found := self._alone(call))), None)
+            next((found for call in telling if (found := self._alone(call))), None)
             or connection(text if INCOMPLETE in line.shapes else "")
             or next((found for found in redirected if found), None)
             or bomb(line)
@@ -53,8 +54,6 @@ class Floor:
 
     def _alone(self, call: Call) -> Harm | None:
         """What a call does by itself; one that was looked at before is as harmless as it was then."""
-        if not _tells(call):
-            return None
         key = call.text, call.command.where
         if key in self._safe and not call.command.assigns:
             return None
@@ -62,17 +61,21 @@ class Floor:
         return harm_of(call, self._places)
 
     def _unwrapped(self, command: Command) -> Iterator[Call]:
+        """A command, and the ones behind the wrappers in it."""
         waiting = [_split(command.words)]
         while waiting and waiting[0] and self._left > 0:
-            self._left -= 1
-            call = Call(name_of(waiting[0][0]), waiting.pop(0), command)
+            self._left -= 1 + len(waiting[0]) // 50
+            name = name_of(waiting[0][0])
+            call = Call(name, waiting.pop(0), command, roles(name))
             yield call
-            inner = carried(call.words) if call.name in harm().carrying else ()
+            if not call.roles.carries:
+                continue
+            inner = carried(call.words)
             waiting[:0] = [found.words for found in inner if found.line is None and found.words]
 
     def _deeper(self, flow: Flow, depth: int) -> Harm | None:
         """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""
-        for call in flow.calls:
+        for call in flow.telling:
             found = harm_of_code(call)
             if found is not None:
                 return found
@@ -86,20 +89,21 @@ class Floor:
         return None
 
     def _lines(self, call: Call, sources: list[Call]) -> Iterator[str]:
-        yield from (inner.line for inner in carried(call.words) if inner.line is not None)
+        if call.roles.carries:
+            yield from (inner.line for inner in carried(call.words) if inner.line is not None)
         said = [" ".join(source.texts) for source in sources if source.name in ("echo", "printf")]
-        if call.name in harm().names["shells"] or call.name in ("eval", "source", ".", "at", "batch"):
+        if "shells" in call.roles.sets or call.name in ("eval", "source", ".", "at", "batch"):
             yield from said
             yield from [call.command.input] if call.command.input else []
         elif call.name == "xargs":
             yield from (" ".join([*call.texts, text]) for text in said)
-        else:
+        elif "interpreters" in call.roles.sets:
             yield from lines_in_code(code_of(call.words, call.command.input))
 
 
 def _tells(call: Call) -> bool:
     """Whether a call can be part of any harm other than by what it prints."""
-    return call.name in harm().telling or UNKNOWN in call.name or bool(call.command.assigns)
+    return call.roles.tells or bool(call.command.assigns) or UNKNOWN in call.words[0].text
 
 
 def _distinct(commands: list[Command]) -> Iterator[Command]:
@@ -130,6 +134,8 @@ def _feeding(calls: list[Call]) -> dict[int, list[Call]]:
 
 def _split(words: list[Word]) -> list[Word]:
     """The words as they may come to be: brace lists and blanks in unquoted values taken apart."""
+    if False not in [word.literal for word in words]:
+        return words
     if not any(word.names or "{" in word.text for word in words if not word.literal):
         return words
     out: list[Word] = []

@@ -97,7 +97,7 @@ def _seen(command: Command) -> tuple[tuple[str, bool], ...]:
 
 
 def _simple(words: list[Word]) -> SimpleCommand:
-    return SimpleCommand(tuple(word.text for word in words), all(word.literal for word in words))
+    return SimpleCommand(tuple([word.text for word in words]), False not in [word.literal for word in words])
 
 
 def _asked(rule: str, calls: list[Call], line: Line) -> str:
@@ -132,7 +132,7 @@ class _Readings:
     def __init__(self, places: Places, known: dict[str, str]) -> None:
         self._places = places
         self._known = known
-        self._same: dict[tuple[str, str], Reading] = {}
+        self._same: dict[tuple[int, str], tuple[Candidate, Reading]] = {}
 
     def line(self, text: str, line: Line, depth: int) -> Reading:
         """The first thing that is more than reading, an empty Reading for none."""
@@ -144,18 +144,31 @@ class _Readings:
         if not line.commands:
             return Reading("shell.construct", "there is no command in it")
         for redirect in line.redirects:
-            if not _harmless(redirect):
-                way = "from" if redirect.op == "<" else "to"
-                return Reading("shell.redirect", f"it redirects {way} {redirect.target.text or 'a file'}")
+            found = self._redirected(redirect, line)
+            if found.rule:
+                return found
         sandboxed = False
         for command in line.commands:
             reading = self._command(command, command.words, depth)
             if reading.rule:
                 return reading
             sandboxed |= reading.sandboxed
-        if plain_commands(text) != [_seen(command) for command in line.commands]:
+        if not line.plain and plain_commands(text) != [_seen(command) for command in line.commands]:
             return Reading("shell.construct", "it is written in a way that shells may read differently")
         return Reading(sandboxed=sandboxed)
+
+    def _redirected(self, redirect: Redirect, line: Line) -> Reading:
+        """A redirection is harmless that throws output away, or takes input from a file that may be read as seen from
+        every folder of the line."""
+        target = redirect.target
+        if _harmless(redirect):
+            return Reading()
+        if redirect.op != "<" or redirect.fd or not (target.literal and target.plain):
+            way = "from" if redirect.op == "<" else "to"
+            return Reading("shell.redirect", f"it redirects {way} {target.text or 'a file'}")
+        seen = {self._known["PWD"]: None, **{command.where: None for command in line.commands}}
+        found = (self._places.reading(target.text, where) for where in seen)
+        return next((Reading(rule, why) for rule, why in found if rule), Reading())
 
     def _command(self, command: Command, words: list[Word], depth: int, more: bool = False) -> Reading:
         if command.assigns:
@@ -174,10 +187,10 @@ class _Readings:
     def _look(self, call: Candidate) -> Reading:
         if call.more:
             return only_reads(call, self._places)
-        key = "\0".join(f"{word.text}\1{word.literal}{word.plain}" for word in call.words), call.where
+        key = id(call.words), call.where
         if key not in self._same:
-            self._same[key] = only_reads(call, self._places)
-        return self._same[key]
+            self._same[key] = call, only_reads(call, self._places)
+        return self._same[key][1]
 
 
 def _harmless(redirect: Redirect) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from codewhale.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_double
+from codewhale.shell.plainest import Step, plainest
+from codewhale.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_double, joined
 
 DEEPEST = 64
 # Of a longer pipe, a command is taken to read from the first and the last ones before it.
@@ -57,16 +58,21 @@ class Command(Struct):
 
 
 class Line(Struct):
-    """What a line holds. `shapes` names each construct that is more than commands of plain words."""
+    """What a line holds. `shapes` names each construct that is more than commands of plain words; `plain` says that the
+    strict reader alone took the line."""
 
     commands: list[Command]
     redirects: list[Redirect]
     shapes: list[str]
     variables: dict[str, str]
+    plain: bool = False
 
 
 def parse(text: str, variables: dict[str, str]) -> Line:
     """Take a line apart; `variables` are the ones whose values are known. Never raises for any text."""
+    steps = plainest(text, 2 * _STAGES)
+    if steps is not None:
+        return _Walk(b"", dict(variables)).plainly(steps)
     source = text.encode("utf-8", "surrogatepass")
     walk = _Walk(source, dict(variables))
     import tree_sitter
@@ -101,6 +107,27 @@ class _Walk:
     def _shape(self, what: str) -> None:
         if what not in self.line.shapes:
             self.line.shapes.append(what)
+
+    def plainly(self, steps: list[Step]) -> Line:
+        """The line that plain commands and the operators between them make."""
+        self.line.plain = True
+        before: list[Command] = []
+        outer = self.line.variables
+        for step in steps:
+            if step.opens:
+                self.line.variables = dict(outer)
+            words, where = step.command.words, self.line.variables.get("PWD", "")
+            command = Command(words, [], before, [], where=where, piped=step.by == "|" or bool(before))
+            for op, fd, target in step.command.silenced:
+                command.redirects.append(Redirect(op, fd, target, [command, *before]))
+            self.line.redirects += command.redirects
+            self.line.commands.append(command)
+            if words[0].text == "cd":
+                self._moved(command)
+            if step.closes:
+                self.line.variables = outer
+            before = [*before, command] if step.by == "|" else []
+        return self.line
 
     def statement(self, node: Any, depth: int) -> None:
         """Whatever may stand where a command may stand."""
@@ -308,7 +335,7 @@ class _Walk:
         if kind == "ansi_c_string":
             return Word(in_dollar_single(self._text(node)[2:-1]), literal=False, plain=False)
         if kind == "concatenation":
-            return self._home(_joined([self._piece(child, depth, n) for n, child in enumerate(node.children)]))
+            return self._home(joined([self._piece(child, depth, n) for n, child in enumerate(node.children)]))
         if kind == "simple_expansion":
             return self._variable(self._text(node)[1:])
         if kind == "expansion":
@@ -384,16 +411,6 @@ def _flat(node: Any) -> list[Any]:
         parts += reversed(rest)
         node = first
     return [node, *reversed(parts)]
-
-
-def _joined(words: list[Word]) -> Word:
-    return Word(
-        "".join(word.text for word in words),
-        all(word.literal for word in words) and "{" not in "".join(w.text for w in words if w.plain),
-        all(word.plain for word in words),
-        any(word.glob for word in words),
-        tuple(name for word in words for name in word.names),
-    )
 
 
 def _join(variables: dict[str, str], word: Word) -> str:

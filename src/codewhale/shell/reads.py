@@ -44,21 +44,27 @@ class Candidate(Struct, frozen=True):
 
 def only_reads(call: Candidate, places: Places) -> Reading:
     """Judge one command by its words."""
-    name = program(call.words[0])
+    name, where = program(call.words[0]), call.where
     if not name:
         return Reading("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
     for word in call.words:
-        why = _doubt(word)
+        why = "" if word.literal else _doubt(word)
         if why:
             return Reading("shell.expansion", why)
     rest = [word.text for word in call.words[1:]]
-    if len(rest) == 1 and rest[0] in reads().versions and not call.more:
-        sandboxed = name in reads().versions.get(f"{rest[0]} sandboxed", ())
-        if sandboxed or name in reads().versions[rest[0]]:
-            return Reading(sandboxed=sandboxed or name in reads().versions["sandboxed"])
+    table = reads()
+    if len(rest) == 1 and rest[0] in table.versions and not call.more:
+        sandboxed = name in table.versions.get(f"{rest[0]} sandboxed", ())
+        if sandboxed or name in table.versions[rest[0]]:
+            return Reading(sandboxed=sandboxed or name in table.versions["sandboxed"])
     rules: Reads | None
     if name == "git":
-        while rest and rest[0] in reads().before_git:
+        while rest and (rest[0] in table.before_git or (rest[0] == "-C" and len(rest) > 1)):
+            if rest[0] == "-C":
+                rule, why = places.reading(rest[1], where)
+                if rule:
+                    return Reading(rule, why, True)
+                where, rest = places.absolute(rest[1], where), rest[1:]
             rest = rest[1:]
         name = f"git {rest[0]}" if rest else "git"
         rules, rest = reads().git.get(rest[0]) if rest else None, rest[1:]
@@ -68,7 +74,7 @@ def only_reads(call: Candidate, places: Places) -> Reading:
         return Reading("shell.unknown", f"{name} is not known to only read")
     if call.more and not rules.any:
         return Reading("shell.option", f"{name} may take the name of a file for an option")
-    rule, why = _look(name, rules, rest, call.where, places)
+    rule, why = _look(name, rules, rest, where, places)
     return Reading(rule, why, rules.sandbox)
 
 
@@ -83,8 +89,6 @@ def program(word: Word) -> str:
 def _doubt(word: Word) -> str:
     """Why it is not known well enough what a word will be. A pattern is, where every name it can stand for begins with
     what cannot be an option, and is not hidden."""
-    if word.literal:
-        return ""
     if not word.glob or not word.known or word.names or "{" in word.text:
         return f"the value of ${word.names[0]} is not known before it runs" if word.names else "a word is not literal"
     head = re.split(r"[*?\[]", word.text, maxsplit=1)[0]

@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct, convert
 
+from codewhale.shell.words import UNKNOWN
+
 
 class Reads(Struct, frozen=True):
     """How a program may be called; the words are explained at the head of reads.toml."""
@@ -29,13 +31,14 @@ class Reads(Struct, frozen=True):
 
 
 class ReadTable(Struct, frozen=True):
-    """Programs by name, git's commands by name, what may stand before those, and whose version may be asked for, by
-    the one word that asks."""
+    """Programs by name, git's commands by name, what may stand before those, whose version may be asked for, by
+    the one word that asks, and all of those."""
 
     programs: dict[str, Reads]
     git: dict[str, Reads]
     before_git: frozenset[str]
     versions: dict[str, frozenset[str]]
+    told: frozenset[str]
 
 
 class Names(Struct, frozen=True):
@@ -75,8 +78,21 @@ class HarmTable(Struct, frozen=True):
     leading: dict[str, int]
 
 
+class Roles(Struct, frozen=True):
+    """What the tables say of one program: the sets that name it, whether it may run what is in its words, whether it
+    can be part of any harm but as a source of text, whether what it prints may be fetched or decoded, and its rows."""
+
+    sets: frozenset[str]
+    carries: bool
+    tells: bool
+    hides: bool
+    rows: tuple[HarmRow, ...]
+
+
 # What runs its words besides the shells, wrappers and takers of lines that the table names.
 _TELLING = ("dd find rsync sed gsed yq sd xxd uniq source . at batch cargo npm",)
+# What turns encoded text into plain text with some option or operand.
+_DECODES = frozenset("base64 base32 basenc openssl gpg gbase64 age xxd gzip bzip2 xz zstd lz4 printf echo".split())
 _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 
 
@@ -91,7 +107,8 @@ def reads() -> ReadTable:
         row["sandbox"] = True
         if row.get("log"):
             row["long"] = [*row.get("long", ()), *shared]
-    return ReadTable(_rules(programs), _rules(git), before, versions)
+    told = frozenset().union(*versions.values())
+    return ReadTable(_rules(programs), _rules(git), before, versions, told)
 
 
 @functools.cache
@@ -130,6 +147,16 @@ def harm() -> HarmTable:
         reaches=reaches,
         leading=data["leading"],
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def roles(name: str) -> Roles:
+    """What the tables of harm say of a program."""
+    table = harm()
+    sets = frozenset(key for key, names in table.names.items() if name in names)
+    rows = table.rows.get(name, ()) + tuple(row for start, row in table.starts if name.startswith(start))
+    hides = bool(sets.intersection(("fetchers", "interpreters", "decoders"))) or name in _DECODES
+    return Roles(sets, name in table.carrying, name in table.telling or UNKNOWN in name, hides, rows)
 
 
 def _load(name: str) -> dict[str, Any]:

@@ -45,6 +45,17 @@ def bare(raw: str, start: bool = True) -> Word:
     return Word(text, literal=not odd and not glob, plain="\\" not in raw, glob=glob)
 
 
+def joined(words: list[Word]) -> Word:
+    """The word that pieces written without a blank between them make."""
+    return Word(
+        "".join(word.text for word in words),
+        all(word.literal for word in words) and "{" not in "".join(w.text for w in words if w.plain),
+        all(word.plain for word in words),
+        any(word.glob for word in words),
+        tuple(name for word in words for name in word.names),
+    )
+
+
 def in_double(raw: str) -> str:
     """Text between double quotes, its escapes taken off."""
     return _QUOTED_ESCAPE.sub(lambda found: found[1] or "", raw) if "\\" in raw else raw

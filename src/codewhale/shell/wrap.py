@@ -12,6 +12,7 @@ from codewhale.shell.words import Word
 _POSIX = frozenset("sh bash zsh dash".split())
 # What runs the words behind it and changes nothing but how; the value is its options that take a value.
 _QUIET = {"env": "", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "command": ""}
+_CARRY = _POSIX.union(_QUIET, ("xargs",))
 _QUIET_OPTIONS = {
     "nice": r"-\d+|--adjustment=-?\d+",
     "timeout": r"--foreground|--preserve-status|-v|--verbose|--signal=\w+|--kill-after=[\d.]+[smhd]?",
@@ -42,8 +43,10 @@ def name_of(word: Word) -> str:
 
 def quiet(words: Sequence[Word]) -> Inner | None:
     """The command that a harmless wrapper runs, None where the words are anything else."""
-    name = re.sub(r"^/(?:usr/)?bin/", "", words[0].text)
-    if not words[0].plain or not words[0].literal:
+    name = words[0].text
+    if name.startswith("/"):
+        name = re.sub(r"^/(?:usr/)?bin/", "", name)
+    if name not in _CARRY or not words[0].plain or not words[0].literal:
         return None
     if name in _POSIX:
         return _shell_line([word for word in words[1:] if word.literal], len(words) - 1)

@@ -154,6 +154,27 @@ def send(pid: int, started: int, *numbers: int) -> None:
             os.close(fd)
 
 
+def freeze(root: int) -> None:
+    """Stop every descendant before any is killed, so that none can fork its way past the killing."""
+    seen: set[int] = set()
+    for _ in range(50 if _LINUX else 0):
+        fresh = {pid: state for pid, state in descendants(root).items() if pid not in seen}
+        if not fresh:
+            break
+        for pid, (started, _) in fresh.items():
+            send(pid, started, signal.SIGSTOP)
+        seen |= set(fresh)
+
+
+def kill_inits(root: int) -> None:
+    """KILL the sandbox below a launcher and the first process of its namespace, which takes all others with it."""
+    for pid in children(root):
+        for one in (*children(pid), pid):
+            state = stat(one)
+            if state is not None and state[3]:
+                send(one, state[0], signal.SIGKILL)
+
+
 def prctl(option: int, value: int) -> None:
     """Set a process attribute; nothing where the kernel has none."""
     if _LINUX:
@@ -411,9 +432,9 @@ class Launcher:
         pause = GRACE
         while self._left_after(pause, wake):
             if self.hold.inits:
-                self._kill_inits()
+                kill_inits(os.getpid())
             else:
-                self._freeze()
+                freeze(os.getpid())
                 self._signal_all(signal.SIGKILL)
             pause = 0.005 if pause == GRACE else min(pause * 2, 0.2)
 
@@ -429,25 +450,6 @@ class Launcher:
             if poll.poll(left * 1000 if _LINUX else 5):
                 os.read(wake, 512)
         return False
-
-    def _kill_inits(self) -> None:
-        """The sandbox and the first process of its namespace, which takes all others with it."""
-        for pid in children(os.getpid()):
-            for one in (*children(pid), pid):
-                state = stat(one)
-                if state is not None and state[3]:
-                    send(one, state[0], signal.SIGKILL)
-
-    def _freeze(self) -> None:
-        """Stop every process before any is killed, so that none can fork its way past the killing."""
-        seen: set[int] = set()
-        for _ in range(50 if _LINUX else 0):
-            fresh = {pid: state for pid, state in descendants(os.getpid()).items() if pid not in seen}
-            if not fresh:
-                break
-            for pid, (started, _) in fresh.items():
-                send(pid, started, signal.SIGSTOP)
-            seen |= set(fresh)
 
     def _signal_all(self, *numbers: int) -> None:
         if not _LINUX:

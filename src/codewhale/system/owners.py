@@ -80,6 +80,7 @@ class Supervised:
         self._told = False
         self._command = (0, 0)
         self._pause = 0.001
+        self._namespace = self._ended = False
 
     def start(self, spawn: Spawn, argv: Sequence[str], options: Sequence[int], words: Sequence[str] = ()) -> None:
         """Start the launcher with `spawn(argv, inherited fds)`; `options` are its tty flag and three ceilings, `words`
@@ -88,6 +89,7 @@ class Supervised:
         self._status, status = os.pipe()
         self._began, began = os.pipe()
         theirs = (control, status, began)
+        self._namespace = "inits=1" in words
         head = (sys.executable, "-I", "-S", _program())
         try:
             self._process = spawn((*head, *map(str, (*theirs, *options, len(words))), *words, *argv), theirs)
@@ -150,7 +152,7 @@ class Supervised:
             self._problem = ""
             self._loop.remove_reader(self._began)
             os.close(self._began)
-        if self._process.returncode:
+        if self._process.returncode and not self._ended:
             self._kill_session()
         self._report("gone")
 
@@ -168,12 +170,21 @@ class Supervised:
         self._process.send_signal(signal.SIGCONT)
 
     def force(self) -> None:
-        """The launcher did not answer: end it, and the command's session, directly."""
-        tree = launcher.descendants(self._process.pid) if self._process is not None and self._process.pid else {}
+        """The launcher did not answer: end it, and the command's session, directly. The one of a sandbox may be left to
+        itself: nothing in there can reach it, and when that is gone it gives back what it holds."""
+        if self._process is not None and self._process.pid and self._namespace:
+            launcher.kill_inits(self._process.pid)
+        elif self._process is not None:
+            self._force(self._process)
+
+    def _force(self, process: Process) -> None:
+        if process.pid:
+            launcher.freeze(process.pid)
+        tree = launcher.descendants(process.pid) if process.pid else {}
+        self._ended = bool(tree)
         for pid, (started, _) in tree.items():
             launcher.send(pid, started, signal.SIGKILL)
-        if self._process is not None:
-            self._process.kill()
+        process.kill()
         if not tree:
             self._kill_session()
 
