@@ -84,7 +84,10 @@ class Intelligence:
             "imports": self._imports,
             "importers": self._importers,
         }
-        spots = sorted(set(ways[relation](scrub_surrogates(name).strip())), key=lambda spot: (not spot.certain, spot.path, spot.line))
+        spots = sorted(
+            set(ways[relation](scrub_surrogates(name).strip())),
+            key=lambda spot: (not spot.certain, spot.path, spot.line),
+        )
         return Related(name, relation, tuple(spots[:most]), len(spots))
 
     def _definitions(self, name: str) -> Iterator[Spot]:
