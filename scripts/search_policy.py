@@ -220,6 +220,10 @@ def main() -> int:
     for way, name in (("search", "codebase_search"), ("text", "grep and names")):
         one = sums[way]
         print(f"{name:<18}{one['calls']:>6} calls {one['tokens']:>9,} tokens, {one['answered']}/{len(rows)} answered")
+    both = [row for row in rows if row["search"]["answered"] and row["text"]["answered"]]
+    for key in ("calls", "tokens"):
+        ours, theirs = (sum(row[way][key] for row in both) for way in ("search", "text"))
+        print(f"{key} where both answered ({len(both)}): {ours:,} to {theirs:,}")
     print(f"share: {shares['calls']:.2f} of the calls, {shares['tokens']:.2f} of the tokens; at most {MOST_SHARE}")
     return 0 if good else 1
 

@@ -96,6 +96,12 @@ async def test_a_folder_that_has_gone_finds_nothing_or_says_so(search: CodeSearc
     assert answer.hits == ()
 
 
+async def test_an_empty_folder_has_an_index_in_which_nothing_is(search: CodeSearch, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    answer = await search.search(str(tmp_path / "empty"), "tokens or anything", patience=None)
+    assert (answer.hits, answer.coverage, answer.notes) == ((), 1.0, ())
+
+
 async def test_filters_bound_what_is_found(search: CodeSearch, tree: Path) -> None:
     only = Filter(lambda path: path.startswith("src/"), "python", "class")
     answer = await search.search(str(tree), "tokens calls sessions", only=only, patience=None)

@@ -13,7 +13,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "checklist_update": {"id": 1, "status": "pending"},
     "checklist_write": {"todos": [{"content": "a"}]},
     "code_history": {"query": "one"},
-    "code_symbols": {"name": "one"},
+    "code_symbols": {"symbol": "one"},
     "codebase_search": {"query": "one"},
     "diagnostics": {},
     "edit_file": {"path": "a.txt", "search": "one", "replace": "two"},

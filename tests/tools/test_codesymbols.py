@@ -24,7 +24,7 @@ def tools(tmp_path: Path) -> Iterator[CodeSymbolTools]:
 
 
 def test_symbols_are_told_with_their_places(tools: CodeSymbolTools, tmp_path: Path) -> None:
-    result = call(tools, "code_symbols", {"name": "resolve", "relation": "callers"}, context(tmp_path / "repo"))
+    result = call(tools, "code_symbols", {"symbol": "resolve", "relation": "callers"}, context(tmp_path / "repo"))
     (row,) = payload(result)["results"]
     assert (row["path"], row["line"], row["inside"], row["certain"]) == ("app/main.py", 5, "start", True)
     assert row["text"] == "return resolve('x')" and "app/keys.py" in row["why"]
@@ -34,18 +34,18 @@ def test_symbols_are_told_with_their_places(tools: CodeSymbolTools, tmp_path: Pa
 
 def test_files_are_named_by_path_and_a_wrong_one_is_put_right(tools: CodeSymbolTools, tmp_path: Path) -> None:
     at = context(tmp_path / "repo")
-    result = call(tools, "code_symbols", {"name": "app/keys.py", "relation": "importers"}, at)
+    result = call(tools, "code_symbols", {"symbol": "app/keys.py", "relation": "importers"}, at)
     assert [row["path"] for row in payload(result)["results"]] == ["app/main.py"]
-    error = refused(tools, "code_symbols", {"name": "lib/keys.py", "relation": "imports"}, at)
-    assert error.fix is not None and error.fix.arguments == {"name": "app/keys.py", "relation": "imports"}
-    error = refused(tools, "code_symbols", {"name": "none.py", "relation": "imports"}, at)
+    error = refused(tools, "code_symbols", {"symbol": "lib/keys.py", "relation": "imports"}, at)
+    assert error.fix is not None and error.fix.arguments == {"symbol": "app/keys.py", "relation": "imports"}
+    error = refused(tools, "code_symbols", {"symbol": "none.py", "relation": "imports"}, at)
     assert error.fix is not None and error.fix.name == "file_search"
     with pytest.raises(msgspec.ValidationError):
-        call(tools, "code_symbols", {"name": "x", "relation": "friends"}, at)
+        call(tools, "code_symbols", {"symbol": "x", "relation": "friends"}, at)
 
 
 def test_nothing_found_is_an_answer(tools: CodeSymbolTools, tmp_path: Path) -> None:
-    result = call(tools, "code_symbols", {"name": "nowhere_to_be_found"}, context(tmp_path / "repo"))
+    result = call(tools, "code_symbols", {"symbol": "nowhere_to_be_found"}, context(tmp_path / "repo"))
     assert payload(result) == {
         "name": "nowhere_to_be_found", "relation": "definitions", "total": 0, "results": [],
     }  # fmt: skip
@@ -62,6 +62,6 @@ def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where a folder should be")
     (tmp_path / "work").mkdir()
     tools = CodeSymbolTools(CodeSearch(str(tmp_path / "home")))
-    for name, arguments in (("code_symbols", {"name": "x y"}), ("code_history", {"query": "x"})):
+    for name, arguments in (("code_symbols", {"symbol": "x y"}), ("code_history", {"query": "x"})):
         error = refused(tools, name, arguments, context(tmp_path / "work"))
         assert error.kind == "not_available" and error.fix is not None and error.fix.name == "grep_files"

@@ -162,7 +162,7 @@ class CodeSearch:
             store.close()
             return folder.ranker
         reader = Reader(store)
-        if not reader.files or (not reader.meta("built_at") and not reader.meta("complete")):
+        if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
             reader.close()
             return None
         if folder.ranker is not None:

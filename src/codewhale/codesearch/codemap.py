@@ -159,7 +159,7 @@ def _line(reader: Reader, one: _Rated, unit: str) -> str:
     top = {symbol.name: symbol for symbol in reversed(symbols) if not symbol.scope or symbol.kind in _HOLDERS}
     told = [symbol for symbol in top.values() if symbol.kind not in ("const", "module")] or list(top.values())
     best = sorted(told, key=lambda symbol: (-_step(one.names.get(symbol.name, 0.0)), symbol.line))[:_SHOWN]
-    text = "  " + printable(path[len(unit) + 1 :] if unit else path)
+    text = "  " + _printable(path[len(unit) + 1 :] if unit else path)
     parts = [_definition(symbol, symbols, one.names) for symbol in sorted(best, key=lambda symbol: symbol.line)]
     for number, part in enumerate(parts):
         longer = f"{text}{', ' if number else ': '}{part}"
@@ -171,12 +171,12 @@ def _line(reader: Reader, one: _Rated, unit: str) -> str:
 
 def _definition(symbol: Symbol, symbols: Sequence[Symbol], names: dict[str, float]) -> str:
     if symbol.kind not in _HOLDERS:
-        return printable(symbol.name)
+        return _printable(symbol.name)
     scope = f"{symbol.scope}.{symbol.name}" if symbol.scope else symbol.name
     inner = {one.name: one for one in reversed(symbols) if one.scope == scope and one.kind == "fn"}
     best = sorted(inner.values(), key=lambda one: (-_step(names.get(one.name, 0.0)), one.line))[:_METHODS]
-    methods = ", ".join(printable(one.name) for one in sorted(best, key=lambda one: one.line))
-    return f"{printable(symbol.name)}({methods})" if methods else printable(symbol.name)
+    methods = ", ".join(_printable(one.name) for one in sorted(best, key=lambda one: one.line))
+    return f"{_printable(symbol.name)}({methods})" if methods else _printable(symbol.name)
 
 
 def _head(reader: Reader, folders: int) -> str:
@@ -190,7 +190,7 @@ def _head(reader: Reader, folders: int) -> str:
 
 
 def _folder(unit: str, count: int) -> str:
-    return f"{printable(unit) or '.'}/ ({count} file{'' if count == 1 else 's'})"
+    return f"{_printable(unit) or '.'}/ ({count} file{'' if count == 1 else 's'})"
 
 
 def _unit(path: str, depth: int) -> str:
@@ -206,6 +206,6 @@ def _step(value: float) -> int:
     return int(2 * math.log2(1 + value))
 
 
-def printable(name: str) -> str:
+def _printable(name: str) -> str:
     """A name that stays on its line."""
     return name if name.isprintable() else ascii(name)[1:-1]

@@ -21,8 +21,8 @@ _LINES_LISTED, _REASONS_LISTED = 3, 2
 class BadFilter(Exception):
     """A filter that cannot be: `field` is path_glob, lang or kind, `expected` what it must be."""
 
-    def __init__(self, field: str, expected: str) -> None:
-        super().__init__(f"{field} must be {expected}")
+    def __init__(self, field: str, received: str, expected: str) -> None:
+        super().__init__(f"{field} {received[:80]!r} will not do: it must be {expected}")
         self.field = field
         self.expected = expected
 
@@ -32,12 +32,12 @@ def filter_of(path_glob: str, lang: str, kind: str) -> Filter:
     try:
         globs = Globs([path_glob]) if path_glob else None
     except GlobError as error:
-        raise BadFilter("path_glob", f"a glob ({error})") from None
+        raise BadFilter("path_glob", path_glob, f"a glob ({error})") from None
     lang, kind = lang.strip().lower(), kind.strip().lower()
     if lang and lang not in (known := Languages().known()):
-        raise BadFilter("lang", f"one of {', '.join(known)}")
+        raise BadFilter("lang", lang, f"one of {', '.join(known)}")
     if kind and kind not in KINDS:
-        raise BadFilter("kind", f"one of {', '.join(KINDS)}")
+        raise BadFilter("kind", kind, f"one of {', '.join(KINDS)}")
     return Filter(globs.match if globs else None, lang, kind)
 
 

@@ -27,8 +27,8 @@ T = TypeVar("T")
 class CodeSymbols(Args, frozen=True):
     """Arguments of code_symbols."""
 
-    name: Annotated[
-        str, Doc("A symbol, such as resolve_key or Store.open; for imports and importers the path of a file.",
+    symbol: Annotated[
+        str, Doc("Its name, such as resolve_key or Store.open; for imports and importers the path of a file.",
                  min_length=1, max_length=500)
     ]  # fmt: skip
     relation: Annotated[
@@ -58,13 +58,13 @@ class CodeSymbolTools:
         """
 
         def work(reader: Reader) -> Related:
-            return Intelligence(reader, call.workspace).related(args.name, args.relation, args.max_results)
+            return Intelligence(reader, call.workspace).related(args.symbol, args.relation, args.max_results)
 
         try:
-            found, notes = await self._answer(call.workspace, work, args.name)
+            found, notes = await self._answer(call.workspace, work, args.symbol)
         except NoSuchFile as missing:
             raise _no_file(args, missing) from None
-        content, shown = told_related(found, (args.name, args.relation), notes)
+        content, shown = told_related(found, (args.symbol, args.relation), notes)
         spots = found.spots[:shown] if found is not None else ()
         rows = tuple((f"{spot.path}:{spot.line}", spot.name or spot.inside, spot.text) for spot in spots)
         metadata = {"results": shown, "total": found.total if found else 0, "complete": not notes}
@@ -98,12 +98,13 @@ class CodeSymbolTools:
 
 def _no_file(args: CodeSymbols, missing: NoSuchFile) -> ToolError:
     assert args.relation in OF_FILES
-    again = {"name": missing.near[0], "relation": args.relation} if missing.near else None
+    again = {"symbol": missing.near[0], "relation": args.relation} if missing.near else None
+    near = f"; there is {missing.near[0]!r}" if missing.near else ""
     return ToolError(
         "invalid_input",
-        f"No file {args.name[:200]!r} is in the code index{f'; there is {missing.near[0]!r}' if missing.near else ''}.",
-        field="name",
+        f"No file {args.symbol[:200]!r} is in the code index{near}.",
+        field="symbol",
         expected="the path of a file, from the workspace",
-        received=args.name[:120],
-        fix=NextCall("code_symbols", again) if again else NextCall("file_search", {"query": args.name[:500]}),
+        received=args.symbol[:120],
+        fix=NextCall("code_symbols", again) if again else NextCall("file_search", {"query": args.symbol[:500]}),
     )
