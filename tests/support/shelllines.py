@@ -82,7 +82,7 @@ class Jail:
     _DRIVER = (
         "number=0\nwhile IFS= read -r -d '' line; do\n"
         'printf "\\n%s\\n" "$number" >> /jail/log/log; number=$((number+1))\n'
-        '/jail/real/timeout 5 /jail/real/bash -c "$line" </dev/null >/dev/null 2>&1\ndone < /jail/log/lines\n'
+        '/jail/real/timeout 5 /jail/real/bash -c "$line" </dev/null >/dev/null 2>&1\ndone < /jail/log/lines\nexit 0\n'
     )
 
     def __init__(self, folder: Path) -> None:
