@@ -327,7 +327,7 @@ class _Walk:
             return Word(UNKNOWN, literal=False)
         if kind in ("word", "number", "test_operator", "variable_name") and not node.child_count:
             text = self._text(node)
-            return Word(text) if text in ("[", "]") else self._home(bare(text))
+            return Word(text) if text in ("[", "]") else _home(bare(text), self.line.variables)
         if kind == "string" or kind == "translated_string":
             return self._string(node, depth, kind == "string")
         if kind == "raw_string":
@@ -335,13 +335,15 @@ class _Walk:
         if kind == "ansi_c_string":
             return Word(in_dollar_single(self._text(node)[2:-1]), literal=False, plain=False)
         if kind == "concatenation":
-            return self._home(joined([self._piece(child, depth, n) for n, child in enumerate(node.children)]))
+            return _home(
+                joined([self._piece(child, depth, n) for n, child in enumerate(node.children)]), self.line.variables
+            )
         if kind == "simple_expansion":
-            return self._variable(self._text(node)[1:])
+            return _variable(self._text(node)[1:], self.line.variables)
         if kind == "expansion":
             inner = self._text(node)[2:-1]
             if inner.isidentifier():
-                return self._variable(inner)
+                return _variable(inner, self.line.variables)
         self._inside(node, depth)
         return Word(UNKNOWN, literal=False, names=tuple(self._names(node)))
 
@@ -349,16 +351,6 @@ class _Walk:
         if node.is_named and node.type != "word":
             return self._word(node, depth + 1)
         return bare(self._text(node), start=number == 0)
-
-    def _home(self, word: Word) -> Word:
-        if word.literal or not word.plain or not word.text.startswith("~"):
-            return word
-        name, slash, rest = word.text[1:].partition("/")
-        if name in ("", "+"):
-            home = self.line.variables.get("HOME" if not name else "PWD", UNKNOWN)
-        else:
-            home = "/root" if name == "root" else f"/home/{name}"
-        return Word(home + slash + rest, literal=False, glob=word.glob, names=word.names)
 
     def _string(self, node: Any, depth: int, literal: bool) -> Word:
         if node.child_count == 2 and node.children[1].is_missing:
@@ -378,11 +370,6 @@ class _Walk:
         pieces.append(in_double(self._source[at : max(at, node.end_byte - 1)].decode("utf-8", "replace")))
         return Word("".join(pieces), literal, plain=False, names=tuple(names))
 
-    def _variable(self, name: str) -> Word:
-        if name == "?":
-            return Word("0", plain=False)
-        return Word(self.line.variables.get(name, " " if name == "IFS" else UNKNOWN), literal=False, names=(name,))
-
     def _inside(self, node: Any, depth: int) -> None:
         """Commands inside a word: each is a command of the line."""
         if node.type in ("command_substitution", "process_substitution"):
@@ -401,6 +388,23 @@ class _Walk:
     def _names(self, node: Any) -> list[str]:
         found = [self._text(child) for child in node.children if child.type == "variable_name"]
         return found[:4]
+
+
+def _home(word: Word, variables: dict[str, str]) -> Word:
+    if word.literal or not word.plain or not word.text.startswith("~"):
+        return word
+    name, slash, rest = word.text[1:].partition("/")
+    if name in ("", "+"):
+        home = variables.get("HOME" if not name else "PWD", UNKNOWN)
+    else:
+        home = "/root" if name == "root" else f"/home/{name}"
+    return Word(home + slash + rest, literal=False, glob=word.glob, names=word.names)
+
+
+def _variable(name: str, variables: dict[str, str]) -> Word:
+    if name == "?":
+        return Word("0", plain=False)
+    return Word(variables.get(name, " " if name == "IFS" else UNKNOWN), literal=False, names=(name,))
 
 
 def _flat(node: Any) -> list[Any]:
