@@ -190,9 +190,10 @@ async def test_h5_a_folder_in_a_call_is_not_where_the_sandbox_begins(mode: Mode,
 # What becomes of a call of each tool: reading, writing in the workspace, running a program. A new tool needs a row.
 READS = {
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
-    "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log", "git_show", "git_status", "grep_files",
-    "list_dir", "load_skill", "project_map", "read_file", "request_user_input", "retrieve_tool_result", "task_shell_wait",
-    "tool_search_tool_bm25", "tool_search_tool_regex", "update_plan", "validate_data",
+    "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
+    "git_show", "git_status", "grep_files", "list_dir", "load_skill", "project_map", "read_file",
+    "request_user_input", "retrieve_tool_result", "task_shell_wait", "tool_search_tool_bm25",
+    "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
 WRITES = {"apply_patch", "edit_file", "note", "write_file"}
 SHOWS_FIRST = {"fim_edit", "revert_turn"}
