@@ -1,7 +1,9 @@
 """Folders that every test starts from."""
 
+import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from hypothesis import HealthCheck, settings
 # How long an example takes to draw or to run says something of the machine, nothing of the code.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("steady")
+
+# The programs that tests start are those of the environment they run in: a bare machine's Python has no pytest.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 
 # Whoever starts a run in the background of a script, or under nohup, makes it ignore signals; the programs that the
 # tests start and interrupt would inherit that.
