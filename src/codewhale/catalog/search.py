@@ -34,7 +34,7 @@ _REGEX_SECONDS = 0.5
 _BLOCK = 64
 # An expression that matches in a text alone matches in texts joined by line ends too: it looks at no end of the text
 # and nowhere around itself, and gives back what it took.
-_LOCAL = re.compile(r"(?:[^\\()*+?}]|\\[^AZGKzXRp]|\((?!\?)|\(\?:|\)|[*+?}](?!\+))*+")
+_LOCAL = re.compile(r"(?:[^\\()*+?}]|\\[^AZGKzXRp]|\((?!\?)|\(\?:|\)|[*+?}](?!\+))*")
 
 
 class ToolIndex:
