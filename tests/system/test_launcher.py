@@ -57,15 +57,19 @@ def test_it_starts_without_a_package_around_it_and_imports_little() -> None:
 def test_a_tree_is_looked_at_only_where_the_machine_has_more_than_it_may() -> None:
     found = launcher.machine()
     assert found is not None and found[0] > 1 and found[1] > 1_000_000
-    child = subprocess.Popen(["sleep", "600"])
+    # Large enough that the kernel's count of its memory, kept by processor and summed up late, cannot still be nothing.
+    held = "import sys; kept = b'x' * (64 << 20); print(len(kept), flush=True); sys.stdin.read()"
+    child = subprocess.Popen([sys.executable, "-c", held], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdin is not None and child.stdout is not None
     try:
+        assert child.stdout.readline().strip() == str(64 << 20).encode()
         free = launcher.Bounds(10**9, 10**18)
         assert free.crossed(os.getpid()) == "" and free.next == 0.0
         assert launcher.Bounds(0, 1).crossed(os.getpid()) == "memory"
         assert launcher.Bounds(0, 0).crossed(os.getpid()) == ""
     finally:
         child.kill()
-        child.wait()
+        child.communicate()
 
 
 def test_looks_follow_growth_and_are_rare_without_it() -> None:
