@@ -2,21 +2,18 @@
 belongs to. A key kept in the system's keyring has a row here too, without the key."""
 
 import contextlib
-import fcntl
 import importlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from codewhale.lib.files import atomic_write, private_dir
 from codewhale.protocol.errors import ConfigError
+from codewhale.stores.rowfile import RowFile, is_own
 
 KEYRING_SERVICE = "codewhale"
-MAX_BYTES = 1 << 20
 
 
 class StoredKey(Struct, frozen=True, omit_defaults=True):
@@ -31,11 +28,6 @@ class StoredKey(Struct, frozen=True, omit_defaults=True):
         return f"StoredKey(host={self.host!r}, keyring={self.keyring})"
 
 
-class _File(Struct, frozen=True):
-    version: int = 1
-    keys: dict[str, StoredKey] = {}
-
-
 class KeyStore:
     """`secrets/keys.json` below a state directory; `path` is where it stands. Nothing is read before it is asked."""
 
@@ -44,26 +36,11 @@ class KeyStore:
         self.path = os.path.join(home, "secrets", "keys.json")
         self._home = home
         self._keyring = keyring or _import_keyring
+        self._rows = RowFile(self.path, "keys", StoredKey, self._refuse_shared, again="log in again")
 
     def all(self) -> dict[str, StoredKey]:
         """Every row by provider name. Raises ConfigError for a file that others can read or that is damaged."""
-        try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be read: {error.strerror}") from None
-        try:
-            self._refuse_shared(os.fstat(handle))
-            with os.fdopen(handle, "rb", closefd=False) as file:
-                data = file.read(MAX_BYTES + 1)
-        finally:
-            os.close(handle)
-        try:
-            return msgspec.json.decode(data, type=_File).keys
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            # Not the decoder's own words: they may quote what stands in the file.
-            raise ConfigError(f"{self.path}: is damaged; remove it and log in again") from None
+        return self._rows.read()
 
     def value(self, name: str, row: StoredKey) -> str:
         """The key of a row. Raises ConfigError where the keyring does not give it."""
@@ -92,35 +69,11 @@ class KeyStore:
                     ring.delete_password(KEYRING_SERVICE, name)
             return row is not None
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[dict[str, StoredKey]]:
-        """The rows, written back at the end; one process at a time."""
-        folder = os.path.dirname(self.path)
-        try:
-            private_dir(self._home)
-            private_dir(folder)
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise ConfigError(f"{folder}: keys cannot be kept there: {error.strerror or error}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            keys = self.all()
-            before = dict(keys)
-            yield keys
-            if keys != before:
-                self._write(keys)
-        finally:
-            os.close(lock)
-
-    def _write(self, keys: dict[str, StoredKey]) -> None:
-        data = msgspec.json.format(msgspec.json.encode(_File(1, dict(sorted(keys.items())))), indent=1)
-        try:
-            atomic_write(self.path, data + b"\n", 0o600)
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+    def _changing(self) -> contextlib.AbstractContextManager[dict[str, StoredKey]]:
+        return self._rows.changing(self._home, os.path.dirname(self.path))
 
     def _refuse_shared(self, found: os.stat_result) -> None:
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        if not is_own(found):
             raise ConfigError(f"{self.path}: is not a file of yours and is not used; remove it and log in again")
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise ConfigError(

@@ -2,7 +2,6 @@
 the workspace files that it names. A file whose bytes, or whose named files' bytes, are others is not trusted."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shlex
@@ -10,12 +9,11 @@ import stat
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
-from codewhale.lib.files import atomic_write, private_dir
 from codewhale.protocol.errors import ConfigError
+from codewhale.stores.rowfile import RowFile, is_own
 from codewhale.stores.skillplaces import skill_files, workspace_places
 
 # The files of a workspace that may steer the harness, and nothing of them is used before it is trusted.
@@ -46,11 +44,6 @@ class Standing(Struct, frozen=True):
     changed: tuple[str, ...] = ()
 
 
-class _File(Struct, frozen=True):
-    version: int = 1
-    files: dict[str, Trusted] = {}
-
-
 class TrustStore:
     """`trust.json` of a state directory. Nothing is read before it is asked."""
 
@@ -58,26 +51,11 @@ class TrustStore:
         self.path = os.path.join(home, "trust.json")
         self._home = home
         self._clock = clock or SystemClock()
+        self._rows = RowFile(self.path, "files", Trusted, self._refuse_foreign, again="trust again")
 
     def all(self) -> dict[str, Trusted]:
         """Every row by absolute path. Raises ConfigError for a file that others could have written, or damaged."""
-        try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be read: {error.strerror}") from None
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-                raise ConfigError(
-                    f"{self.path}: others could have written it and it is not used; remove it and trust again"
-                )
-            data = file.read(MAX_BYTES + 1)
-        try:
-            return msgspec.json.decode(data, type=_File).files
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise ConfigError(f"{self.path}: is damaged; remove it and trust again") from None
+        return self._rows.read()
 
     def holds(self, path: str, sha256: str) -> bool:
         """Whether the file at an absolute path was trusted with these bytes, and all that it names is as it was then.
@@ -104,26 +82,14 @@ class TrustStore:
         with self._changing() as rows:
             return rows.pop(path, None) is not None
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[dict[str, Trusted]]:
-        """The rows, written back at the end; one process at a time."""
-        try:
-            private_dir(self._home)
-            lock = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise ConfigError(f"{self._home}: trust cannot be kept there: {error.strerror or error}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            rows = self.all()
-            before = dict(rows)
-            yield rows
-            if rows != before:
-                data = msgspec.json.encode(_File(1, dict(sorted(rows.items()))))
-                atomic_write(self.path, msgspec.json.format(data, indent=1) + b"\n", 0o600)
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
-        finally:
-            os.close(lock)
+    def _changing(self) -> contextlib.AbstractContextManager[dict[str, Trusted]]:
+        return self._rows.changing(self._home)
+
+    def _refuse_foreign(self, found: os.stat_result) -> None:
+        if not is_own(found) or found.st_mode & 0o022:
+            raise ConfigError(
+                f"{self.path}: others could have written it and it is not used; remove it and trust again"
+            )
 
 
 def _standing(root: str, path: str, rows: dict[str, Trusted]) -> Standing | None:
