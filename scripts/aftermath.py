@@ -157,7 +157,9 @@ def judge(door: Door, session: str, lives: Sequence[Life], *, ask: bool = False)
     faults += [fault for life in (*lives, last) for fault in lost(life.rows, rows)]
     faults += log_faults(rows) + effect_faults(rows, door.effects()) + request_faults(door, session, rows)
     if token not in door.effects():
-        faults.append("the new effect after resume is missing")
+        events = [row["event"] for row in rows]
+        told = [event["content"] for event in events if event["type"] == "call_finished"]
+        faults.append(f"the new effect after resume is missing; its call said {(told or [''])[-1][-300:]!r}")
     if ask:
         number = str(sum(row["event"]["type"] == "request_sent" for row in rows))
         told = door.ask("sessions", "show", session, "--request", number).stdout
