@@ -118,7 +118,7 @@ class _Walk:
                 self.line.variables = dict(outer)
             words, where = step.command.words, self.line.variables.get("PWD", "")
             command = Command(words, [], before, [], where=where, piped=step.by == "|" or bool(before))
-            for op, fd, target in step.command.silenced:
+            for op, fd, target in step.command.redirects:
                 command.redirects.append(Redirect(op, fd, target, [command, *before]))
             self.line.redirects += command.redirects
             self.line.commands.append(command)

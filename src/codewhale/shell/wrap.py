@@ -20,6 +20,7 @@ _QUIET_OPTIONS = {
     "stdbuf": r"--(?:input|output|error)=\w+",
 }
 _XARGS = re.compile(r"-[0rt]+|-[nPLs]\d*|--null|--no-run-if-empty|--max-(?:args|procs|lines)=\d+")
+_SPLITS = re.compile(r"-\w*?S(.*)|--split-string(?:=(.*))?$", re.S)
 _EXEC = re.compile(r"-(?:exec|ok)(?:dir)?|-[xX]|--exec(?:-batch)?")
 _STRING = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`\n]*)`|[%q][qx]?[({/]([^)}/]*)[)}/]")
 # A string of one word that may be a command.
@@ -136,7 +137,7 @@ def is_known(name: str) -> bool:
 
 def _split_strings(words: Sequence[Word]) -> Iterator[Inner]:
     for at, word in enumerate(words[1:], 1):
-        found = re.match(r"-\w*?S(.*)|--split-string(?:=(.*))?$", word.text, re.S)
+        found = _SPLITS.match(word.text) if word.text.startswith("-") else None
         if found:
             rest = [other.text for other in words[at + 1 :]]
             yield Inner([], line=" ".join([found[1] or found[2] or "", *rest]))
