@@ -123,8 +123,9 @@ def _losses(call: Call, places: Places) -> Iterator[str]:
     if name not in _LOSING and "recursive" not in call.roles.sets:
         return
     if name in _DELETERS and call.command.words and name_of(call.command.words[0]) in ("xargs", "parallel"):
-        for fed in call.command.feeds:
-            for word in _roots_of_find([word.text for word in fed.words[1:]]):
+        given = [call.command.input.split(), *([word.text for word in fed.words[1:]] for fed in call.command.feeds)]
+        for texts in given:
+            for word in _roots_of_find(texts):
                 lost = places.root(word, here)
                 if lost and lost != "the whole workspace":
                     yield f"{name} of all in {word} hits {lost}"

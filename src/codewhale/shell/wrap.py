@@ -39,7 +39,7 @@ class Inner(Struct):
 
 def name_of(word: Word) -> str:
     """The program that a word names, whatever folder and quotes it is written with."""
-    return posixpath.basename(word.text) if "/" in word.text else word.text
+    return posixpath.basename(word.text) if "/" in word.text and word.text[0] != "-" else word.text
 
 
 def quiet(words: Sequence[Word]) -> Inner | None:
@@ -93,6 +93,8 @@ def carried(words: Sequence[Word]) -> Iterator[Inner]:
                 yield Inner([], line=words[at + 1].text)
     if name in ("eval", "trap", "watch", "parallel", "xargs"):
         yield Inner([], line=" ".join(word.text for word in words[1:]))
+    if name == "xargs" and (inner := quiet(words)) is not None:
+        yield Inner(inner.words)
     if name == "ssh":
         yield from (Inner([], line=word.text) for word in words[1:] if " " in word.text)
     if name in ("env", "xargs") or name in names["shells"]:
