@@ -66,6 +66,23 @@ async def test_names_stay_taken_while_any_command_runs(workspace: Path) -> None:
 
 
 @bubblewrap
+async def test_names_are_given_back_though_the_launcher_is_killed(git_workspace: Path) -> None:
+    child = await start(Launch(("sleep", "60"), str(git_workspace), profile="workspace-write"))
+    await eventually(lambda: (git_workspace / ".vscode").is_dir())
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    os.kill(int(status.partition("PPid:")[2].split()[0]), signal.SIGKILL)
+    await child.ended()
+    assert sorted(path.name for path in git_workspace.iterdir()) == [".git", "README.md"]
+    assert not (git_workspace / ".git" / "commondir").exists()
+
+
+@bubblewrap
+async def test_a_command_that_only_reads_sees_nothing_foreign(git_workspace: Path) -> None:
+    done = await shell("ls -A; git status --short", git_workspace, "read-only")
+    assert done.stdout.split() == [b".git", b"README.md"]
+
+
+@bubblewrap
 async def test_what_a_person_made_meanwhile_stays(workspace: Path) -> None:
     child = await start(Launch(("/bin/sh", "-c", "read x"), str(workspace), profile="workspace-write", keep_stdin=True))
     await eventually(lambda: (workspace / ".vscode").is_dir())
