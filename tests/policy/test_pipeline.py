@@ -45,7 +45,7 @@ def policy(rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | N
         sandboxed=lambda: sandboxed,
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,
-        constitution=lambda request: held,
+        constitution=lambda request, view: held,
     )
     return Policy(judges, RuleSet(rules))
 

@@ -44,7 +44,7 @@ class Judges(Struct, frozen=True):
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
-    constitution: Callable[[DecisionRequest], Opinion | None] = lambda request: None
+    constitution: Callable[[DecisionRequest, View], Opinion | None] = lambda request, view: None
 
 
 class Policy:
@@ -89,7 +89,7 @@ class Policy:
         said = [opinion for opinion in request.opinions if opinion.verdict]
         said += self._rules.opinions(request, view) + grants.opinions(request, view)
         said += self._floor(request, view)
-        held = self._judges.constitution(request)
+        held = self._judges.constitution(request, view)
         said += [held] if held is not None else []
         strictest = min(said, key=_strictness, default=None)
         if strictest is None:
