@@ -6,13 +6,14 @@ import pytest
 
 from codewhale.policy.network import judge_url
 from codewhale.policy.paths import beneath
-from codewhale.policy.pipeline import Judges, Policy
+from codewhale.policy.pipeline import Judges, Policy, Rights
 from codewhale.policy.rules import NO_RULES, RuleSet
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, Origin, PathSubject, Subject, UrlSubject
 from codewhale.shell.judge import ShellContext, ShellJudgement, analyse
 
+DEFAULT = Rights()
 PERSON, HEADLESS, AUTO = Authority.PERSON, Authority.HEADLESS, Authority.AUTO
 EFFECTS = {
     "exec_shell": (Effect.EXECUTES,), "run_tests": (Effect.EXECUTES,), "run_verifiers": (Effect.EXECUTES,),
@@ -28,7 +29,9 @@ def url(address: str) -> Opinion | None:
     return None if judged.ok else Opinion("deny", judged.rule, judged.reason)
 
 
-def policy(rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None) -> Policy:
+def policy(
+    rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None, rights: Rights = DEFAULT
+) -> Policy:
     """A policy over a workspace /w."""
 
     def judgement(subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
@@ -46,6 +49,7 @@ def policy(rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | N
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,
         constitution=lambda request, view: held,
+        rights=lambda: rights,
     )
     return Policy(judges, RuleSet(rules))
 
@@ -260,3 +264,19 @@ def test_grants_of_a_session_count_as_rules_that_allow() -> None:
 def test_judging_leaves_an_ask_an_ask() -> None:
     request = asking("exec_shell", CommandSubject("make test"), who=HEADLESS)
     assert policy().judge(request).verdict == "ask" and policy().decide(request).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("network", "mode", "line", "allowances"),
+    [
+        ("ask", Mode.AGENT, "make", ()), ("ask", Mode.AGENT, "curl x.example", ("network",)),
+        ("ask", Mode.YOLO, "npm ci", ("network", "cache:npm")), ("off", Mode.YOLO, "npm ci", ("cache:npm", "offline")),
+        ("off", Mode.AGENT, "curl x.example", ("offline",)), ("on", Mode.AGENT, "make", ("network",)),
+    ],
+)  # fmt: skip
+def test_the_network_is_what_was_configured(network: str, mode: Mode, line: str, allowances: tuple[str, ...]) -> None:
+    rights = Rights(network, ("write:/shared",), ("hide:/secret",))
+    decided = policy((), rights=rights).judge(asking("exec_shell", CommandSubject(line), mode=mode))
+    own = ("write:/shared", "hide:/secret")
+    assert set(decided.allowances) == {*allowances, *own} and decided.sandbox == "workspace-write"
+    assert policy((), rights=rights).judge(asking("exec_shell", CommandSubject("ls"))).allowances == ("hide:/secret",)

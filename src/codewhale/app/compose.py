@@ -12,7 +12,7 @@ from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
-from codewhale.app.settings import ToolSettings, open_config
+from codewhale.app.settings import SandboxSettings, ToolSettings, open_config
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
@@ -136,7 +136,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("hooking", hooking)
     parts.give("shell_env", hooking.shell_env)
     disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))
-    gateway = Gateway(parts, redactor, disabled)
+    gateway = Gateway(parts, redactor, disabled, config.section("sandbox", SandboxSettings))
     audit = AuditLog(home, clock)
     passage = Passage(gateway, asking, gateway.observers)
     dispatcher = Dispatcher(parts, passage, Outputs(artifacts, redactor), audit)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codewhale.shell.judge import ShellJudgement
 
 SANDBOX = "workspace-write"
-NETWORK = "network"
+NETWORK, OFFLINE = "network", "offline"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
 _ORDER = {"deny": 0, "ask": 1, "allow": 2}
@@ -30,6 +30,16 @@ _CACHES = {
     "npm": "npm", "npx": "npm", "nuget": "nuget", "pip": "pip", "pip3": "pip", "pnpm": "pnpm", "poetry": "poetry",
     "uv": "uv", "uvx": "uv", "yarn": "yarn",
 }  # fmt: skip
+
+
+class Rights(Struct, frozen=True):
+    """What the person has configured of the sandbox: whether commands get the network ("off": never, "ask": with an
+    approval that needs it, and offered; "on": always), allowances that every command which may write has, and
+    narrowings that every command has."""
+
+    network: str = "ask"
+    more: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
 
 
 class Judges(Struct, frozen=True):
@@ -44,6 +54,7 @@ class Judges(Struct, frozen=True):
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
+    rights: Callable[[], Rights] = Rights
     constitution: Callable[[DecisionRequest, View], Opinion | None] = lambda request, view: None
 
 
@@ -176,15 +187,20 @@ class Policy:
         network where it needs to, what runs unasked never does but in yolo mode."""
         if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return strictest, ()
+            return strictest, self._judges.rights().less if strictest != "none" else ()
         if not self._judges.sandboxed():
             return "none", ()
-        if said.rule == "authority.auto":
-            return SANDBOX, ()
-        reaches = _yolo(request) or any(one.sandbox == "none" for one in judged)
+        rights = self._judges.rights()
+        own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
+        own += (OFFLINE,) if rights.network == "off" else ()
+        needed = () if said.rule == "authority.auto" else self._needed(request, judged, rights)
+        return SANDBOX, tuple(dict.fromkeys((*needed, *own)))
+
+    def _needed(self, request: DecisionRequest, judged: "list[ShellJudgement]", rights: Rights) -> tuple[str, ...]:
+        reaches = rights.network != "off" and (_yolo(request) or any(one.sandbox == "none" for one in judged))
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
-        return SANDBOX, ((NETWORK, *caches) if reaches else tuple(caches))
+        return (NETWORK, *caches) if reaches else tuple(caches)
 
 
 def _yolo(request: DecisionRequest) -> bool:

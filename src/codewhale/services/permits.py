@@ -66,6 +66,10 @@ class Lookups(Protocol):
         """Whether a sandbox holds on this machine."""
         ...
 
+    def rights(self) -> Any:
+        """What is configured of the sandbox."""
+        ...
+
     def job(self, session: str, job: str) -> str | None:
         """The profile of a running job."""
         ...
@@ -111,6 +115,7 @@ class Permits:
             sandboxed=lookups.sandboxed,
             job=lookups.job,
             constitution=self._held_by_law,
+            rights=lookups.rights,
         )
 
     def decide(self, request: DecisionRequest) -> Decision:
