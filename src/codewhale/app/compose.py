@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from codewhale.services.skills import Skills
 
 LEFTOVERS_MOST = 20
+DEEPEST = 16
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -152,7 +153,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("clock", clock)
     parts.give("redact", redactor.text)
     parts.give("past_jobs", lambda session: engine.session(session).state.stale_jobs.values())
-    parts.give("turn_of", lambda session: engine.session(session).state.turns)
+    parts.give("turn_of", lambda session: _turn_of(engine, session))
     parts.give("control", engine)
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)
@@ -178,6 +179,19 @@ async def _map_of(parts: Parts, root: str, depth: int) -> tuple[str, tuple[str, 
     """The map of a workspace's code index, if there is one to be read."""
     maps: CodeMaps = parts.part("code_maps")  # type: ignore[assignment]
     return await maps.show(root, depth=depth)
+
+
+def _turn_of(engine: Engine, session: str) -> tuple[str, int]:
+    """Whose turn a session works in: that of the session which it works for, if there is one."""
+    found = engine.session(session)
+    for _ in range(DEEPEST):
+        if not found.owner:
+            break
+        try:
+            found = engine.session(found.owner)
+        except SessionError:
+            break  # it is closed; what is done now is the child's own
+    return found.turn
 
 
 def _tell(engine: Engine, session: str, event: Event) -> None:

@@ -72,18 +72,19 @@ class _Window(Struct, frozen=True):
 
 
 class Undo:
-    """The histories of the workspaces of one process. `home` is the state directory; `turn_of` tells which turn a
-    session is in, `tell` sends a session an event."""
+    """The histories of the workspaces of one process. `home` is the state directory; `turn_of` tells
+    whose turn a session works in (itself, or for a child the session that it works for) and which it is, `tell` sends a
+    session an event."""
 
     def __init__(
-        self, home: str, clock: Clock, turn_of: Callable[[str], int], tell: Callable[[str, Event], None]
+        self, home: str, clock: Clock, turn_of: Callable[[str], tuple[str, int]], tell: Callable[[str, Event], None]
     ) -> None:
         self._home = os.path.realpath(home)
         self._clock = clock
         self._turn_of = turn_of
         self._tell = tell
         self._histories: dict[str, History] = {}
-        self._open: dict[str, dict[str, _Window]] = {}
+        self._open: dict[str, dict[tuple[str, str], _Window]] = {}
         self._unwatched: set[str] = set()
         self._told: set[tuple[str, str]] = set()
         self._writing: dict[str, asyncio.Task[None]] = {}
@@ -113,15 +114,15 @@ class Undo:
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
             return None
-        author = Entry(0, 0.0, "call", call.session, self._turn_of(call.session), call.call_id, call.tool)
-        open_here[call.call_id] = _Window(author, paths, time.time_ns(), former)
+        author = Entry(0, 0.0, "call", *self._turn_of(call.session), call.call_id, call.tool)
+        open_here[call.session, call.call_id] = _Window(author, paths, time.time_ns(), former)
         return None
 
     async def after(self, call: CallView, result: ToolResult | None) -> str | None:
         """Look at what the call changed. What was seen of named files is written down beside whatever comes next; all
         that is done here waits for it."""
         root = os.path.realpath(call.workspace)
-        window = self._open.get(root, {}).pop(call.call_id, None)
+        window = self._open.get(root, {}).pop((call.session, call.call_id), None)
         if window is None:
             return None
         history = self._history(root)
@@ -209,7 +210,7 @@ class Undo:
     async def _carry_out(self, plan: Plan) -> Done:
         history = await self._present(plan.workspace)
         refused, changes = list(plan.refused), list[FileChange]()
-        author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session), tool="undo", since=plan.since)
+        author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session)[1], tool="undo", since=plan.since)
         async with history.held():
             # Deletions first: a file may be in the way of a folder, and a folder in that of a file.
             for one in plan.files:
@@ -327,7 +328,7 @@ def _resolved(history: History, path: str) -> str:
         return ".git"  # refused by whoever writes; never looked at
 
 
-def _elsewhere(windows: dict[str, _Window]) -> Entry | None:
+def _elsewhere(windows: dict[tuple[str, str], _Window]) -> Entry | None:
     """Whose doing it is what is found before a call: that of the longest running other one, if there is any."""
     return next((window.author for window in windows.values() if window.paths is None), None)
 
