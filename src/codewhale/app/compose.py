@@ -12,7 +12,7 @@ from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
-from codewhale.app.settings import SandboxSettings, ToolSettings, open_config
+from codewhale.app.settings import SandboxSettings, SecretSettings, ToolSettings, open_config
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
@@ -101,7 +101,8 @@ def _routes(options: AppOptions) -> dict[str, str]:
 
 
 def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, routes: Routes) -> App:
-    redactor = Redactor({**environ, **routes.secrets()})
+    hiding = config.section("secrets", SecretSettings)
+    redactor = Redactor({**environ, **routes.secrets()}, hiding.shapes, hiding.prefixes)
     routes.on_key(redactor.learn)
     sessions = SessionStore(home, clock)
     artifacts = ArtifactStore(os.path.join(home, "artifacts"))

@@ -58,6 +58,14 @@ class SandboxSettings(Struct, frozen=True):
         return tuple(f"hide:{os.path.expanduser(path)}" for path in self.hidden)
 
 
+class SecretSettings(Struct, frozen=True):
+    """The `[secrets]` table. `shapes` says whether keys of known shapes are replaced in what comes from outside,
+    `prefixes` what keys of issuers that are not known begin with: at least eight more letters make one."""
+
+    shapes: bool = True
+    prefixes: Annotated[tuple[Annotated[str, Meta(pattern=r"^[A-Za-z][\w.-]{2,39}$")], ...], Meta(max_length=50)] = ()
+
+
 class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
@@ -72,6 +80,7 @@ class Settings(Struct, frozen=True):
     tools: ToolSettings = ToolSettings()
     context: ContextSettings = ContextSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    secrets: SecretSettings = SecretSettings()
     hooks: dict[str, Any] = {}
 
 

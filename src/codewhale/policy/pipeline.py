@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.policy import floor, modes
 from codewhale.policy.prefixes import offered
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from codewhale.shell.judge import ShellJudgement
 
 SANDBOX = "workspace-write"
+# Lines of text for a job that are judged each.
+MOST_LINES = 200
 NETWORK, OFFLINE = "network", "offline"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
@@ -100,12 +103,26 @@ class Policy:
         said = [opinion for opinion in request.opinions if opinion.verdict]
         said += self._rules.opinions(request, view) + grants.opinions(request, view)
         said += self._floor(request, view)
+        said += self._typed(request, grants, view)
         held = self._judges.constitution(request, view)
         said += [held] if held is not None else []
         strictest = min(said, key=_strictness, default=None)
         if strictest is None:
             strictest = modes.by_need(request) if _yolo(request) else self._unruled(request, view)
         return self._final(strictest, request, judgements)
+
+    def _typed(self, request: DecisionRequest, grants: RuleSet, view: View) -> Iterator[Opinion]:
+        """What forbids or asks about text that a running job is to be told: each line is judged as if it were a command
+        line, for a shell may read it. Nothing of it is allowed by that."""
+        analyse = self._judges.analyse
+        texts = [subject.text for subject in request.subjects if isinstance(subject, JobSubject) and subject.text]
+        if analyse is None or not texts:
+            return
+        lines = [line.strip() for text in texts for line in (text, *text.split("\n")[:MOST_LINES])]
+        typed = replace(request, subjects=tuple(CommandSubject(line) for line in dict.fromkeys(lines) if line))
+        heard = View(lambda subject: analyse(subject, request), view.paths)
+        said = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
+        yield from (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
 
     def _floor(self, request: DecisionRequest, view: View) -> Iterator[Opinion]:
         for subject in request.subjects:

@@ -108,7 +108,7 @@ class Undo:
         try:
             async with asyncio.timeout(LOOK_SECONDS), history.held():
                 if paths is None:
-                    await history.look(None, _elsewhere(open_here))
+                    await history.look(None, _elsewhere(open_here), leave=_named(open_here))
                 else:
                     former = await history.peek(paths, _elsewhere(open_here))
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
@@ -122,9 +122,12 @@ class Undo:
         """Look at what the call changed. What was seen of named files is written down beside whatever comes next; all
         that is done here waits for it."""
         root = os.path.realpath(call.workspace)
-        window = self._open.get(root, {}).pop((call.session, call.call_id), None)
+        open_here, key = self._open.get(root, {}), (call.session, call.call_id)
+        window = open_here.get(key)
         if window is None:
             return None
+        if window.paths is None:
+            del open_here[key]
         history = self._history(root)
         try:
             async with asyncio.timeout(LOOK_SECONDS):
@@ -136,9 +139,13 @@ class Undo:
                     return None
                 await self._settled(root)
                 async with history.held():
-                    await history.look(None, window.author, window.begun)
+                    await history.look(None, window.author, window.begun, _named(open_here))
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
+            open_here.pop(key, None)
             self._give_up(call, root, error)
+        except asyncio.CancelledError:
+            open_here.pop(key, None)
+            raise
         return None
 
     async def _write_down(self, call: CallView, root: str, seen: Sequence[Former]) -> None:
@@ -148,6 +155,8 @@ class Undo:
                 await history.write(seen)
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
+        finally:
+            self._open[root].pop((call.session, call.call_id), None)
 
     async def _settled(self, root: str) -> None:
         """Wait until what earlier calls changed is written down."""
@@ -331,6 +340,11 @@ def _resolved(history: History, path: str) -> str:
 def _elsewhere(windows: dict[tuple[str, str], _Window]) -> Entry | None:
     """Whose doing it is what is found before a call: that of the longest running other one, if there is any."""
     return next((window.author for window in windows.values() if window.paths is None), None)
+
+
+def _named(windows: dict[tuple[str, str], _Window]) -> frozenset[str]:
+    """The files that running calls may write by name: each is looked at when its own call has ended."""
+    return frozenset().union(*(window.paths for window in windows.values() if window.paths is not None))
 
 
 def _paths(entries: Sequence[Entry], session: str, since: int) -> list[str]:
