@@ -1,11 +1,14 @@
 """What every section of the configuration is called, and what of it a project may say."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from codewhale.app.settings import PROJECT_RULES, Settings, open_config
+from codewhale.app.settings import PROJECT_RULES, Family, Settings, open_config
+from codewhale.config.tighten import tightened
 from codewhale.config.values import fields
+from codewhale.sandbox.caches import FAMILIES
 from codewhale.stores.trust import TrustStore
 
 
@@ -57,3 +60,16 @@ def test_what_is_forbidden_adds_up_and_the_person_has_the_last_word(home: Path, 
     assert config.get("model") == "now"
     assert open_config(str(home), str(workspace), {}, {"model": "here"}).get("model") == "here"
     assert open_config(str(home), str(home), {}, {}).get("model") == "mine"
+
+
+def test_the_families_of_caches_are_those_of_the_sandbox() -> None:
+    assert get_args(Family) == tuple(FAMILIES)
+
+
+def test_a_project_only_lowers_the_network_and_hides_more() -> None:
+    below = {"sandbox": {"network": "ask", "hidden": ["~/a"], "writable": []}}
+    wanted = {"sandbox": {"network": "on", "hidden": ["~/b"], "writable": ["/x"], "caches": ["npm"]}}
+    kept, refused = tightened(wanted, below, PROJECT_RULES)
+    assert kept == {"sandbox": {"hidden": ["~/a", "~/b"]}}
+    assert refused == ["sandbox.caches", "sandbox.network", "sandbox.writable"]
+    assert tightened({"sandbox": {"network": "off"}}, below, PROJECT_RULES)[0] == {"sandbox": {"network": "off"}}

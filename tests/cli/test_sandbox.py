@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.system.probing import CHOICE, LANDLOCK, sandbox
-from support.program import codewhale_program
+from support.program import codewhale_program, configure
 
 held = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
 
@@ -54,3 +54,31 @@ def test_the_profile_and_the_mechanism_are_the_persons_choice(tmp_path: Path, wo
 def test_wrong_orders(arguments: tuple[str, ...], code: int, tmp_path: Path) -> None:
     done = codewhale_program(tmp_path, "sandbox", "run", *arguments)
     assert (done.returncode, done.stdout) == (code, "") and done.stderr.count("\n") == 1
+
+
+@held
+def test_what_is_configured_holds_and_is_shown(tmp_path: Path, workspace: Path) -> None:
+    clients, shared = tmp_path / "clients", tmp_path / "shared"
+    for folder in (clients, shared):
+        folder.mkdir()
+        (folder / "a").write_text("secret")
+    text = f'[sandbox]\nnetwork = "off"\nwritable = ["{shared}"]\nhidden = ["{clients}"]\n'
+    configure(tmp_path, text)
+    line = f"cat {clients}/a; echo more >> {shared}/a"
+    run = ("sandbox", "run", "-w", str(workspace), "--allow", "network", "--")
+    done = codewhale_program(tmp_path, *run, "sh", "-c", line)
+    assert done.returncode == 0 and (shared / "a").read_text() == "secretmore\n"
+    assert "secret" not in done.stdout or sandbox().mechanism == LANDLOCK
+    dial = codewhale_program(tmp_path, *run, "/bin/bash", "-c", "exec 3<>/dev/udp/192.0.2.1/9")
+    assert dial.returncode != 0
+    shown = codewhale_program(tmp_path, "sandbox", "check").stdout
+    assert "set   network: off" in shown and f"set   hidden: {clients}" in shown
+    listed = codewhale_program(tmp_path, "config", "list").stdout
+    assert 'sandbox.network = "off"' in listed and f'sandbox.writable = ["{shared}"]' in listed
+
+
+def test_what_would_open_the_home_is_refused(tmp_path: Path) -> None:
+    for text in ('writable = ["/"]', 'writable = ["~/"]', 'writable = ["x"]', 'caches = ["x"]', 'network = "yes"'):
+        configure(tmp_path, f"[sandbox]\n{text}\n")
+        done = codewhale_program(tmp_path, "sandbox", "run", "--", "true")
+        assert done.returncode == 2 and f"sandbox.{text.partition(' ')[0]}" in done.stderr, (text, done.stderr)

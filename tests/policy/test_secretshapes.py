@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.policy.secretshapes import PIECES, hide_shapes, is_key
+from codewhale.policy.secretshapes import PIECES, Shapes, hide_shapes, is_key
 from support.keys import KEYS, PEM
 
 
@@ -119,3 +119,13 @@ def test_any_text_comes_out_the_same_twice_and_stays_json(parts: list[str]) -> N
     hidden = hide_shapes(text)
     assert hide_shapes(hidden) == hidden
     assert isinstance(json.loads(hide_shapes(json.dumps(text))), str)
+
+
+def test_prefixes_of_ones_own_are_replaced_with_the_known_or_without() -> None:
+    key, own = "ghp_" + "a1B2" * 8, "acme_live_9f8e7d6c5b"
+    text = f"x={own} {key} notacme_live_9f8e7d6c5b acme_live_short"
+    assert Shapes(False, ("acme_live_",)).hide(text) == text.replace(f"={own}", "=[redacted key]")
+    both = Shapes(True, ("acme_", "acme_live_")).hide(text)
+    assert own not in both.replace("not" + own, "") and key not in both
+    assert Shapes(False).hide(text) == text
+    assert Shapes(False, ("acme_live_",)).hide(f"\\n{own}") == "\\n[redacted key]"

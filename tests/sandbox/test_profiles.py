@@ -11,6 +11,11 @@ def test_names_become_what_they_stand_for() -> None:
     assert wanted == Confinement(True, True, ("npm",), ("/srv/data",), ("/srv",))
 
 
+def test_what_makes_it_narrower_is_known_too() -> None:
+    wanted = parse_profile("read-only", ["network", "hide:/secret", "offline"])
+    assert wanted == Confinement(hidden=("/secret",))
+
+
 @pytest.mark.parametrize(
     ("profile", "allowance"),
     [("all", "network"), ("none", "network"), ("read-only", "net"), ("read-only", "cache:x"), ("read-only", "write:a")],

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from codewhale.policy.pipeline import Rights
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
@@ -36,6 +37,10 @@ class Machine:
     def url(self, url: str) -> Opinion | None:
         """Every address will do."""
         return None
+
+    def rights(self) -> Rights:
+        """What is configured of the sandbox: nothing."""
+        return Rights()
 
     def sandboxed(self) -> bool:
         """There is one."""

@@ -27,8 +27,12 @@ class Scene:
 
     def fresh(self) -> Undo:
         """A service as another process would have it."""
-        self.undo = Undo(str(self.home), SystemClock(), lambda session: self.turn, self._tell)
+        self.undo = Undo(str(self.home), SystemClock(), self.turn_of, self._tell)
         return self.undo
+
+    def turn_of(self, session: str) -> tuple[str, int]:
+        """A session called "child of S" works for the session S."""
+        return session.removeprefix("child of "), self.turn
 
     def _tell(self, session: str, event: Event) -> None:
         self.told.append(event)

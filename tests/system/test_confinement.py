@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.system.confinement import denial, held_where_possible
-from codewhale.system.launch import Ceiling, Completed, Launch, run, start
+from codewhale.system.confinement import confine, denial, held_where_possible
+from codewhale.system.launch import Ceiling, Child, Completed, Launch, run, start
 from codewhale.system.probing import BUBBLEWRAP, sandbox
 from support.running import eventually, open_files
 
@@ -63,6 +64,44 @@ async def test_names_stay_taken_while_any_command_runs(workspace: Path) -> None:
     finally:
         await first.kill()
     await eventually(lambda: list(workspace.iterdir()) == [])
+
+
+@bubblewrap
+async def test_names_are_given_back_though_the_launcher_is_killed(git_workspace: Path) -> None:
+    child = await start(Launch(("sleep", "60"), str(git_workspace), profile="workspace-write"))
+    await eventually(lambda: (git_workspace / ".vscode").is_dir())
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    os.kill(int(status.partition("PPid:")[2].split()[0]), signal.SIGKILL)
+    await child.ended()
+    assert sorted(path.name for path in git_workspace.iterdir()) == [".git", "README.md"]
+    assert not (git_workspace / ".git" / "commondir").exists()
+
+
+@bubblewrap
+async def test_what_vanishes_between_the_look_and_the_mount_is_no_failure(workspace: Path) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "x").write_text("")
+    launch = Launch(("cat",), str(workspace), profile="workspace-write", stdin=b"hello")
+    confined = await confine(launch)
+    shutil.rmtree(workspace / ".vscode")
+    heard: list[bytes] = []
+    child = Child(launch, confined, lambda stream, data: heard.append(data))
+    await child.begin()
+    done = await child.wait()
+    await child.ended()
+    assert (done.exit_code, done.stdout, done.stderr, b"".join(heard)) == (0, b"hello", b"", b"hello")
+
+
+@bubblewrap
+async def test_what_the_sandbox_says_twice_is_told(workspace: Path) -> None:
+    done = await shell('echo "bwrap: Can\'t do this" >&2; exit 1', workspace)
+    assert (done.exit_code, done.stderr) == (1, b"bwrap: Can't do this\n")
+
+
+@bubblewrap
+async def test_a_command_that_only_reads_sees_nothing_foreign(git_workspace: Path) -> None:
+    done = await shell("ls -A; git status --short", git_workspace, "read-only")
+    assert done.stdout.split() == [b".git", b"README.md"]
 
 
 @bubblewrap

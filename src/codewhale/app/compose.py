@@ -12,7 +12,7 @@ from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
-from codewhale.app.settings import ToolSettings, open_config
+from codewhale.app.settings import SandboxSettings, SecretSettings, ToolSettings, open_config
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from codewhale.services.skills import Skills
 
 LEFTOVERS_MOST = 20
+DEEPEST = 16
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -100,7 +101,8 @@ def _routes(options: AppOptions) -> dict[str, str]:
 
 
 def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, routes: Routes) -> App:
-    redactor = Redactor({**environ, **routes.secrets()})
+    hiding = config.section("secrets", SecretSettings)
+    redactor = Redactor({**environ, **routes.secrets()}, hiding.shapes, hiding.prefixes)
     routes.on_key(redactor.learn)
     sessions = SessionStore(home, clock)
     artifacts = ArtifactStore(os.path.join(home, "artifacts"))
@@ -136,7 +138,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("hooking", hooking)
     parts.give("shell_env", hooking.shell_env)
     disabled = frozenset(_known_tools(config, catalog, "disabled", tools.disabled))
-    gateway = Gateway(parts, redactor, disabled)
+    gateway = Gateway(parts, redactor, disabled, config.section("sandbox", SandboxSettings))
     audit = AuditLog(home, clock)
     passage = Passage(gateway, asking, gateway.observers)
     dispatcher = Dispatcher(parts, passage, Outputs(artifacts, redactor), audit)
@@ -152,7 +154,7 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     parts.give("clock", clock)
     parts.give("redact", redactor.text)
     parts.give("past_jobs", lambda session: engine.session(session).state.stale_jobs.values())
-    parts.give("turn_of", lambda session: engine.session(session).state.turns)
+    parts.give("turn_of", lambda session: _turn_of(engine, session))
     parts.give("control", engine)
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)
@@ -178,6 +180,19 @@ async def _map_of(parts: Parts, root: str, depth: int) -> tuple[str, tuple[str, 
     """The map of a workspace's code index, if there is one to be read."""
     maps: CodeMaps = parts.part("code_maps")  # type: ignore[assignment]
     return await maps.show(root, depth=depth)
+
+
+def _turn_of(engine: Engine, session: str) -> tuple[str, int]:
+    """Whose turn a session works in: that of the session which it works for, if there is one."""
+    found = engine.session(session)
+    for _ in range(DEEPEST):
+        if not found.owner:
+            break
+        try:
+            found = engine.session(found.owner)
+        except SessionError:
+            break  # it is closed; what is done now is the child's own
+    return found.turn
 
 
 def _tell(engine: Engine, session: str, event: Event) -> None:

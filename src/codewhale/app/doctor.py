@@ -73,7 +73,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         *route.checks,
         _python(),
         *_programs(environ, workspace),
-        _sandbox(),
+        _sandbox("" if config is None else str(config.get("sandbox.network") or "")),
         _space(home),
         _sessions(home),
     )
@@ -196,7 +196,7 @@ def _tests(places: str, workspace: str) -> Check:
     return Check("tests", "warn", f"run by {program}, which is not found", how_to_install(program, places))
 
 
-def _sandbox() -> Check:
+def _sandbox(network: str) -> Check:
     found = sandbox()
     tried = "; ".join(one.detail for one in found.tried)
     if not found.mechanism:
@@ -207,7 +207,8 @@ def _sandbox() -> Check:
             found.fix or "codewhale sandbox check",
         )
     if found.mechanism == BUBBLEWRAP:
-        return Check("sandbox", "ok", f"{BUBBLEWRAP}: files, processes and network; try it: codewhale sandbox check")
+        held = "files and processes; commands have the network" if network == "on" else "files, processes and network"
+        return Check("sandbox", "ok", f"{BUBBLEWRAP}: {held}; try it: codewhale sandbox check")
     limits = "commands can make nothing new at the top of the workspace, and change no mode or time of a file"
     return Check("sandbox", "warn" if found.fix else "ok", f"{found.mechanism}: {limits}; {tried}", found.fix)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codewhale.app.parts import Parts
+from codewhale.app.settings import SandboxSettings
 from codewhale.app.table import LOOKUPS, WATCHERS, target
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.engine.observers import CallObserver
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 class Gateway:
     """The gate of an application. Implements the Gate of the engine and the lookups of the permits."""
 
-    def __init__(self, parts: Parts, redactor: "Redactor", disabled: frozenset[str]) -> None:
+    def __init__(
+        self, parts: Parts, redactor: "Redactor", disabled: frozenset[str], confining: SandboxSettings
+    ) -> None:
         self._parts = parts
+        self._confining = confining
         self._redactor = redactor
         self.disabled = disabled
 
@@ -89,6 +93,11 @@ class Gateway:
             return Opinion("ask", "network.secret", "The address holds the value of a secret.")
         carried = target(LOOKUPS["leak"])(url)
         return None if carried is None else Opinion("ask", carried.rule, carried.reason)
+
+    def rights(self) -> Any:
+        """What is configured of the sandbox, its paths absolute."""
+        found = self._confining
+        return target(LOOKUPS["rights"])(found.network, found.more, found.less)
 
     def sandboxed(self) -> bool:
         """Whether a sandbox holds here."""

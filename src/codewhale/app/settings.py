@@ -1,16 +1,18 @@
 """The top level of config.toml: the one place that knows every section, and what holds when nothing is set."""
 
+import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from codewhale.app.table import PARTS, target
 from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder
 from codewhale.context.window import ContextSettings
 from codewhale.dialects.base import ProviderSettings
+from codewhale.protocol.errors import ConfigError
 from codewhale.providers.models import DEFAULT_PROVIDER, built_in
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
@@ -27,6 +29,43 @@ class ToolSettings(Struct, frozen=True):
     repair: Literal["full", "names", "off"] = "full"
 
 
+Place = Annotated[str, Meta(pattern=r"^(?:/|~/)[^\x00]", max_length=4096)]
+Family = Literal["npm", "yarn", "pnpm", "bun", "deno", "pip", "uv", "poetry", "cargo", "go", "maven", "gradle", "ruby",
+                 "composer", "nuget", "ccache"]  # fmt: skip
+
+
+class SandboxSettings(Struct, frozen=True):
+    """The `[sandbox]` table. `network` is what commands have of it: off (never, and never offered), ask (with an
+    approval, offered where it was missed) or on. `writable` are folders beside the workspace that commands may write,
+    `caches` the families of programs whose real caches they always have, `hidden` places that they cannot see."""
+
+    network: Literal["off", "ask", "on"] = "ask"
+    writable: tuple[Place, ...] = ()
+    caches: tuple[Family, ...] = ()
+    hidden: tuple[Place, ...] = ()
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """The allowances of every command that may write."""
+        return (
+            *(f"write:{os.path.expanduser(path)}" for path in self.writable),
+            *(f"cache:{name}" for name in self.caches),
+        )
+
+    @property
+    def less(self) -> tuple[str, ...]:
+        """What every command is denied beside its profile."""
+        return tuple(f"hide:{os.path.expanduser(path)}" for path in self.hidden)
+
+
+class SecretSettings(Struct, frozen=True):
+    """The `[secrets]` table. `shapes` says whether keys of known shapes are replaced in what comes from outside,
+    `prefixes` what keys of issuers that are not known begin with: at least eight more letters make one."""
+
+    shapes: bool = True
+    prefixes: Annotated[tuple[Annotated[str, Meta(pattern=r"^[A-Za-z][\w.-]{2,39}$")], ...], Meta(max_length=50)] = ()
+
+
 class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
@@ -40,6 +79,8 @@ class Settings(Struct, frozen=True):
     providers: dict[str, ProviderSettings] = {}
     tools: ToolSettings = ToolSettings()
     context: ContextSettings = ContextSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    secrets: SecretSettings = SecretSettings()
     hooks: dict[str, Any] = {}
 
 
@@ -60,6 +101,8 @@ PROJECT_RULES: Rules = MappingProxyType(
         "model": chosen,
         "reasoning_effort": chosen,
         "tools.disabled": joined,
+        "sandbox.network": ladder("off", "ask", "on", default="ask"),
+        "sandbox.hidden": joined,
         "approval": ladder("never", "suggest", "auto", default="suggest"),
     }
 )
@@ -74,4 +117,9 @@ def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides
 
     config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), defaults())
     config.check(Settings)
+    for path in config.section("sandbox", SandboxSettings).writable:
+        whole = os.path.realpath(os.path.expanduser(path)).rstrip("/") + "/"
+        held = (os.path.expanduser("~"), home)
+        if any((os.path.realpath(place) + "/").startswith(whole) for place in held):
+            raise ConfigError(f"{config.origin('sandbox.writable')}: sandbox.writable: {path} holds your home or state")
     return config

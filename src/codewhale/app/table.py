@@ -50,6 +50,7 @@ LOOKUPS: dict[str, Row] = {
     "judge_url": Row("codewhale.policy.network:judge_url"),
     "leak": Row("codewhale.policy.network:leak"),
     "sandbox": Row("codewhale.system.probing:sandbox"),
+    "rights": Row("codewhale.policy.pipeline:Rights"),
 }
 
 # The parts that watch calls which may change the workspace.

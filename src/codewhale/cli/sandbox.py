@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 
 from codewhale.cli.parser import UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from codewhale.errands.sandbox import run_in_sandbox, wrong_order
+    from codewhale.errands.sandbox import configured, own_allowances, run_in_sandbox, wrong_order
     from codewhale.system.launch import Launch
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
@@ -42,11 +43,12 @@ def _run(args: argparse.Namespace) -> int:
     if problem:
         raise UsageError(problem)
     root = workspace(args)
+    own = own_allowances(configured(root, os.environ), args.profile)
     launch = Launch(
         tuple(command),
         root,
         profile=args.profile,
-        allowances=tuple(args.allow),
+        allowances=(*args.allow, *own),
         workspace=root,
         attached=True,
     )
@@ -61,7 +63,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check(as_json: bool) -> int:
-    from codewhale.errands.sandbox import check_sandbox
+    from codewhale.errands.sandbox import check_sandbox, configured, told
     from codewhale.frontends.lines import object_line
 
     found = asyncio.run(check_sandbox())
@@ -73,6 +75,8 @@ def _check(as_json: bool) -> int:
     for attempt in found.attempts:
         detail = f": {attempt.detail}" if attempt.detail else ""
         put(sanitise(f"{'ok  ' if attempt.ok else 'FAIL'}  {attempt.profile:<16} {attempt.name}{detail}") + "\n")
+    for line in told(configured(os.getcwd(), os.environ)):
+        put(sanitise(f"set   {line}") + "\n")
     if found.fix:
         put(sanitise(f"better: {found.fix}") + "\n")
     holds = f"{found.mechanism} holds commands" if found.ok else f"{found.mechanism} does NOT hold commands"

@@ -168,6 +168,8 @@ def _wider(done: ToolResult, decision: Decision) -> Decision | None:
     denial = done.metadata.get("sandbox_denial")
     if not isinstance(denial, dict) or decision.sandbox == "none":
         return None
+    if denial.get("allowance") == "network" and "offline" in decision.allowances:
+        return None
     said = f"The sandbox refused it: {denial.get('evidence', '')}"
     if denial.get("allowance") == "network" and "network" not in decision.allowances:
         reason = f"{said} Run it again with the network?"

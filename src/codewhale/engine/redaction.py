@@ -7,14 +7,14 @@ tool's own cap cut through, the part that is left is found at the place of the c
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from codewhale.lib.jsontext import encode
 from codewhale.lib.text import scrub_surrogates
 from codewhale.policy.remains import Remains
-from codewhale.policy.secretshapes import hide_shapes, is_key
+from codewhale.policy.secretshapes import Shapes, is_key
 from codewhale.protocol.events import (
     CallFinished,
     CallProgress,
@@ -37,11 +37,12 @@ _FROM_OUTSIDE = (CallFinished, CallProgress, ContextAppended, HeaderPinned, Noti
 
 class Redactor:
     """Replaces the values of secret-looking variables (at least 8 characters) by `[redacted NAME]`, and unless `shapes`
-    is False keys of known shapes in what comes from outside."""
+    is False keys of known shapes in what comes from outside; there too what begins with one of `prefixes`."""
 
-    def __init__(self, variables: Mapping[str, str], shapes: bool = True) -> None:
+    def __init__(self, variables: Mapping[str, str], shapes: bool = True, prefixes: Sequence[str] = ()) -> None:
         self._names: dict[str, str] = {}
-        self._shapes = shapes
+        self._shapes = shapes or bool(prefixes)
+        self._hide = Shapes(shapes, prefixes).hide
         self._decoder = msgspec.json.Decoder(KnownEvent)
         self._compile()
         self.learn(variables)
@@ -69,7 +70,7 @@ class Redactor:
         """Text without secrets."""
         if self._text_pattern is not None:
             text = self._text_parts.sub(self._text_pattern.sub(lambda match: self._text[match.group()], text))
-        return hide_shapes(text) if self._shapes else text
+        return self._hide(text) if self._shapes else text
 
     def event(self, event: Event) -> Event:
         """The event without secrets; the same object when it held none. Where a session works is no secret."""
@@ -80,7 +81,7 @@ class Redactor:
         if self._json_pattern is not None:
             clean = self._json_pattern.sub(lambda match: self._json[match.group()], encoded)
         if outside:
-            clean = hide_shapes(clean)
+            clean = self._hide(clean)
         if isinstance(event, CallFinished):
             clean = self._json_parts.sub(clean)
         if clean == encoded:
@@ -93,7 +94,7 @@ class Redactor:
 
     def _one_by_one(self, encoded: str, outside: bool) -> Event:
         """The event with every value replaced but one that is also a word of its form (`assistant`, a field)."""
-        encoded = hide_shapes(encoded) if outside else encoded
+        encoded = self._hide(encoded) if outside else encoded
         event: Event = self._decoder.decode(encoded)
         for value, shown in self._json.items():
             with contextlib.suppress(msgspec.DecodeError):

@@ -44,6 +44,7 @@ class Session:
         self.authority = Authority.HEADLESS
         self.approval = Approval.SUGGEST
         self.parent: Callable[[], Rights] | None = None
+        self.owner = ""
         self.provider: Provider | None = None
         self.providers: list[Provider] = []
         self.projection: Projection | None = None
@@ -61,6 +62,11 @@ class Session:
         self.load_image: LoadImage = _no_image
         self._redactor = redactor
         self.clock = clock
+
+    @property
+    def turn(self) -> tuple[str, int]:
+        """Its own id and the turn it is in."""
+        return self.id, self.state.turns
 
     @property
     def rights(self) -> Rights:

@@ -1,5 +1,6 @@
 """`codewhale policy check`: what would be decided about command lines, with nobody there to ask and nothing run."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.config import home_dir
+from codewhale.policy.constitution import Constitution
 from codewhale.policy.pipeline import Judges, Policy
 from codewhale.policy.rules import RuleSet
 from codewhale.protocol.decisions import Decision, DecisionRequest
@@ -15,7 +17,9 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect
 from codewhale.shell.judge import ShellContext, ShellJudgement, analyse
-from codewhale.stores.permissions import PERMISSIONS_FILE, read_rules
+from codewhale.stores.constitution import find_constitution, folder_of, parse_constitution
+from codewhale.stores.permissions import PERMISSIONS_FILE, read_permissions, read_rules
+from codewhale.stores.trust import TrustStore
 from codewhale.system.probing import sandbox
 
 TOOL = "exec_shell"
@@ -60,6 +64,7 @@ class PolicyCheck:
                 git=lambda request: (),
                 sandboxed=lambda: self._held,
                 job=lambda session, job: None,
+                constitution=_law(home_dir(environ), options.workspace).opinion,
             ),
             made,
         )
@@ -91,6 +96,16 @@ class PolicyCheck:
     def _analyse(self, subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
         root = self._options.workspace
         return analyse(subject.command, ShellContext(root, root, self._home, self._held))
+
+
+def _law(home: str, workspace: str) -> Constitution:
+    """The workspace's constitution, nothing where it is not trusted. Raises ConfigError for one that cannot be used."""
+    path = find_constitution(workspace)
+    data = read_permissions(path) if path else None
+    if data is None or not TrustStore(home).holds(path, hashlib.sha256(data).hexdigest()):
+        return Constitution()
+    folder = os.path.relpath(os.path.realpath(workspace), folder_of(path))
+    return Constitution(parse_constitution(path, data), "" if folder == "." else folder)
 
 
 def told(decision: Decision) -> dict[str, Any]:

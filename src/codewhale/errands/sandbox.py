@@ -4,15 +4,17 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from codewhale.app.settings import SandboxSettings, open_config
+from codewhale.config import home_dir
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ToolError
 from codewhale.system.confinement import NONE, PROFILES, denial, parse_profile
 from codewhale.system.launch import Completed, Launch, run
-from codewhale.system.probing import Mechanism, Sandbox, sandbox
+from codewhale.system.probing import BUBBLEWRAP, Mechanism, Sandbox, sandbox
 
 _SECONDS = 20.0
 
@@ -84,6 +86,31 @@ async def run_in_sandbox(launch: Launch) -> int:
         raise SandboxError(error.message) from error
     code = 1 if done.exit_code is None else done.exit_code
     return 128 - code if code < 0 else code
+
+
+def configured(workspace: str, environ: Mapping[str, str]) -> SandboxSettings:
+    """What is configured of the sandbox for a workspace. Raises ConfigError."""
+    return open_config(home_dir(environ), workspace, environ, {}).section("sandbox", SandboxSettings)
+
+
+def own_allowances(settings: SandboxSettings, profile: str) -> tuple[str, ...]:
+    """The allowances and narrowings that a command under a profile has by configuration."""
+    if profile != PROFILES[2]:
+        return settings.less if profile != NONE else ()
+    network = {"on": ("network",), "off": ("offline",)}.get(settings.network, ())
+    return (*network, *settings.more, *settings.less)
+
+
+def told(settings: SandboxSettings) -> list[str]:
+    """The settings in lines for people."""
+    network = {"off": "never", "ask": "with an approval, and offered where it was missed", "on": "always"}
+    lines = [f"network: {settings.network} ({network[settings.network]})"]
+    for name in ("writable", "caches", "hidden"):
+        if found := getattr(settings, name):
+            lines.append(f"{name}: {', '.join(found)}")
+    if settings.hidden and sandbox().mechanism not in ("", BUBBLEWRAP):
+        lines.append(f"hidden places can be seen: {sandbox().mechanism} cannot hide them")
+    return lines
 
 
 def wrong_order(profile: str, allowances: Sequence[str]) -> str:

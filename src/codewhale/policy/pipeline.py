@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.policy import floor, modes
 from codewhale.policy.prefixes import offered
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from codewhale.shell.judge import ShellJudgement
 
 SANDBOX = "workspace-write"
-NETWORK = "network"
+# Lines of text for a job that are judged each.
+MOST_LINES = 200
+NETWORK, OFFLINE = "network", "offline"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
 _ORDER = {"deny": 0, "ask": 1, "allow": 2}
@@ -30,6 +33,16 @@ _CACHES = {
     "npm": "npm", "npx": "npm", "nuget": "nuget", "pip": "pip", "pip3": "pip", "pnpm": "pnpm", "poetry": "poetry",
     "uv": "uv", "uvx": "uv", "yarn": "yarn",
 }  # fmt: skip
+
+
+class Rights(Struct, frozen=True):
+    """What the person has configured of the sandbox: whether commands get the network ("off": never, "ask": with an
+    approval that needs it, and offered; "on": always), allowances that every command which may write has, and
+    narrowings that every command has."""
+
+    network: str = "ask"
+    more: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
 
 
 class Judges(Struct, frozen=True):
@@ -44,7 +57,8 @@ class Judges(Struct, frozen=True):
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
-    constitution: Callable[[DecisionRequest], Opinion | None] = lambda request: None
+    rights: Callable[[], Rights] = Rights
+    constitution: Callable[[DecisionRequest, View], Opinion | None] = lambda request, view: None
 
 
 class Policy:
@@ -89,12 +103,26 @@ class Policy:
         said = [opinion for opinion in request.opinions if opinion.verdict]
         said += self._rules.opinions(request, view) + grants.opinions(request, view)
         said += self._floor(request, view)
-        held = self._judges.constitution(request)
+        said += self._typed(request, grants, view)
+        held = self._judges.constitution(request, view)
         said += [held] if held is not None else []
         strictest = min(said, key=_strictness, default=None)
         if strictest is None:
             strictest = modes.by_need(request) if _yolo(request) else self._unruled(request, view)
         return self._final(strictest, request, judgements)
+
+    def _typed(self, request: DecisionRequest, grants: RuleSet, view: View) -> Iterator[Opinion]:
+        """What forbids or asks about text that a running job is to be told: each line is judged as if it were a command
+        line, for a shell may read it. Nothing of it is allowed by that."""
+        analyse = self._judges.analyse
+        texts = [subject.text for subject in request.subjects if isinstance(subject, JobSubject) and subject.text]
+        if analyse is None or not texts:
+            return
+        lines = [line.strip() for text in texts for line in (text, *text.split("\n")[:MOST_LINES])]
+        typed = replace(request, subjects=tuple(CommandSubject(line) for line in dict.fromkeys(lines) if line))
+        heard = View(lambda subject: analyse(subject, request), view.paths)
+        said = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
+        yield from (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
 
     def _floor(self, request: DecisionRequest, view: View) -> Iterator[Opinion]:
         for subject in request.subjects:
@@ -176,15 +204,20 @@ class Policy:
         network where it needs to, what runs unasked never does but in yolo mode."""
         if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return strictest, ()
+            return strictest, self._judges.rights().less if strictest != "none" else ()
         if not self._judges.sandboxed():
             return "none", ()
-        if said.rule == "authority.auto":
-            return SANDBOX, ()
-        reaches = _yolo(request) or any(one.sandbox == "none" for one in judged)
+        rights = self._judges.rights()
+        own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
+        own += (OFFLINE,) if rights.network == "off" else ()
+        needed = () if said.rule == "authority.auto" else self._needed(request, judged, rights)
+        return SANDBOX, tuple(dict.fromkeys((*needed, *own)))
+
+    def _needed(self, request: DecisionRequest, judged: "list[ShellJudgement]", rights: Rights) -> tuple[str, ...]:
+        reaches = rights.network != "off" and (_yolo(request) or any(one.sandbox == "none" for one in judged))
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
-        return SANDBOX, ((NETWORK, *caches) if reaches else tuple(caches))
+        return (NETWORK, *caches) if reaches else tuple(caches)
 
 
 def _yolo(request: DecisionRequest) -> bool:

@@ -97,9 +97,11 @@ def _read(rule: Rule) -> tuple[str, ...]:
 
 def _reason(rule: Rule) -> str:
     verb = {"deny": "denies", "ask": "asks about", "allow": "allows"}[rule.action]
-    where = (
-        "this session's answer" if rule.source == "session" else f"row {rule.row} of the {rule.source}'s permissions"
-    )
+    where = f"row {rule.row} of the {rule.source}'s permissions"
+    if rule.source == "session":
+        where = "this session's answer"
+    elif rule.source == "constitution":
+        where = f"invariant {rule.row} of the project's constitution"
     return f"{where} {verb} {rule.shown}" + (f": {rule.reason}" if rule.reason else ".")
 
 

@@ -7,6 +7,7 @@ little and a program that never meets one pays nothing.
 
 import functools
 import re
+from collections.abc import Sequence
 
 # What is said in its place, what it begins with, and how it goes on.
 _KEYS = (
@@ -84,6 +85,21 @@ _BEFORE_RUN = 64
 _FLAT = bytes(
     97 if code in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-" else 32 for code in range(256)
 )
+
+
+class Shapes:
+    """Which keys are replaced: those of known shapes unless `known` is False, and what begins with one of `prefixes`
+    and goes on for 8 to 400 letters, digits and ._=+/-."""
+
+    def __init__(self, known: bool = True, prefixes: Sequence[str] = ()) -> None:
+        self._known = known
+        starts = "|".join(sorted(map(re.escape, prefixes), key=lambda start: (-len(start), start)))
+        self._own = re.compile(rf"(?:{starts})[\w.=+/-]{{8,400}}", re.ASCII) if starts else None
+
+    def hide(self, text: str) -> str:
+        """Text, plain or inside JSON, without them; the same for the same text."""
+        text = hide_shapes(text) if self._known else text
+        return _replaced(text, "key", self._own) if self._own is not None else text
 
 
 def hide_shapes(text: str) -> str:

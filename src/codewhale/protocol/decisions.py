@@ -77,7 +77,7 @@ class Decision(Struct, frozen=True):
 
 
 Action = Literal["deny", "ask", "allow", "floor_exception"]
-Source = Literal["user", "project", "session"]
+Source = Literal["user", "project", "session", "constitution"]
 
 
 class Rule(Struct, frozen=True):
@@ -100,7 +100,7 @@ class Rule(Struct, frozen=True):
     @property
     def name(self) -> str:
         """How decisions name it."""
-        return f"permissions.{self.source}.{self.row}"
+        return f"{'' if self.source == 'constitution' else 'permissions.'}{self.source}.{self.row}"
 
     @property
     def shown(self) -> str:

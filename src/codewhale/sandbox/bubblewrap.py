@@ -109,7 +109,7 @@ def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:
     paths = [os.path.join(site.state, "secrets")] if site.state else []
     if not confinement.network and site.home:
         paths += [os.path.join(site.home, name) for name in _CREDENTIALS]
-    for path in paths:
+    for path in (*paths, *confinement.hidden):
         if _covered(path) and not beneath(path, site.workspace):
             continue
         if os.path.isdir(path):

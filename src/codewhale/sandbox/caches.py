@@ -4,6 +4,7 @@ A cache that commands can write is a way from one project into another, so each 
 that its variable leads into the private folder for temporary files, and work begins cold instead of failing.
 """
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 
@@ -48,7 +49,8 @@ def cache_folders(families: Iterable[str], home: str, environ: Mapping[str, str]
     return tuple(dict.fromkeys(os.path.realpath(path) for path in named if os.path.isdir(path)))
 
 
-def private_caches(opened: Iterable[str], root: str) -> dict[str, str]:
+@functools.lru_cache(maxsize=64)
+def private_caches(opened: tuple[str, ...], root: str) -> Mapping[str, str]:
     """The variables that lead every family but the opened ones to a cache below `root`."""
     closed = [family for name, family in FAMILIES.items() if name not in set(opened)]
     return {variable: os.path.join(root, folder) for family in closed for variable, folder in family.variables.items()}

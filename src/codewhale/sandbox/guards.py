@@ -37,10 +37,11 @@ def find_guards(site: Site) -> Guards:
     """The guards of a workspace that a command may write. Reads its top level and its git directories alone."""
     root = site.workspace
     names = sorted(entry.name for entry in os.scandir(root))
-    paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES]
+    free = {name for name in names if name.lower() in _HELD and _free(os.path.join(root, name))}
+    present = {name.lower() for name in names if name.lower() in _HELD and name not in free}
+    taken = {name for name in free.intersection(HELD) if not os.path.islink(os.path.join(root, name))}
+    paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES and name not in taken]
     fixed = [real for path in paths for real in _fixed(root, path)]
-    held = [name for name in names if name.lower() in _HELD]
-    present = {name.lower() for name in held if not _free(os.path.join(root, name))}
     folders = [os.path.join(root, name) for name in HELD if name.lower() not in present]
     dot_git = os.path.join(root, ".git")
     if os.path.isfile(dot_git):

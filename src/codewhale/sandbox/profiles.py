@@ -9,17 +9,21 @@ from codewhale.sandbox.caches import FAMILIES
 
 NONE, READ_ONLY, WORKSPACE_WRITE = PROFILES = ("none", "read-only", "workspace-write")
 NETWORK, CACHE, WRITE, READ = "network", "cache:", "write:", "read:"
+# Narrower than the profile: a place that cannot be seen, and that nobody offers the network.
+HIDE, OFFLINE = "hide:", "offline"
 
 
 class Confinement(Struct, frozen=True):
     """A profile with its allowances: whether the workspace and the network are open, which families' package caches
-    are the real ones, and which folders beside the workspace may be written, or must be seen (absolute)."""
+    are the real ones, and which folders beside the workspace may be written, or must be seen, and which places must not
+    be (absolute)."""
 
     writes: bool = False
     network: bool = False
     caches: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 class GitPlace(Struct, frozen=True):
@@ -63,11 +67,12 @@ class Plan(Struct, frozen=True):
 
 def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
     """The confinement that a profile's name and its allowances stand for: "network", "cache:FAMILY", "write:FOLDER",
-    and "read:FOLDER" for one that the private /tmp would cover; folders are absolute. Raises ValueError, with what
-    there is, for a name that is not known."""
+    "read:FOLDER" for one that the private /tmp would cover, "hide:PATH" for what must not be seen, "offline" where the
+    network is not to be had at all; paths are absolute. Raises ValueError, with what there is, for a name that is not
+    known."""
     if profile not in (READ_ONLY, WORKSPACE_WRITE):
         raise ValueError(f"there is no sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
-    caches, folders, seen, network = [], [], [], False
+    caches, folders, seen, hidden, network = [], [], [], [], False
     for allowance in allowances:
         if allowance == NETWORK:
             network = True
@@ -77,10 +82,14 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
             folders.append(os.path.realpath(allowance[len(WRITE) :]))
         elif allowance.startswith(READ) and os.path.isabs(allowance[len(READ) :]):
             seen.append(os.path.realpath(allowance[len(READ) :]))
-        else:
-            known = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
+        elif allowance.startswith(HIDE) and os.path.isabs(allowance[len(HIDE) :]):
+            hidden.append(os.path.realpath(allowance[len(HIDE) :]))
+        elif allowance != OFFLINE:
+            kinds = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {HIDE}/path, {OFFLINE}"
+            known = f"{kinds}, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
             raise ValueError(f"there is no sandbox allowance {allowance!r}; it is one of {known}")
-    return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen))
+    network = network and OFFLINE not in allowances
+    return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen), tuple(hidden))
 
 
 def beneath(path: str, folder: str) -> bool:

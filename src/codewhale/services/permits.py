@@ -11,14 +11,16 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
+from codewhale.policy.constitution import Constitution
 from codewhale.policy.paths import beneath
 from codewhale.policy.pipeline import Judges, Policy
-from codewhale.policy.rules import NO_RULES, RuleSet
-from codewhale.protocol.decisions import Decision, DecisionRequest, Rule
+from codewhale.policy.rules import NO_RULES, RuleSet, View
+from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 from codewhale.stores.audit import AuditLog
+from codewhale.stores.constitution import find_constitution, folder_of, parse_constitution
 from codewhale.stores.permissions import (
     PERMISSIONS_FILE,
     add_rule,
@@ -64,6 +66,10 @@ class Lookups(Protocol):
         """Whether a sandbox holds on this machine."""
         ...
 
+    def rights(self) -> Any:
+        """What is configured of the sandbox."""
+        ...
+
     def job(self, session: str, job: str) -> str | None:
         """The profile of a running job."""
         ...
@@ -99,6 +105,7 @@ class Permits:
         self._files: dict[str, _Read] = {}
         self._policies: dict[str, _Held] = {}
         self._grants: dict[str, RuleSet] = {}
+        self._laws: dict[str, tuple[tuple[str, Any], Constitution]] = {}
         self._told: set[str] = set()
         self._judges = Judges(
             analyse=lookups.analyse,
@@ -107,6 +114,8 @@ class Permits:
             git=_git_folders,
             sandboxed=lookups.sandboxed,
             job=lookups.job,
+            constitution=self._held_by_law,
+            rights=lookups.rights,
         )
 
     def decide(self, request: DecisionRequest) -> Decision:
@@ -152,6 +161,7 @@ class Permits:
     def rules(self, session: str, workspace: str) -> tuple[Rule, ...]:
         """Every rule that counts for a session, in the order in which it was written."""
         files = (*self._user(session).rules, *self._project(session, workspace).rules)
+        files += self._law(session, workspace).rules
         return (*files, *self._grants.get(session, NO_RULES).rules)
 
     def add(self, rule: Rule) -> None:
@@ -204,6 +214,30 @@ class Permits:
         if len(kept) < len(rules):
             self._tell(session, f"{path}: a project may only make things narrower; its rows that allow are ignored")
         return kept
+
+    def _held_by_law(self, request: DecisionRequest, view: View) -> Opinion | None:
+        return self._law(request.session, request.workspace).opinion(request, view)
+
+    def _law(self, session: str, workspace: str) -> Constitution:
+        """The project's constitution, where it is trusted as it is; one that cannot be used holds nothing, and that is
+        told."""
+        path = find_constitution(workspace)
+        stamp = (_stamp(path), _stamp(self._trust)) if path else ()
+        kept = self._laws.get(workspace)
+        if kept is not None and kept[0] == (path, stamp):
+            return kept[1]
+        law = Constitution()
+        try:
+            data = read_permissions(path) if path else None
+            if data is not None and not self._lookups.trusts(path, hashlib.sha256(data).hexdigest()):
+                self._tell(session, f"{path} is ignored: not trusted (codewhale trust add)")
+            elif data is not None:
+                folder = os.path.relpath(os.path.realpath(workspace), folder_of(path))
+                law = Constitution(parse_constitution(path, data), "" if folder == "." else folder)
+        except ConfigError as error:
+            self._tell(session, f"the constitution holds nothing, for it cannot be used: {error}")
+        self._laws[workspace] = (path, stamp), law
+        return law
 
     def _file(self, session: str, places: tuple[str, ...], parse: Callable[[bytes], tuple[Rule, ...]]) -> _Read:
         """The rows of the first of `places`, read anew when one of them has changed. A file that cannot be used leaves

@@ -104,7 +104,7 @@ def _fetched_then_run(flow: Flow) -> str:
             files.update(_saved(call))
         elif call.name == "tee" and any(id(source) in hidden for source in call.command.feeds):
             files.update(map(posixpath.basename, call.operands()))
-        for text in _run(call, files):
+        for text in _run(call, files) if files or folders else ():
             parts = posixpath.normpath(posixpath.join(call.command.where, text)).split("/")
             if parts[-1] in files - {"", "-", "null", "stdout"} or ("/" in text and folders.intersection(parts)):
                 return text

@@ -24,8 +24,10 @@ _SPOKEN = frozenset(
     "secret secrets token tokens credential credentials password passwords environ shadow keychain keychains".split()
 )
 _KEY = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.I)
+_LETTER = re.compile(r"-[A-Za-z]")
 _CONNECTS = re.compile(r"/dev/(?:tcp|udp)/")
 _DELETERS = frozenset("rm shred unlink chmod chown mv truncate srm dd".split())
+_LOSING = _DELETERS.union(("find", "rsync"))
 
 
 class Harm(Struct, frozen=True):
@@ -43,6 +45,7 @@ class Call(Struct):
     command: Command
     roles: Roles
     _texts: list[str] | None = None
+    _text: str = ""
 
     @property
     def texts(self) -> list[str]:
@@ -54,11 +57,15 @@ class Call(Struct):
     @property
     def text(self) -> str:
         """The call as one text; of a variable with no known value, the name stands there."""
-        return " ".join([self.name, *(_spelled(word) for word in self.words[1:])])
+        if not self._text:
+            self._text = " ".join([self.name, *self.texts])
+            if UNKNOWN in self._text:
+                self._text = " ".join([self.name, *(_spelled(word) for word in self.words[1:])])
+        return self._text
 
     def letters(self) -> str:
         """The letters of all short options."""
-        return "".join(text[1:] for text in self.texts if re.match(r"-[A-Za-z]", text))
+        return "".join(text[1:] for text in self.texts if _LETTER.match(text))
 
     def operands(self) -> list[str]:
         """What is no option."""
@@ -113,9 +120,12 @@ def harm_of(call: Call, places: Places) -> Harm | None:
 def _losses(call: Call, places: Places) -> Iterator[str]:
     """What wholes a command deletes or changes: the system, the home, with rm the workspace too."""
     name, here = call.name, call.command.where
+    if name not in _LOSING and "recursive" not in call.roles.sets:
+        return
     if name in _DELETERS and call.command.words and name_of(call.command.words[0]) in ("xargs", "parallel"):
-        for fed in call.command.feeds:
-            for word in _roots_of_find([word.text for word in fed.words[1:]]):
+        given = [call.command.input.split(), *([word.text for word in fed.words[1:]] for fed in call.command.feeds)]
+        for texts in given:
+            for word in _roots_of_find(texts):
                 lost = places.root(word, here)
                 if lost and lost != "the whole workspace":
                     yield f"{name} of all in {word} hits {lost}"

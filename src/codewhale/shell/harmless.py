@@ -13,7 +13,7 @@ from codewhale.shell.wrap import carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
 LONGEST = 16 * 1024
-# Commands looked at in one line, those inside it counted; one of many words counts for more.
+# Commands looked at in one line, those inside it counted; one of many words and a long line inside count for more.
 _MOST = 6000
 _OPERATORS = re.compile(r"[;&|\n()`]+|\$\(|(?<!\S)[{}](?!\S)")
 
@@ -34,7 +34,9 @@ class Floor:
         self._seen.add(text)
         if INCOMPLETE in line.shapes:
             line.commands.extend(_rough(text, self._known))
-        calls = [call for command in _distinct(line.commands) for call in self._unwrapped(command)]
+        calls: list[Call] = []
+        for command in _distinct(line.commands):
+            self._unwrap(command, calls)
         self.calls += calls
         telling = [call for call in calls if _tells(call)]
         if not line.redirects and not line.shapes and not telling:
@@ -60,17 +62,18 @@ class Floor:
         self._safe.add(key)
         return harm_of(call, self._places)
 
-    def _unwrapped(self, command: Command) -> Iterator[Call]:
-        """A command, and the ones behind the wrappers in it."""
+    def _unwrap(self, command: Command, calls: list[Call]) -> None:
+        """Add a command, and the ones behind the wrappers in it."""
         waiting = [_split(command.words)]
         while waiting and waiting[0] and self._left > 0:
-            self._left -= 1 + len(waiting[0]) // 50
-            name = name_of(waiting[0][0])
-            call = Call(name, waiting.pop(0), command, roles(name))
-            yield call
+            words = waiting.pop(0)
+            self._left -= 1 + len(words) // 10
+            name = name_of(words[0])
+            call = Call(name, words, command, roles(name))
+            calls.append(call)
             if not call.roles.carries:
                 continue
-            inner = carried(call.words)
+            inner = carried(words)
             waiting[:0] = [found.words for found in inner if found.line is None and found.words]
 
     def _deeper(self, flow: Flow, depth: int) -> Harm | None:
@@ -82,6 +85,7 @@ class Floor:
             for text in self._lines(call, flow.sources(call)):
                 if text in self._seen or len(text) > LONGEST or self._left <= 0:
                     continue
+                self._left -= len(text) // 50
                 known = {**self._known, "PWD": call.command.where or self._known["PWD"]}
                 found = self.harm(text, parse(text, known), depth + 1)
                 if found is not None:
@@ -110,25 +114,26 @@ def _distinct(commands: list[Command]) -> Iterator[Command]:
     """Commands without those that do again, on their own, what one before them did."""
     seen = set()
     for command in commands:
-        alone = not (command.feeds or command.redirects or command.input or command.assigns or command.piped)
-        key = (
-            (id(command.words), command.where, command.within, command.background)
-            if alone
-            else (id(command), "", "", False)
-        )
+        if command.piped or command.feeds or command.redirects or command.input or command.assigns:
+            yield command
+            continue
+        key = id(command.words), command.where, command.within, command.background
         if key not in seen:
             seen.add(key)
             yield command
 
 
 def _feeding(calls: list[Call]) -> dict[int, list[Call]]:
+    fed = [call for call in calls if call.command.feeds]
+    if not fed:
+        return {}
     by_command: dict[int, list[Call]] = {}
     for call in calls:
         by_command.setdefault(id(call.command), []).append(call)
     feeding: dict[int, list[Call]] = {}
-    for call in calls:
-        if call.command.feeds and id(call.command) not in feeding:
-            feeding[id(call.command)] = [one for fed in call.command.feeds for one in by_command.get(id(fed), ())]
+    for call in fed:
+        if id(call.command) not in feeding:
+            feeding[id(call.command)] = [one for feed in call.command.feeds for one in by_command.get(id(feed), ())]
     return feeding
 
 

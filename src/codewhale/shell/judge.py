@@ -26,6 +26,7 @@ Profile = Literal["none", "read-only", "workspace-write"]
 # What the grammar takes superlinear time for, and no honest line has so many of.
 _TANGLE = re.compile(r"=\(|<<|\bcase\b")
 _TANGLES = 40
+_PIPES = 1000
 # What must be asked of a person even where a sandbox would contain it.
 _A_PERSONS = frozenset(("shell.network", "shell.secret-read", "shell.outside", "shell.length", "shell.tangle"))
 
@@ -65,7 +66,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     """Judge one line as bash would run it. Above 16 KiB the answer is ask and nothing is parsed."""
     if len(line) > LONGEST or len(line.encode("utf-8", "surrogatepass")) > LONGEST:
         return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
-    if len(_TANGLE.findall(line)) > _TANGLES:
+    if line.count("|") > _PIPES or len(_TANGLE.findall(line)) > _TANGLES:
         return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
     places = Places(context.workspace, context.home)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
@@ -175,7 +176,7 @@ class _Readings:
             return Reading("shell.environment", f"{command.assigns[0][0]} is set for it")
         inner = quiet(words)
         if inner is None:
-            return self._look(Candidate(words, command.where, more))
+            return self._look(words, command.where, more)
         if depth >= DEEPEST:
             return Reading("shell.construct", "commands are wrapped more than three times")
         if inner.line is not None:
@@ -184,13 +185,14 @@ class _Readings:
             return Reading("shell.construct", "xargs takes words from where any may come")
         return self._command(command, inner.words, depth + 1, more or inner.more)
 
-    def _look(self, call: Candidate) -> Reading:
-        if call.more:
-            return only_reads(call, self._places)
-        key = id(call.words), call.where
-        if key not in self._same:
-            self._same[key] = call, only_reads(call, self._places)
-        return self._same[key][1]
+    def _look(self, words: list[Word], where: str, more: bool) -> Reading:
+        found = self._same.get((id(words), where)) if not more else None
+        if found is None:
+            call = Candidate(words, where, more)
+            found = call, only_reads(call, self._places)
+            if not more:
+                self._same[id(words), where] = found
+        return found[1]
 
 
 def _harmless(redirect: Redirect) -> bool:

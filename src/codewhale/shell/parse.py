@@ -17,6 +17,8 @@ from codewhale.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_doub
 DEEPEST = 64
 # Of a longer pipe, a command is taken to read from the first and the last ones before it.
 _STAGES = 16
+# What stands for a variable's value, where it has one.
+_WITH_DEFAULT = re.compile(r"([A-Za-z_]\w*)(?::?[?=-]|%%?/\Z)")
 # A command of words in which no character means anything: it is cut at blanks, and its nodes need no look.
 _WORDS_ALONE = re.compile(rb"[\w@%+,./-]+(?: +[\w@%+=:,./-]+)*")
 INCOMPLETE = "text that is not a complete command line"
@@ -118,7 +120,7 @@ class _Walk:
                 self.line.variables = dict(outer)
             words, where = step.command.words, self.line.variables.get("PWD", "")
             command = Command(words, [], before, [], where=where, piped=step.by == "|" or bool(before))
-            for op, fd, target in step.command.silenced:
+            for op, fd, target in step.command.redirects:
                 command.redirects.append(Redirect(op, fd, target, [command, *before]))
             self.line.redirects += command.redirects
             self.line.commands.append(command)
@@ -344,6 +346,10 @@ class _Walk:
             inner = self._text(node)[2:-1]
             if inner.isidentifier():
                 return _variable(inner, self.line.variables)
+            found = _WITH_DEFAULT.match(inner)
+            if found is not None and found[1] in self.line.variables:
+                self._inside(node, depth)
+                return _variable(found[1], self.line.variables)
         self._inside(node, depth)
         return Word(UNKNOWN, literal=False, names=tuple(self._names(node)))
 

@@ -52,10 +52,7 @@ class Places(Struct, frozen=True):
 
     def absolute(self, text: str, here: str) -> str:
         """The path that `text` names from the folder `here`, dots taken out; "" when it is not known."""
-        if UNKNOWN in text or (not text.startswith("/") and (not here or UNKNOWN in here)):
-            return ""
-        path = posixpath.normpath(posixpath.join(here, text))
-        return path[1:] if path.startswith("//") else path
+        return _absolute(text, here)
 
     def inside(self, path: str) -> bool:
         """Whether an absolute path lies in the workspace."""
@@ -67,6 +64,10 @@ class Places(Struct, frozen=True):
 
     def reading(self, text: str, here: str) -> tuple[str, str]:
         """Why looking at this path is a matter to ask about: a rule and its reason, ("", "") for none."""
+        return _reading(self, text, here)
+
+    def look(self, text: str, here: str) -> tuple[str, str]:
+        """What `reading` says, worked out anew."""
         path = self.absolute(text, here)
         if not path:
             return "shell.expansion", "it names a path that is not known before it runs"
@@ -117,3 +118,16 @@ def secret(path: str) -> bool:
     if _SECRET.fullmatch(path) or secret_file(path):
         return True
     return bool(_FOLDER.search(path)) and bool(secret_file(path.rstrip("/") + "/_"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _reading(places: Places, text: str, here: str) -> tuple[str, str]:
+    return places.look(text, here)
+
+
+@functools.lru_cache(maxsize=4096)
+def _absolute(text: str, here: str) -> str:
+    if UNKNOWN in text or (not text.startswith("/") and (not here or UNKNOWN in here)):
+        return ""
+    path = posixpath.normpath(posixpath.join(here, text))
+    return path[1:] if path.startswith("//") else path

@@ -13,14 +13,18 @@ from codewhale.shell.words import Word, bare, joined
 _BARE = r"(?:[A-Za-z0-9_@%+=:,./^*?\[\]-]|(?<=[A-Za-z0-9_^])~)"
 _PIECE = rf"""(?:{_BARE}++|\\[ -~]|'[^']*+'|"(?:[^"\\$`!]|\\[ -~])*+")"""
 _STATUS = r"\$\?(?=[ ;|&)]|\Z)"
-_WORD = rf"(?:{_STATUS}|=(?= )|(?!=){_PIECE}++)"
-_SILENCED = r"(?:[12]?>>? *+/dev/null|[12]?>&[12])(?=[ ;|&)]|\Z)"
+_NOT = r"(?<=\[ )!(?= )"
+_WORD = rf"(?:{_STATUS}|=(?= )|{_NOT}|(?!=|\\ ){_PIECE}++)"
+_REDIRECT = r"(?:[12]?>>? *+/dev/null|[12]?>&[12]|< *+[A-Za-z0-9_./-]++)(?=[ ;|&)]|\Z)"
 _COMMAND = re.compile(
     rf"(?P<open>\( *+)?(?:! ++)?(?P<text>(?:(?:/usr)?/bin/)?(?P<name>[a-z][a-z0-9_.+-]*+|\[)"
-    rf"(?: ++(?:{_SILENCED}|{_WORD}))*+)(?P<close> *+\))?"
+    rf"(?: ++(?:{_REDIRECT}|{_WORD}))*+)(?P<close> *+\))?"
     r"(?: ++\#[ -~]*+\Z| *+(?P<by>&&|\|\|?|;|\Z) *+)"
 )
-_PARTS = re.compile(rf"(?P<fd>[12]?)(?P<op>>>?|>&) *+(?P<target>/dev/null|[12])(?=[ ;|&)]|\Z)|(?P<word>{_WORD})")
+_PARTS = re.compile(
+    rf"(?P<fd>[12]?)(?P<op>>>?|>&) *+(?P<target>/dev/null|[12])(?=[ ;|&)]|\Z)"
+    rf"|< *+(?P<from>[A-Za-z0-9_./-]++)|(?P<word>{_WORD})"
+)
 _PIECES = re.compile(rf"""'([^']*+)'|"((?:[^"\\]|\\.)*+)"|((?:{_BARE}|\\.)++)""")
 _SIMPLE = re.compile(r"[A-Za-z0-9_@%+=:,./-]++")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
@@ -34,11 +38,11 @@ _KEPT = 400
 
 
 class Plain(Struct, frozen=True):
-    """A simple command: its words, and (operator, descriptor, target) of what it says to /dev/null. Both lists are
-    shared between lines: they must not be changed."""
+    """A simple command: its words, and (operator, descriptor, target) of what it says to /dev/null and of the file that
+    it reads. Both lists are shared between lines: they must not be changed."""
 
     words: list[Word]
-    silenced: list[tuple[str, str, Word]]
+    redirects: list[tuple[str, str, Word]]
 
 
 class Step(Struct, frozen=True):
@@ -84,23 +88,25 @@ def _taken(text: str, name: str) -> Plain | None:
     if name not in table.programs and name not in _WRAPPERS and name not in table.told:
         return None
     words: list[Word] = []
-    silenced: list[tuple[str, str, Word]] = []
+    redirects: list[tuple[str, str, Word]] = []
     for found in _PARTS.finditer(text):
         raw = found["word"]
         if raw is None:
-            silenced.append((found["op"], found["fd"], Word(found["target"])))
+            redirects.append((found["op"] or "<", found["fd"] or "", Word(found["target"] or found["from"])))
         elif raw == "$?":
             words.append(Word("0", plain=False))
-        elif _SIMPLE.fullmatch(raw) or raw in ("[", "]"):
+        elif _SIMPLE.fullmatch(raw) or raw in ("[", "]", "!"):
             words.append(Word(raw))
         else:
             word = None if _ASSIGNS.match(raw) else _word(raw)
             if word is None:
                 return None
             words.append(word)
+    if name == "cd" and any(op == "<" for op, _, _ in redirects):
+        return None
     if name == "[" and not _TEST.fullmatch(" ".join(word.text or "x" for word in words)):
         return None
-    return Plain(words, silenced)
+    return Plain(words, redirects)
 
 
 def _word(raw: str) -> Word | None:

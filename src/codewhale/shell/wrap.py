@@ -20,6 +20,7 @@ _QUIET_OPTIONS = {
     "stdbuf": r"--(?:input|output|error)=\w+",
 }
 _XARGS = re.compile(r"-[0rt]+|-[nPLs]\d*|--null|--no-run-if-empty|--max-(?:args|procs|lines)=\d+")
+_SPLITS = re.compile(r"-\w*?S(.*)|--split-string(?:=(.*))?$", re.S)
 _EXEC = re.compile(r"-(?:exec|ok)(?:dir)?|-[xX]|--exec(?:-batch)?")
 _STRING = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`\n]*)`|[%q][qx]?[({/]([^)}/]*)[)}/]")
 # A string of one word that may be a command.
@@ -38,7 +39,7 @@ class Inner(Struct):
 
 def name_of(word: Word) -> str:
     """The program that a word names, whatever folder and quotes it is written with."""
-    return posixpath.basename(word.text) if "/" in word.text else word.text
+    return posixpath.basename(word.text) if "/" in word.text and word.text[0] != "-" else word.text
 
 
 def quiet(words: Sequence[Word]) -> Inner | None:
@@ -92,6 +93,8 @@ def carried(words: Sequence[Word]) -> Iterator[Inner]:
                 yield Inner([], line=words[at + 1].text)
     if name in ("eval", "trap", "watch", "parallel", "xargs"):
         yield Inner([], line=" ".join(word.text for word in words[1:]))
+    if name == "xargs" and (inner := quiet(words)) is not None:
+        yield Inner(inner.words)
     if name == "ssh":
         yield from (Inner([], line=word.text) for word in words[1:] if " " in word.text)
     if name in ("env", "xargs") or name in names["shells"]:
@@ -136,7 +139,7 @@ def is_known(name: str) -> bool:
 
 def _split_strings(words: Sequence[Word]) -> Iterator[Inner]:
     for at, word in enumerate(words[1:], 1):
-        found = re.match(r"-\w*?S(.*)|--split-string(?:=(.*))?$", word.text, re.S)
+        found = _SPLITS.match(word.text) if word.text.startswith("-") else None
         if found:
             rest = [other.text for other in words[at + 1 :]]
             yield Inner([], line=" ".join([found[1] or found[2] or "", *rest]))

@@ -13,11 +13,17 @@ from msgspec import Struct
 
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
 from codewhale.protocol.errors import ConfigError
+from codewhale.stores.constitution import find_constitution
 from codewhale.stores.rowfile import RowFile, is_own
 from codewhale.stores.skillplaces import skill_files, workspace_places
 
 # The files of a workspace that may steer the harness, and nothing of them is used before it is trusted.
-PROJECT_FILES = (".codewhale/config.toml", ".codewhale/permissions.toml", ".codewhale/hooks.toml")
+PROJECT_FILES = (
+    ".codewhale/config.toml",
+    ".codewhale/permissions.toml",
+    ".codewhale/hooks.toml",
+    ".codewhale/constitution.json",
+)
 MAX_BYTES = 1 << 20
 MAX_NAMED, MAX_NAMED_BYTES = 64, 64 << 20
 
@@ -67,7 +73,7 @@ class TrustStore:
         """The project files that a workspace has, its skills among them, and how each stands. Raises ConfigError."""
         rows = self.all()
         root = os.path.realpath(workspace)
-        steering = (os.path.join(root, name) for name in PROJECT_FILES)
+        steering = dict.fromkeys((*(os.path.join(root, name) for name in PROJECT_FILES), find_constitution(root)))
         skills = (path for place in workspace_places(root) for path, _ in skill_files(place))
         found = (_standing(root, path, rows) for path in (*steering, *skills))
         return [standing for standing in found if standing is not None]

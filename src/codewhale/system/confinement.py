@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from msgspec import Struct, structs
 
@@ -117,10 +117,26 @@ def _program_folders(launch: Launch) -> list[str]:
     found: dict[str, None] = {}
     for entry in (program, *child_env(launch.env)["PATH"].split(os.pathsep)):
         folder = os.path.dirname(entry) if os.path.basename(entry) in ("bin", "sbin") else entry
-        real = os.path.realpath(folder) if os.path.isabs(folder) else ""
-        if any(real.startswith(place + "/") for place in TEMPORARY) and os.path.isdir(real):
+        real = _covered(folder) if os.path.isabs(folder) else ""
+        if real:
             found[real] = None
     return list(found)[:_MOST_FOLDERS]
+
+
+def _covered(folder: str) -> str:
+    """What a folder really is, if it stands below one for temporary files; "" else."""
+    try:
+        state = os.stat(folder)
+    except OSError:
+        return ""
+    real = _real(folder, state.st_dev, state.st_ino)
+    below = any(real.startswith(place + "/") for place in TEMPORARY)
+    return real if below and os.path.isdir(real) else ""
+
+
+@lru_cache(maxsize=256)
+def _real(folder: str, device: int, inode: int) -> str:
+    return os.path.realpath(folder)
 
 
 def _site(launch: Launch) -> Site:

@@ -49,6 +49,7 @@ def child_env(extra: Mapping[str, str] | None = None, source: Mapping[str, str] 
     return {**env, **_FORCED, **(extra or {})}
 
 
+@functools.lru_cache(maxsize=512)
 def _may_pass(name: str, value: str) -> bool:
     if name not in _ALLOWED and not name.startswith("LC_"):
         return False

@@ -11,10 +11,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from codewhale.protocol.errors import ToolError
 from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
 from codewhale.system.confinement import Confined, confine
 from codewhale.system.environment import child_env, hide_own
-from codewhale.system.output import HeadTail
+from codewhale.system.output import Early, HeadTail
 from codewhale.system.owners import Direct, Owner, Process, Supervised
 from codewhale.system.pipes import Reader, Writer
 
@@ -56,11 +57,12 @@ def _spawn_server(argv: Sequence[str], inherited: Sequence[int]) -> Process:
 class Child:
     """A running command. Made by `start`."""
 
-    def __init__(self, confined: Confined, on_output: OnOutput, warm: "Warm | None" = None) -> None:
+    def __init__(self, asked: Launch, confined: Confined, on_output: OnOutput, warm: "Warm | None" = None) -> None:
         self.pid = 0
         self.leftovers = 0
         self.confined = confined.mechanism
         self._launch = launch = confined.launch
+        self._asked = asked
         self._hold = confined
         self._warm = warm
         self._on_output = on_output
@@ -68,6 +70,7 @@ class Child:
         self._begun = time.monotonic()
         tail = launch.output_limit // 3
         self._kept = {stream: HeadTail(launch.output_limit - tail, tail) for stream in ("stdout", "stderr")}
+        self._early = Early(self._take, watch=bool(confined.mechanism))
         self._readers: list[Reader] = []
         self._stdin: Writer | None = None
         self._owner: Owner | None = None
@@ -78,11 +81,18 @@ class Child:
         self._code: int | None = None
         self._exited_after: float | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._finishing: asyncio.TimerHandle | None = None
         self._killing: asyncio.Task[None] | None = None
         self._timed_out = self._killed = False
         self._over = ""
 
-    async def _open(self) -> None:
+    async def begin(self) -> None:
+        """Start it. Raises OSError."""
+        self._launched()
+        await asyncio.shield(self._started)
+        self._feed()
+
+    def _launched(self) -> None:
         ends = _Ends(self._launch)
         try:
             self._begin(ends)
@@ -92,7 +102,8 @@ class Child:
         finally:
             ends.close_theirs()
         self._attach(ends)
-        await asyncio.shield(self._started)
+
+    def _feed(self) -> None:
         if self._launch.stdin and self._stdin is not None:
             self._stdin.feed(self._launch.stdin, then_close=not self._launch.keep_stdin)
 
@@ -129,13 +140,11 @@ class Child:
             self._stdin = Writer(ends.stdin, end=b"\x04" if self._launch.tty else None)
 
     def _heard(self, stream: str) -> Callable[[bytes], None]:
-        kept = self._kept[stream]
+        return lambda data: self._early.feed(stream, data)
 
-        def take(data: bytes) -> None:
-            kept.feed(data)
-            self._on_output(stream, data)
-
-        return take
+    def _take(self, stream: str, data: bytes) -> None:
+        self._kept[stream].feed(data)
+        self._on_output(stream, data)
 
     def _report(self, word: str, *rest: str) -> None:
         if word == "started":
@@ -144,7 +153,7 @@ class Child:
                 self._timer = self._loop.call_later(self._launch.seconds, self._time_out)
             if not self._started.done():
                 self._started.set_result(None)
-        elif word == "failed":
+        elif word == "failed" and not self._started.done():
             self._started.set_exception(OSError(int(rest[0]), os.strerror(int(rest[0])), self._launch.argv[0]))
         elif word == "exit":
             self._exited(int(rest[0]), int(rest[1]))
@@ -162,7 +171,7 @@ class Child:
         if self._timer is not None:
             self._timer.cancel()
         if not self._ordered:
-            self._loop.call_later(GRACE, self._finish)
+            self._finish_soon()
 
     @property
     def _ordered(self) -> bool:
@@ -170,6 +179,9 @@ class Child:
         return self._timed_out or self._killed or bool(self._over)
 
     def _tree_gone(self) -> None:
+        if self._never_began():
+            self._killing = self._loop.create_task(self._launch_again())
+            return
         if not self._started.done():
             self._started.set_exception(OSError(errno.ECHILD, "the launcher died", self._launch.argv[0]))
         if self._exited_after is None:
@@ -177,7 +189,38 @@ class Child:
         self.leftovers = 0
         self._gone.set_result(None)
         self._advance()
-        self._loop.call_later(GRACE, self._finish)
+        self._finish_soon()
+
+    def _finish_soon(self) -> None:
+        self._finishing = self._loop.call_later(GRACE, self._finish)
+
+    def _never_began(self) -> bool:
+        """Whether the sandbox could not lay out its view, because something on the machine went away just then."""
+        for reader in self._readers:
+            reader.drain()
+        return self._code == 1 and self._early.complained and not self._ordered
+
+    async def _launch_again(self) -> None:
+        """Once more, with the view as the machine is now; what the sandbox says then is the last word."""
+        if self._finishing is not None:
+            self._finishing.cancel()
+        self._close()
+        self._readers, self._stdin = [], None
+        complaint, self._early = self._early, Early(self._take, watch=False)
+        self._exited_after = None
+        try:
+            self._hold = await confine(self._asked)
+            if self._ordered:
+                return self._tree_gone()
+            self._launch = self._hold.launch
+            self._launched()
+        except (OSError, ToolError):
+            complaint.end()
+            self._exited(1, 0)
+            return self._tree_gone()
+        self._code = None
+        self._feed()
+        return None
 
     def _advance(self) -> None:
         """Finished early when there is nothing left to wait for."""
@@ -190,6 +233,7 @@ class Child:
         if self._gone.done():
             self._close()
         if not self._done.done():
+            self._early.end()
             self._done.set_result(self._completed())
 
     def _completed(self) -> Completed:
@@ -314,21 +358,11 @@ async def run(launch: Launch) -> Completed:
     no such program or directory), ToolError not_available for a profile this machine cannot give, ValueError for one
     that there is not.
     """
-    done = await _run(launch)
-    return await _run(launch) if done.confined and _never_began(done) else done
-
-
-async def _run(launch: Launch) -> Completed:
     child = await start(launch)
     try:
         return await child.wait()
     finally:
         await settle(child.kill())
-
-
-def _never_began(done: Completed) -> bool:
-    """Whether bubblewrap could not lay out its view, because something on the machine went away just then."""
-    return done.exit_code == 1 and not done.stdout_total and done.stderr.startswith(b"bwrap: Can't ")
 
 
 async def start(launch: Launch, on_output: OnOutput | None = None, warm: "Warm | None" = None) -> Child:
@@ -338,9 +372,9 @@ async def start(launch: Launch, on_output: OnOutput | None = None, warm: "Warm |
     Raises like `run`. The caller must `kill()` the child or await `ended()`.
     """
     confined = await confine(launch)
-    child = Child(confined, on_output or _unheard, warm)
+    child = Child(launch, confined, on_output or _unheard, warm)
     try:
-        await child._open()
+        await child.begin()
     except BaseException:
         await settle(child.kill())
         raise

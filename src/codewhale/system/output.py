@@ -1,5 +1,7 @@
 """Keeping a bounded part of an unbounded stream, and saying what was left out."""
 
+from collections.abc import Callable
+
 MARKERS = (
     b"error", b"Error", b"ERROR", b"FAIL", b"failed", b"panicked", b"Traceback", b"Exception", b"fatal", b"assert",
     b"test result:", b"exit code", b"exit status", b"Segmentation fault", b" passed",
@@ -111,3 +113,37 @@ def _ends(kept: bytes, gap: int) -> tuple[str, str]:
     while start < min(4, len(tail)) and 0x80 <= tail[start] < 0xC0:
         start += 1
     return head[: whole_characters(head)].decode("utf-8", "replace"), tail[start:].decode("utf-8", "replace")
+
+
+class Early:
+    """What a command that a sandbox holds prints at first is kept back while it may be the sandbox's own complaint that
+    it could not begin. `hear(stream, data)` is what hears the rest."""
+
+    COMPLAINT = b"bwrap: Can't "
+    MOST = 4096
+
+    def __init__(self, hear: Callable[[str, bytes], None], watch: bool) -> None:
+        self._hear = hear
+        self._held: tuple[str, bytes] | None = ("", b"") if watch else None
+
+    @property
+    def complained(self) -> bool:
+        """Whether all that came is such a complaint."""
+        return self._held is not None and self._held[1].startswith(self.COMPLAINT)
+
+    def feed(self, stream: str, data: bytes) -> None:
+        """Take what came on a stream."""
+        if self._held is None:
+            return self._hear(stream, data)
+        before, text = self._held[0] or stream, self._held[1] + data
+        if before == stream and len(text) <= self.MOST and text.startswith(self.COMPLAINT[: len(text)]):
+            self._held = (stream, text)
+            return None
+        self.end()
+        return self._hear(stream, data)
+
+    def end(self) -> None:
+        """Let go of what was kept back: it is the command's, or the last word."""
+        held, self._held = self._held, None
+        if held is not None and held[1]:
+            self._hear(*held)

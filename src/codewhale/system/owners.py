@@ -16,6 +16,7 @@ from codewhale.system import launcher
 
 Report = Callable[..., None]
 TERM_SECONDS = 0.3
+DYING_SECONDS = 0.1
 
 
 class Process(Protocol):
@@ -80,6 +81,7 @@ class Supervised:
         self._told = False
         self._command = (0, 0)
         self._pause = 0.001
+        self._words: list[str] = []
         self._namespace = self._ended = False
 
     def start(self, spawn: Spawn, argv: Sequence[str], options: Sequence[int], words: Sequence[str] = ()) -> None:
@@ -89,6 +91,7 @@ class Supervised:
         self._status, status = os.pipe()
         self._began, began = os.pipe()
         theirs = (control, status, began)
+        self._words = list(words)
         self._namespace = "inits=1" in words
         head = (sys.executable, "-I", "-S", _program())
         try:
@@ -154,6 +157,16 @@ class Supervised:
             os.close(self._began)
         if self._process.returncode and not self._ended:
             self._kill_session()
+            self._loop.call_later(DYING_SECONDS, self._tidy)
+        else:
+            self._report("gone")
+
+    def _tidy(self) -> None:
+        """Give back the names that a launcher held which was killed itself: what could have used them is gone."""
+        with contextlib.suppress(OSError):
+            hold = launcher.Hold(self._words)
+            hold.release()
+            os.close(hold.lock)
         self._report("gone")
 
     def _close_control(self) -> None:

@@ -2,6 +2,7 @@
 new one takes. Where it cannot be had, or is not up yet, launchers are started as ever."""
 
 import asyncio
+import functools
 import marshal
 import os
 import signal
@@ -95,7 +96,7 @@ class Warm:
         if self._channel is None or not self.ready:
             return None
         words = [_word(word) for word in arguments]
-        pairs = [(_word(name), _word(value)) for name, value in environment.items()]
+        pairs = [_pair(name, value) for name, value in environment.items()]
         payload = os.memfd_create("launch")
         try:
             with open(payload, "wb", closefd=False) as file:
@@ -158,6 +159,11 @@ class Warm:
         if not (await asyncio.wait({ended}, timeout=END_SECONDS))[0]:
             process.kill()
         await ended
+
+
+@functools.lru_cache(maxsize=512)
+def _pair(name: str, value: str) -> tuple[bytes, bytes]:
+    return _word(name), _word(value)
 
 
 def _word(text: str) -> bytes:

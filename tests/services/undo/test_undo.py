@@ -7,6 +7,7 @@ import shutil
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codewhale.protocol.events import Notice
@@ -378,3 +379,32 @@ async def test_after_fifty_mixed_edits_the_agents_are_gone_and_the_persons_are_a
         places = {number for first, last in told for number in range(first, last + 1)}
         assert {number for number, line in enumerate(kept, 1) if line.startswith(b"agent")} <= places
     assert all(stat.S_ISREG((scene.root / name).stat().st_mode) for name in play.names)
+
+
+async def test_what_a_child_session_did_belongs_to_the_turn_of_its_parent(scene: Scene) -> None:
+    scene.write("a", "was\n")
+    scene.write("mine", "a person's\n")
+    was = scene.tree()
+    await scene.edit("a", "parent\n")
+    await asyncio.gather(
+        scene.edit("b", "child\n", session="child of s"), scene.shell("echo x > c", session="child of s")
+    )
+    assert not await scene.undo.turns("child of s", str(scene.root))
+    (turn,) = await scene.undo.turns("s", str(scene.root))
+    assert set(turn.paths) == {"a", "b", "c"}
+    done = await scene.take_back()
+    assert scene.tree() == was and done.refused == ()
+
+
+async def test_calls_of_one_id_in_two_sessions_are_told_apart(scene: Scene) -> None:
+    views = [
+        msgspec.structs.replace(scene.view("write_file", PathSubject(name, write=True), session), call_id="call_1")
+        for name, session in (("a", "s"), ("b", "child of s"))
+    ]
+    for view in views:
+        await scene.undo.before(view)
+    for view, name in zip(views, "ab", strict=True):
+        scene.write(name, name)
+        await scene.undo.after(view, None)
+    (turn,) = await scene.undo.turns("s", str(scene.root))
+    assert set(turn.paths) == {"a", "b"}

@@ -143,13 +143,21 @@ class History:
         self._absorb(looks, made, False)
         return tuple(made)
 
-    async def look(self, paths: Iterable[str] | None, author: Entry | None = None, begun: int = 0) -> tuple[Entry, ...]:
-        """Write down what is different at these paths, or (None) anywhere; the entries that came of it. It is the
-        `author`'s doing (an entry without changes), but for files that no one had seen and that are older than
-        `begun` (nanoseconds since the epoch); without an author it is somebody else's. Only while `held`."""
+    async def look(
+        self,
+        paths: Iterable[str] | None,
+        author: Entry | None = None,
+        begun: int = 0,
+        leave: frozenset[str] = frozenset(),
+    ) -> tuple[Entry, ...]:
+        """Write down what is different at these paths, or (None) anywhere but at those of `leave`; the entries that
+        came of it. It is the `author`'s doing (an entry without changes), but for files that no one had seen and that
+        are older than `begun` (nanoseconds since the epoch); without an author it is somebody else's. Only while
+        `held`."""
         assert self._picture is not None
         known, everywhere = self._picture.files, paths is None
         names = await self._everywhere() if paths is None else {path for path in paths if self.is_ours(path)}
+        names -= leave
         looker = Looker(self.root, self._bounds.seconds, discreet=True)
         looks: list[Look] = []
         made: list[Entry] = []

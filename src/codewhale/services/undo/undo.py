@@ -72,18 +72,19 @@ class _Window(Struct, frozen=True):
 
 
 class Undo:
-    """The histories of the workspaces of one process. `home` is the state directory; `turn_of` tells which turn a
-    session is in, `tell` sends a session an event."""
+    """The histories of the workspaces of one process. `home` is the state directory; `turn_of` tells
+    whose turn a session works in (itself, or for a child the session that it works for) and which it is, `tell` sends a
+    session an event."""
 
     def __init__(
-        self, home: str, clock: Clock, turn_of: Callable[[str], int], tell: Callable[[str, Event], None]
+        self, home: str, clock: Clock, turn_of: Callable[[str], tuple[str, int]], tell: Callable[[str, Event], None]
     ) -> None:
         self._home = os.path.realpath(home)
         self._clock = clock
         self._turn_of = turn_of
         self._tell = tell
         self._histories: dict[str, History] = {}
-        self._open: dict[str, dict[str, _Window]] = {}
+        self._open: dict[str, dict[tuple[str, str], _Window]] = {}
         self._unwatched: set[str] = set()
         self._told: set[tuple[str, str]] = set()
         self._writing: dict[str, asyncio.Task[None]] = {}
@@ -107,23 +108,26 @@ class Undo:
         try:
             async with asyncio.timeout(LOOK_SECONDS), history.held():
                 if paths is None:
-                    await history.look(None, _elsewhere(open_here))
+                    await history.look(None, _elsewhere(open_here), leave=_named(open_here))
                 else:
                     former = await history.peek(paths, _elsewhere(open_here))
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
             return None
-        author = Entry(0, 0.0, "call", call.session, self._turn_of(call.session), call.call_id, call.tool)
-        open_here[call.call_id] = _Window(author, paths, time.time_ns(), former)
+        author = Entry(0, 0.0, "call", *self._turn_of(call.session), call.call_id, call.tool)
+        open_here[call.session, call.call_id] = _Window(author, paths, time.time_ns(), former)
         return None
 
     async def after(self, call: CallView, result: ToolResult | None) -> str | None:
         """Look at what the call changed. What was seen of named files is written down beside whatever comes next; all
         that is done here waits for it."""
         root = os.path.realpath(call.workspace)
-        window = self._open.get(root, {}).pop(call.call_id, None)
+        open_here, key = self._open.get(root, {}), (call.session, call.call_id)
+        window = open_here.get(key)
         if window is None:
             return None
+        if window.paths is None:
+            del open_here[key]
         history = self._history(root)
         try:
             async with asyncio.timeout(LOOK_SECONDS):
@@ -135,9 +139,13 @@ class Undo:
                     return None
                 await self._settled(root)
                 async with history.held():
-                    await history.look(None, window.author, window.begun)
+                    await history.look(None, window.author, window.begun, _named(open_here))
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
+            open_here.pop(key, None)
             self._give_up(call, root, error)
+        except asyncio.CancelledError:
+            open_here.pop(key, None)
+            raise
         return None
 
     async def _write_down(self, call: CallView, root: str, seen: Sequence[Former]) -> None:
@@ -147,6 +155,8 @@ class Undo:
                 await history.write(seen)
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
+        finally:
+            self._open[root].pop((call.session, call.call_id), None)
 
     async def _settled(self, root: str) -> None:
         """Wait until what earlier calls changed is written down."""
@@ -209,7 +219,7 @@ class Undo:
     async def _carry_out(self, plan: Plan) -> Done:
         history = await self._present(plan.workspace)
         refused, changes = list(plan.refused), list[FileChange]()
-        author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session), tool="undo", since=plan.since)
+        author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session)[1], tool="undo", since=plan.since)
         async with history.held():
             # Deletions first: a file may be in the way of a folder, and a folder in that of a file.
             for one in plan.files:
@@ -327,9 +337,14 @@ def _resolved(history: History, path: str) -> str:
         return ".git"  # refused by whoever writes; never looked at
 
 
-def _elsewhere(windows: dict[str, _Window]) -> Entry | None:
+def _elsewhere(windows: dict[tuple[str, str], _Window]) -> Entry | None:
     """Whose doing it is what is found before a call: that of the longest running other one, if there is any."""
     return next((window.author for window in windows.values() if window.paths is None), None)
+
+
+def _named(windows: dict[tuple[str, str], _Window]) -> frozenset[str]:
+    """The files that running calls may write by name: each is looked at when its own call has ended."""
+    return frozenset().union(*(window.paths for window in windows.values() if window.paths is not None))
 
 
 def _paths(entries: Sequence[Entry], session: str, since: int) -> list[str]:

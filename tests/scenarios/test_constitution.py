@@ -1,0 +1,36 @@
+"""A project's constitution through the front door: nothing before it is trusted, then its holds in every mode."""
+
+import json
+from pathlib import Path
+
+from support.program import codewhale_program, scripted
+from support.repos import write
+
+WRITE = '{"calls":[{"name":"write_file","arguments":{"path":"gen/a.txt","content":"x\\n"}}]}'
+LAW = {"protected_invariants": [{"text": "made by make", "paths": ["gen/**"], "action": "block"}]}
+
+
+def test_a_trusted_law_holds_even_in_yolo_and_names_its_row(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    write(work, {".codewhale/constitution.json": json.dumps(LAW)})
+    scripted(tmp_path, WRITE, '{"text":"done"}')
+    done = codewhale_program(tmp_path, "exec", "-w", str(work), "--yolo", "hi")
+    assert (work / "gen" / "a.txt").exists() and "constitution.json is ignored: not trusted" in done.stderr
+    (work / "gen" / "a.txt").unlink()
+    assert codewhale_program(tmp_path, "trust", "add", "-w", str(work)).returncode == 0
+    scripted(tmp_path, WRITE, '{"text":"done"}')
+    done = codewhale_program(tmp_path, "exec", "-w", str(work), "--yolo", "--output-format", "stream-json", "hi")
+    assert not (work / "gen" / "a.txt").exists()
+    assert "(rule constitution.1)" in done.stdout and "made by make" in done.stdout
+
+
+def test_policy_check_shows_what_it_holds(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    write(work, {".codewhale/constitution.json": json.dumps(LAW)})
+    assert codewhale_program(tmp_path, "trust", "add", "-w", str(work)).returncode == 0
+    told = codewhale_program(tmp_path, "policy", "check", "--json", "--", "rm", "gen/a.txt", cwd=work)
+    assert json.loads(told.stdout)["rule"] == "constitution.1" and told.returncode == 3
+    write(work, {".codewhale/constitution.json": '{"protected_invariants": [3]}'})
+    assert codewhale_program(tmp_path, "trust", "add", "-w", str(work)).returncode == 0
+    told = codewhale_program(tmp_path, "policy", "check", "rm", "x", cwd=work)
+    assert told.returncode == 2 and "protected_invariants[1]: must be" in told.stderr
