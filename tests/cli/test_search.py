@@ -94,7 +94,19 @@ def test_a_home_that_cannot_be_written_fails_with_a_sentence(tree: Path, tmp_pat
     done = codewhale_program(
         tmp_path, "search", "-w", "tree", "TokenStore", env={"CODEWHALE_HOME": str(tmp_path / "file" / "home")}
     )
-    assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr and done.stderr
+    assert done.returncode == 2 and done.stdout == "" and "cannot be the state directory" in done.stderr
+
+
+def test_without_an_index_the_answer_is_from_names_and_text(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "config.toml").write_text("codebase-search-core = false\n")
+    env = {"CODEWHALE_HOME": str(tmp_path / "state")}
+    done = codewhale_program(tmp_path, "search", "-w", "tree", "--json", "TokenStore", env=env)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["backend"] == "path+text" and told["results"], done.stderr
+    assert "codebase-search-core = false" in told["notes"][0] and not (tmp_path / "state" / "index").exists()
+    done = codewhale_program(tmp_path, "symbols", "-w", "tree", "TokenStore", env=env)
+    assert done.returncode == 1 and "codebase-search-core = false" in done.stderr
 
 
 def test_a_damaged_index_is_made_anew(tree: Path, tmp_path: Path) -> None:

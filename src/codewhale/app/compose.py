@@ -12,7 +12,7 @@ from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
-from codewhale.app.settings import ToolSettings, open_config
+from codewhale.app.settings import ToolSettings, open_config, search_settings
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
@@ -127,11 +127,11 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
-    parts.give("home", home)
+    for key, given in (("home", home), ("person", person), ("search_settings", search_settings(config))):
+        parts.give(key, given)
     parts.give("touched", parts.touched)
     parts.give("map_of", lambda root, depth: _map_of(parts, root, depth))
     parts.give("redactor", redactor)
-    parts.give("person", person)
     hooking = Hooking(parts, config.get("hooks"), config.path)
     parts.give("hooking", hooking)
     parts.give("shell_env", hooking.shell_env)

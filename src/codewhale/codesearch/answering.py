@@ -7,10 +7,11 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.codesearch.build import BusyError, Index, Progress, refresh
 from codewhale.codesearch.cold import cold_hits
@@ -19,6 +20,8 @@ from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker
 from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reasons import EXACT
+from codewhale.codesearch.scorers import CORE, POOL, Scorers
 from codewhale.codesearch.store import DamagedError
 
 T = TypeVar("T")
@@ -27,6 +30,7 @@ MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
 _FEW_FILES = 5
 _MANY_LISTED = 50
+OFF = f"The code index is switched off ({CORE} = false)"
 
 
 class Answer(Struct, frozen=True):
@@ -71,11 +75,19 @@ class _Folder:
 class CodeSearch:
     """The indexes of the folders that are asked about, at most four open at a time."""
 
-    def __init__(self, state: str, touched: Callable[[str], list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        state: str,
+        touched: Callable[[str], list[str]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
-        changed in a folder since it was last asked."""
+        changed in a folder since it was last asked; `settings` are configuration keys: whether there is an index at
+        all, and what fills the slots for models."""
         self._state = state
         self._touched = touched or _nothing
+        self.is_on = bool((settings or {}).get(CORE, True))
+        self._scorers = Scorers(settings or {})
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
 
     async def search(
@@ -91,14 +103,20 @@ class CodeSearch:
         """Answer a query about a folder. `patience` bounds the seconds given to its index, None waits until it is
         true. Raises OSError when the index cannot be written and DamagedError when it cannot be made."""
         folder = self._folder(root)
+        if not self.is_on:
+            hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+            note = f"{OFF}; this answer comes from file names and plain text alone."
+            return Answer(tuple(hits), "path+text", 0, None, 0.0, (note,))
         current = await self._renewed(folder, patience, progress)
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
             if ranker is None:
                 hits = await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
-            asked = _Asked(query, limit, only, tuple(self._touched(root)))
-            return await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
+            most = max(limit, POOL) if self._scorers else limit
+            asked = _Asked(query, most, only, tuple(self._touched(root)))
+            answer = await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
+        return await self._scored(folder.index.root, query, answer, limit) if self._scorers else answer
 
     async def read(
         self,
@@ -111,6 +129,8 @@ class CodeSearch:
         """What `work` finds in the index of a folder, None where there is none to read yet, and what must be known
         of that index. `work` runs in a thread; times and errors are those of `search`."""
         folder = self._folder(root)
+        if not self.is_on:
+            return None, (f"{OFF}.",)
         current = await self._renewed(folder, patience, progress)
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
@@ -120,8 +140,8 @@ class CodeSearch:
             return found, self._notes(folder, ranker.reader, current)
 
     def is_indexed(self, root: str) -> bool:
-        """Whether there is an index of the folder, be it old."""
-        return os.path.exists(self._folder(root).index.path)
+        """Whether there is an index of the folder, be it old, and it may be read."""
+        return self.is_on and os.path.exists(self._folder(root).index.path)
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
@@ -130,6 +150,14 @@ class CodeSearch:
             folder.close()
         await asyncio.gather(*waiting, return_exceptions=True)
         self._folders.clear()
+        await self._scorers.aclose()
+
+    async def _scored(self, root: str, query: str, answer: Answer, limit: int) -> Answer:
+        """The answer when the slots for models have had their say."""
+        hits, signals, problems = await self._scorers.scored(root, query, answer.hits, limit)
+        exact = sum(any(reason.signal == EXACT for reason in hit.reasons) for hit in hits)
+        backend, notes = "+".join((answer.backend, *signals)), (*answer.notes, *problems)
+        return replace(answer, hits=hits, backend=backend, exact=exact, notes=notes)
 
     def _folder(self, root: str) -> _Folder:
         real = os.path.realpath(root)

@@ -1,10 +1,12 @@
 """Code search for a person or a script: one question, or one a line, about a folder and its index."""
 
+import os
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from codewhale.app.settings import open_config, search_settings
 from codewhale.codesearch.answering import Answer, CodeSearch
 from codewhale.codesearch.build import Progress
 from codewhale.codesearch.rank import Filter
@@ -35,12 +37,12 @@ class Searcher:
     """Questions about one folder, its index kept open between them."""
 
     def __init__(self, home: str, root: str, asked: Asked) -> None:
-        """Raises CodeWhaleError for a filter that cannot be."""
+        """Raises CodeWhaleError for a filter that cannot be, and for a configuration that cannot."""
         try:
             self._only: Filter = filter_of(asked.path_glob, asked.lang, asked.kind)
         except BadFilter as bad:
             raise CodeWhaleError(str(bad)) from None
-        self._search = CodeSearch(home)
+        self._search = CodeSearch(home, settings=search_settings(open_config(home, root, os.environ, {})))
         self._root = root
         self._asked = asked
         self._ready = False
@@ -54,7 +56,7 @@ class Searcher:
             )
         except DamagedError as error:
             raise CodeWhaleError(f"the code index of {self._root} cannot be made: {error}") from error
-        if patience is None and answer.notes and answer.age is None:
+        if patience is None and self._search.is_on and answer.notes and answer.age is None:
             raise CodeWhaleError(f"the code index of {self._root} could not be built: {answer.notes[0]}")
         self._ready = self._ready or patience is None
         return answer
