@@ -123,15 +123,15 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         effort=config.get("reasoning_effort") or "",
         skills=lambda workspace: _skills(parts, workspace, home, person),
         approval=Approval(config.get("approval") or "suggest"),
+        codemap=lambda workspace: _pinned_map(parts, workspace, around.context.codemap_tokens),
         tools=HeadChoice(tools.profile, _known_tools(config, catalog, "always_load", tools.always_load)),
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
-    for key, given in (("home", home), ("person", person), ("search_settings", search_settings(config))):
+    for key, given in (("home", home), ("person", person), ("redactor", redactor), ("touched", parts.touched)):
         parts.give(key, given)
-    parts.give("touched", parts.touched)
+    parts.give("search_settings", search_settings(config))
     parts.give("map_of", lambda root, depth: _map_of(parts, root, depth))
-    parts.give("redactor", redactor)
     hooking = Hooking(parts, config.get("hooks"), config.path)
     parts.give("hooking", hooking)
     parts.give("shell_env", hooking.shell_env)
@@ -178,6 +178,14 @@ async def _map_of(parts: Parts, root: str, depth: int) -> tuple[str, tuple[str, 
     """The map of a workspace's code index, if there is one to be read."""
     maps: CodeMaps = parts.part("code_maps")  # type: ignore[assignment]
     return await maps.show(root, depth=depth)
+
+
+def _pinned_map(parts: Parts, workspace: str, tokens: int) -> str:
+    """The map that a head holds; what draws it is loaded where it is wanted."""
+    if not tokens:
+        return ""
+    maps: CodeMaps = parts.part("code_maps")  # type: ignore[assignment]
+    return maps.pinned(workspace, tokens)
 
 
 def _tell(engine: Engine, session: str, event: Event) -> None:

@@ -22,7 +22,7 @@ from codewhale.codesearch.rank import Filter, Hit, Ranker
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.reasons import EXACT
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
-from codewhale.codesearch.store import DamagedError
+from codewhale.codesearch.store import DamagedError, database_path, open_existing
 
 T = TypeVar("T")
 
@@ -142,6 +142,19 @@ class CodeSearch:
     def is_indexed(self, root: str) -> bool:
         """Whether there is an index of the folder, be it old, and it may be read."""
         return self.is_on and os.path.exists(self._folder(root).index.path)
+
+    def standing(self, root: str) -> Reader | None:
+        """A reader of a folder's index as it stands, to be closed by whoever asks; None where none was completed.
+        Raises OSError and DamagedError."""
+        place = os.path.realpath(root)
+        store = open_existing(database_path(self._state, place), place) if self.is_on else None
+        if store is None:
+            return None
+        reader = Reader(store)
+        if not reader.meta("complete"):
+            reader.close()
+            return None
+        return reader
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
