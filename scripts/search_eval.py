@@ -20,6 +20,7 @@ from search_fit import cross_fitted
 from search_peers import by_fts5, by_ripgrep, by_semble
 
 from codewhale.codesearch.features import FEATURES
+from codewhale.codesearch.priors import PROSE
 from codewhale.codesearch.rank import Ranker, Weights
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.terms import Terms
@@ -94,10 +95,11 @@ def measured(data: Data, given: argparse.Namespace) -> tuple[list[Row], list[flo
 
 
 def peers(tree: Path, reader: Reader, questions: list[Question], semble: str) -> dict[str, Iterable[list[Place]]]:
-    """The other systems on a corpus."""
+    """The other systems on a corpus, those that know no kinds of files over its code alone."""
+    code = [file.path for file in reader.files if file.lang not in PROSE]
     found: dict[str, Iterable[list[Place]]] = {
-        RIPGREP: by_ripgrep(tree, questions),
-        FTS5: by_fts5(tree, reader.paths, questions),
+        RIPGREP: by_ripgrep(tree, code, questions),
+        FTS5: by_fts5(tree, code, questions),
     }
     return found | ({SEMBLE: by_semble(semble, tree, questions)} if semble else {})
 
