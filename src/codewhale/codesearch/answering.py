@@ -18,7 +18,7 @@ from codewhale.codesearch.cold import cold_hits
 from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
-from codewhale.codesearch.rank import Filter, Hit, Ranker
+from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.reasons import EXACT
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
@@ -80,14 +80,16 @@ class CodeSearch:
         state: str,
         touched: Callable[[str], list[str]] | None = None,
         settings: Mapping[str, Any] | None = None,
+        weights: Weights | None = None,
     ) -> None:
         """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
         changed in a folder since it was last asked; `settings` are configuration keys: whether there is an index at
-        all, and what fills the slots for models."""
+        all, and what fills the slots for models; `weights` rank instead of those that ship."""
         self._state = state
         self._touched = touched or _nothing
         self.is_on = bool((settings or {}).get(CORE, True))
         self._scorers = Scorers(settings or {})
+        self._weights = weights
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
 
     async def search(
@@ -208,7 +210,7 @@ class CodeSearch:
             return None
         if folder.ranker is not None:
             folder.ranker.reader.close()
-        folder.ranker = Ranker(reader)
+        folder.ranker = Ranker(reader, weights=self._weights)
         return folder.ranker
 
     def _ranked(self, folder: _Folder, ranker: Ranker, asked: _Asked, current: bool) -> Answer:
