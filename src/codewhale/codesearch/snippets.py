@@ -14,10 +14,12 @@ MOST_LINES, MOST_COLUMNS = 8, 160
 GAP = "…"
 _LARGEST = 4 << 20
 _PASSAGE = 2_000  # characters
-# Blank lines, imports, and brackets that close them: what stands before the code of a file.
+# Blank lines, notes to tools and lawyers, imports, and brackets that close them: what stands before a file's code.
 _PREAMBLE = re.compile(
     r"\s*(?:$|import\b|from\s+\S+\s+import\b|#\s*(?:include|pragma|import)\b|using\s+[\w.:<>= ]+;|use\s+[\w:\\]+|"
-    r"package\s+[\w.]+;?\s*$|require(?:_relative)?\b|[)}\]];?\s*$|\"\S+\"$)"
+    r"package\s+[\w.]+;?\s*$|require(?:_relative)?\b|[)}\]];?\s*$|\"\S+\"$|/\*+\s*$|\*+/\s*$|\*$|"
+    r"#!|#\s*(?:frozen_string_literal:|-\*-|(?:en)?coding:|typed:)|"
+    r"(?://|#|--|/?\*+!?|<!--)\s*(?i:@?licen[sc]ed?\b|copyright\b|spdx-|all rights reserved))"
 )
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
