@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +25,11 @@ from codewhale.codesearch.features import FEATURES
 from codewhale.codesearch.priors import PROSE
 from codewhale.codesearch.rank import Ranker, Weights
 from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.refining import applied, refine
 from codewhale.codesearch.terms import Terms
 
 FIGURES = ("file", "slot", "recall", "mrr", "tokens")
-OURS, RIPGREP, FTS5, SEMBLE = "codewhale", "ripgrep", "fts5", "semble"
+OURS, REFINED, RIPGREP, FTS5, SEMBLE = "codewhale", "codewhale, own history", "ripgrep", "fts5", "semble"
 ANNOTATED = frozenset({"semantic", "architecture", "symbol"})
 BOOTSTRAPS = 2_000
 RIPGREP_SLACK = 0.03
@@ -67,12 +68,13 @@ GROUPS = (
 )
 
 
-def ours(ranker: Ranker, question: Question, took: list[float]) -> list[Place]:
-    """Our ten best, and how long they took."""
-    began = time.perf_counter()
-    hits = ranker.search(question.text, 10).hits
-    took.append(1000 * (time.perf_counter() - began))
-    return [Place(hit.path, hit.line, hit.end_line) for hit in hits]
+def answered(ranker: Ranker, questions: Iterable[Question], took: list[float]) -> Iterator[list[Place]]:
+    """Our ten best for each question, and how long they took."""
+    for question in questions:
+        began = time.perf_counter()
+        hits = ranker.search(question.text, 10).hits
+        took.append(1000 * (time.perf_counter() - began))
+        yield [Place(hit.path, hit.line, hit.end_line) for hit in hits]
 
 
 def measured(data: Data, given: argparse.Namespace) -> tuple[list[Row], list[float]]:
@@ -84,7 +86,10 @@ def measured(data: Data, given: argparse.Namespace) -> tuple[list[Row], list[flo
         questions = data.asked(repo, corpus)
         reader = reader_of(tree, state / "deep", history)
         ranker = Ranker(reader, terms, held_out(fitted[repo.name]) if repo.name in fitted else None)
-        systems: dict[str, Iterable[list[Place]]] = {OURS: (ours(ranker, one, took) for one in questions)}
+        systems: dict[str, Iterable[list[Place]]] = {OURS: answered(ranker, questions, took)}
+        if history:
+            learnt = applied(ranker.weights, refine(ranker.corpus, ranker.weights))
+            systems[REFINED] = answered(Ranker(reader, terms, learnt), questions, [])
         if not given.alone:
             systems |= peers(tree, reader, questions, given.semble)
         prefix = f"{repo.root}/" if corpus == "root" and repo.root else ""
@@ -172,7 +177,7 @@ def worse_than_ripgrep(rows: list[Row]) -> Iterable[str]:
                 for row in whole
                 if row.system == system and row.question.repo == repo
             }
-            for system in (OURS, RIPGREP)
+            for system in (OURS, REFINED, RIPGREP)
         }
         lead = np.array([of[OURS][name] - of[RIPGREP][name] for name in of[RIPGREP]])
         if not len(lead):

@@ -4,25 +4,30 @@ A folder whose index is not there yet is answered from names and plain text whil
 """
 
 import asyncio
+import contextlib
 import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.codesearch.build import BusyError, Index, Progress, refresh
 from codewhale.codesearch.cold import cold_hits
+from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.reasons import EXACT
+from codewhale.codesearch.refining import KEY, is_due, refine, refined
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
 from codewhale.codesearch.store import DamagedError, database_path, open_existing
+from codewhale.codesearch.terms import Terms
 
 T = TypeVar("T")
 
@@ -62,11 +67,20 @@ class _Folder:
         self.building: asyncio.Task[None] | None = None
         self.problem = ""
         self.lock = asyncio.Lock()
+        self.refining: asyncio.Task[None] | None = None
+        self.judged = -1  # the generation whose weights were looked at last
+        self.closed = False
 
     def close(self) -> None:
         """Stop building and let go of the database."""
-        if self.building is not None:
-            self.building.cancel()
+        self.closed = True
+        for task in (self.building, self.refining):
+            if task is not None:
+                task.cancel()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of the ranker: the next question makes another."""
         if self.ranker is not None:
             self.ranker.reader.close()
             self.ranker = None
@@ -89,7 +103,7 @@ class CodeSearch:
         self._touched = touched or _nothing
         self.is_on = bool((settings or {}).get(CORE, True))
         self._scorers = Scorers(settings or {})
-        self._weights = weights
+        self._weights = weights or Weights.shipped()
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
 
     async def search(
@@ -115,6 +129,7 @@ class CodeSearch:
             if ranker is None:
                 hits = await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
+            ranker = await self._refined(folder, ranker, patience)
             most = max(limit, POOL) if self._scorers else limit
             asked = _Asked(query, most, only, tuple(self._touched(root)))
             answer = await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
@@ -160,7 +175,8 @@ class CodeSearch:
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
-        waiting = [folder.building for folder in self._folders.values() if folder.building is not None]
+        tasks = [task for folder in self._folders.values() for task in (folder.building, folder.refining)]
+        waiting = [task for task in tasks if task is not None]
         for folder in self._folders.values():
             folder.close()
         await asyncio.gather(*waiting, return_exceptions=True)
@@ -208,10 +224,23 @@ class CodeSearch:
         if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
             reader.close()
             return None
-        if folder.ranker is not None:
-            folder.ranker.reader.close()
-        folder.ranker = Ranker(reader, weights=self._weights)
+        folder.forget()
+        folder.ranker = Ranker(reader, weights=refined(reader, self._weights))
         return folder.ranker
+
+    async def _refined(self, folder: _Folder, ranker: Ranker, patience: float | None) -> Ranker:
+        """The ranker with weights that fit the folder's own history, as far as that was looked into; where it is due
+        it is begun, and only who waits for everything waits for it."""
+        if folder.judged != ranker.reader.generation:
+            folder.judged = ranker.reader.generation
+            if folder.refining is None and await asyncio.to_thread(is_due, ranker.reader, self._weights):
+                folder.refining = asyncio.create_task(asyncio.to_thread(_refine, folder, self._weights))
+        if folder.refining is None or (patience is not None and not folder.refining.done()):
+            return ranker
+        await asyncio.wait((folder.refining,))
+        folder.refining = None
+        folder.forget()
+        return await asyncio.to_thread(self._ranker, folder) or ranker
 
     def _ranked(self, folder: _Folder, ranker: Ranker, asked: _Asked, current: bool) -> Answer:
         reader = ranker.reader
@@ -244,6 +273,22 @@ class CodeSearch:
         if reader is not None and reader.meta("truncated"):
             notes.append("The folder holds more files than are indexed; ask in a folder inside it.")
         return tuple(notes)
+
+
+def _refine(folder: _Folder, weights: Weights) -> None:
+    """Remember in the index of a folder what its history comes to; nothing where it cannot be read or written."""
+    with contextlib.suppress(OSError, DamagedError):
+        store = folder.index.open()
+        try:
+            reader = Reader(folder.index.open())
+            try:
+                found = refine(Corpus(reader, Terms()), weights, lambda: folder.closed)
+            finally:
+                reader.close()
+            if not folder.closed:
+                store.remember(**{KEY: msgspec.json.encode(found)})
+        finally:
+            store.close()
 
 
 def _nothing(root: str) -> list[str]:
