@@ -166,3 +166,13 @@ def test_the_folder_may_vanish_between_two_questions(tree: Path, tmp_path: Path)
     out, said = process.communicate(b'{"id": 2, "query": "TokenStore"}\n', timeout=60)
     assert b"Traceback" not in said and process.returncode in (0, 1)
     assert (json.loads(out)["id"] if out else 2) == 2 and (out or said)
+
+
+def test_while_another_process_builds_names_and_text_answer(tree: Path, tmp_path: Path) -> None:
+    lock = Path(Index(str(tree), str(tmp_path / "state")).path + ".lock")
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = codewhale_program(tmp_path, "search", "-w", "tree", "token store")
+    assert done.returncode == 0 and "src/auth/token_store.py:" in done.stdout.split("\n")[0]
+    assert "Another process is building the index" in done.stderr

@@ -79,6 +79,8 @@ async def _batch(searcher: Any) -> int:
     from codewhale.frontends.lines import object_line
 
     good = True
+    if searcher.is_built_elsewhere():
+        say("codewhale search: another process is building the index of this folder; waiting for it")
     try:
         for number, line in enumerate(stdin_lines(), 1):
             try:

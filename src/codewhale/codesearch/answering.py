@@ -15,10 +15,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.codesearch.build import BusyError, Index, Progress, refresh
+from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, refresh
 from codewhale.codesearch.cold import cold_hits
 from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.exact import exact_lines
+from codewhale.codesearch.fresh import too_few
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
@@ -33,8 +34,6 @@ T = TypeVar("T")
 
 MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
-_FEW_FILES = 5
-_MANY_LISTED = 50
 OFF = f"The code index is switched off ({CORE} = false)"
 
 
@@ -156,6 +155,11 @@ class CodeSearch:
             found = await asyncio.to_thread(work, ranker.reader)
             return found, self._notes(folder, ranker.reader, current)
 
+    def is_built_elsewhere(self, root: str) -> bool:
+        """Whether another process is building the index of a folder just now."""
+        folder = self._folder(root)
+        return self.is_on and (folder.building is None or folder.building.done()) and not is_unlocked(folder.index)
+
     def is_indexed(self, root: str) -> bool:
         """Whether there is an index of the folder, be it old, and it may be read."""
         return self.is_on and os.path.exists(self._folder(root).index.path)
@@ -261,15 +265,16 @@ class CodeSearch:
     def _notes(self, folder: _Folder, reader: Reader | None, current: bool) -> tuple[str, ...]:
         notes = []
         if reader is None:
-            notes.append("The index is being built; this answer comes from file names and plain text alone. Ask again.")
+            who = "Another process is building the index" if folder.index.is_waiting else "The index is being built"
+            notes.append(f"{who}; this answer comes from file names and plain text alone. Ask again.")
         elif not current:
             notes.append(
                 f"The index could not be brought up to date: {folder.problem}."
                 if folder.problem
                 else "The index is being brought up to date; files that changed just now may be missing. Ask again."
             )
-        if reader is not None and len(reader.files) < _FEW_FILES and int(reader.meta("listed") or 0) >= _MANY_LISTED:
-            notes.append(f"Only {len(reader.files)} files are in the index: an ignore rule may leave out too much.")
+        if reader is not None and (few := too_few(len(reader.files), reader.meta("left_out"))):
+            notes.append(f"{few[0].upper()}{few[1:]}.")
         if reader is not None and reader.meta("truncated"):
             notes.append("The folder holds more files than are indexed; ask in a folder inside it.")
         return tuple(notes)

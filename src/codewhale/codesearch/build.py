@@ -65,6 +65,7 @@ class Index:
         self.path = database_path(state, self.root)
         self.grammar_folder = os.path.join(state, "index", "grammars")
         self.workers = workers
+        self.is_waiting = False  # for another process that builds
         self._sources: Sources | None = None
         self._known: tuple[int, dict[str, Stamp]] | None = None
 
@@ -196,7 +197,8 @@ class _Refresh:
         if same:
             self._store.restamp(same.items())
             self._index.forget_stamps()
-        return sorted(({path for path in changed if path in present} | (present - set(stamps))) - set(same))
+        again = ({path for path in changed if path in present} | (present - set(stamps))) - set(same)
+        return sorted(again, key=_by_ending)
 
     async def _read(self, pending: list[str]) -> None:
         """Read files again, a few here, many by worker processes."""
@@ -245,7 +247,7 @@ class _Refresh:
         if again:
             known = self._store.rows("SELECT path, segment FROM files")
             before = self._indexed
-            await self._read(sorted(path for path, number in known if number in again))
+            await self._read(sorted((path for path, number in known if number in again), key=_by_ending))
             self._indexed = before
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
@@ -284,6 +286,11 @@ def is_unlocked(index: Index) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def _by_ending(path: str) -> tuple[str, str]:
+    """Files of a language side by side: a worker then needs few grammars, and a segment holds few words."""
+    return path.rpartition("/")[2].rpartition(".")[2], path
 
 
 def _rules_changed(paths: Sequence[str]) -> bool:
@@ -338,11 +345,14 @@ async def _alone(index: Index, wait_seconds: float) -> AsyncIterator[None]:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
+                index.is_waiting = True
                 if time.monotonic() > until:
                     raise BusyError(f"another process is building the index of {index.root}") from None
                 await asyncio.sleep(_WAIT)
+        index.is_waiting = False
         yield
     finally:
+        index.is_waiting = False
         os.close(fd)
 
 
