@@ -205,9 +205,10 @@ async def _timed(work: Any) -> float:
 
 
 async def _edits(root: str, index: Index) -> list[float]:
-    """Seconds from a file's change to its being searchable, less the looking for what has changed."""
-    paths = sorted(index.stamps(store := index.open()))
-    store.close()
+    """Seconds from a file's change to its being searchable, less the looking for what has changed. As in a session the
+    database stays open meanwhile."""
+    kept = index.open()
+    paths = sorted(index.stamps(kept))
     random.Random(3).shuffle(paths)
     found = []
     for path in paths[:EDITS]:
@@ -222,6 +223,7 @@ async def _edits(root: str, index: Index) -> list[float]:
         await is_stale(index, store)
         found.append(max(0.0, whole - (time.perf_counter() - begun)))
         store.close()
+    kept.close()
     return found
 
 

@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
+_COLD_PATIENCE = 1.5  # and one that names and plain text can answer
 OFF = f"The code index is switched off ({CORE} = false)"
 
 
@@ -122,11 +123,16 @@ class CodeSearch:
             hits = await cold_hits(folder.index.root, query, limit, only or Filter())
             note = f"{OFF}; this answer comes from file names and plain text alone."
             return Answer(tuple(hits), "path+text", 0, None, 0.0, (note,))
+        hits: list[Hit] = []
+        begun = time.monotonic()
+        if patience is not None and folder.ranker is None and await asyncio.to_thread(_is_cold, folder.index):
+            hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+            patience = max(0.0, min(patience, _COLD_PATIENCE) - (time.monotonic() - begun))
         current = await self._renewed(folder, patience, progress)
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
             if ranker is None:
-                hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+                hits = hits or await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
             ranker = await self._refined(folder, ranker, patience)
             most = max(limit, POOL) if self._scorers else limit
@@ -294,6 +300,22 @@ def _refine(folder: _Folder, weights: Weights) -> None:
                 store.remember(**{KEY: msgspec.json.encode(found)})
         finally:
             store.close()
+
+
+def _is_cold(index: Index) -> bool:
+    """Whether there is nothing yet to answer from."""
+    try:
+        store = open_existing(index.path, index.root)
+    except DamagedError:
+        return True
+    if store is None:
+        return True
+    try:
+        return store.meta("built_at") is None
+    except DamagedError:
+        return True
+    finally:
+        store.close()
 
 
 def _nothing(root: str) -> list[str]:

@@ -188,7 +188,7 @@ def _mark_files(root: str) -> list[str]:
     shared = [os.path.join(personal, "git", "ignore")]
     if repository is None:
         return [os.path.join(root, ".git"), *shared]
-    own = [os.path.join(repository.gitdir, name) for name in ("HEAD", "index")]
+    own = [os.path.join(repository.gitdir, name) for name in ("HEAD", "index", "logs/HEAD")]
     return own + shared + [os.path.join(repository.common, name) for name in ("info/exclude", "config")]
 
 
