@@ -119,11 +119,11 @@ class CodeSearch:
         """Answer a query about a folder. `patience` bounds the seconds given to its index, None waits until it is
         true. Raises OSError when the index cannot be written and DamagedError when it cannot be made."""
         folder = self._folder(root)
+        hits: list[Hit] | None = None
         if not self.is_on:
             hits = await cold_hits(folder.index.root, query, limit, only or Filter())
             note = f"{OFF}; this answer comes from file names and plain text alone."
             return Answer(tuple(hits), "path+text", 0, None, 0.0, (note,))
-        hits: list[Hit] = []
         begun = time.monotonic()
         if patience is not None and folder.ranker is None and await asyncio.to_thread(_is_cold, folder.index):
             hits = await cold_hits(folder.index.root, query, limit, only or Filter())
@@ -132,7 +132,8 @@ class CodeSearch:
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
             if ranker is None:
-                hits = hits or await cold_hits(folder.index.root, query, limit, only or Filter())
+                if hits is None:
+                    hits = await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
             ranker = await self._refined(folder, ranker, patience)
             most = max(limit, POOL) if self._scorers else limit
