@@ -63,7 +63,7 @@ GROUPS = (
     Group("symbol, sub-folder", "root", lambda one: one.kind == "symbol", "file", 0.96),
     Group("semantic", "whole", lambda one: one.kind == "semantic"),
     Group("architecture", "whole", lambda one: one.kind == "architecture"),
-    Group("docstring", "whole", lambda one: one.kind == "docstring", "file", 0.5),
+    Group("docstring", "whole", lambda one: one.kind == "docstring", "file", 0.7),
     Group("name", "whole", lambda one: one.kind == "name", "file", 0.95),
 )
 
