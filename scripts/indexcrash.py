@@ -1,10 +1,13 @@
 """`make index-crash`: random changes and kills, after each of which the code index must equal one made from nothing.
 
-python scripts/indexcrash.py [--changes N] [--kills N] [--seed N]
+The work is split over processes, each with trees and a seed of its own: most of it is waiting for git and for workers.
+
+python scripts/indexcrash.py [--changes N] [--kills N] [--seed N] [--jobs N]
 """
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import signal
@@ -13,11 +16,12 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from codewhale.codesearch.build import Index, refresh
-from codewhale.system.launch import Launch, start
+from codewhale.system.launch import Launch, run, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
 
 BUILDING = "import asyncio, sys; from codewhale.codesearch.build import Index, refresh\n"
@@ -70,21 +74,60 @@ async def kills(scratch: Path, count: int, seed: int) -> int:
     return caught
 
 
+def scratch() -> str | None:
+    """A folder in memory where the machine has one: nothing here has to outlive a power cut."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def one(args: argparse.Namespace) -> None:
+    """Run a share of it in this process and say so; an AssertionError is a failure."""
+    with tempfile.TemporaryDirectory(prefix="codewhale-index-", dir=scratch()) as folder:
+        told = asyncio.run(changes(Path(folder), args.changes, args.seed)) if args.changes else Counter[str]()
+        caught = asyncio.run(kills(Path(folder), args.kills, args.seed)) if args.kills else 0
+    print(json.dumps({"changes": told, "caught": caught}), flush=True)
+
+
+async def shared(args: argparse.Namespace) -> int:
+    """Run all of it in several processes; returns how many failed."""
+
+    def share(whole: int, number: int) -> int:
+        return whole * (number + 1) // args.jobs - whole * number // args.jobs
+
+    async def part(number: int) -> dict[str, Any] | None:
+        shares = ("--changes", share(args.changes, number), "--kills", share(args.kills, number))
+        argv = (sys.executable, __file__, *shares, "--seed", args.seed * 1000 + number, "--jobs", 1)
+        done = await run(Launch(tuple(map(str, argv)), os.getcwd(), seconds=3600, output_limit=1 << 20))
+        if done.exit_code == 0:
+            told: dict[str, Any] = json.loads(done.stdout)
+            return told
+        print(f"seed {args.seed * 1000 + number} failed:\n{(done.stdout + done.stderr).decode(errors='replace')}")
+        return None
+
+    found = await asyncio.gather(*(part(number) for number in range(args.jobs)))
+    told: Counter[str] = Counter()
+    for each in filter(None, found):
+        told.update(each["changes"])
+    caught = sum(each["caught"] for each in found if each is not None)
+    print(f"changes   {sum(told.values())} {dict(told)}: the index equals a rebuild after each")
+    print(f"kills     {args.kills}, {caught} while it was building: the index equals a rebuild after each")
+    return found.count(None)
+
+
 def main() -> int:
-    """Run both and print the figures; an AssertionError is a failure."""
+    """Run everything and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
     args = parser.parse_args()
+    if args.jobs == 1:
+        one(args)
+        return 0
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="codewhale-index-") as folder:
-        told = asyncio.run(changes(Path(folder), args.changes, args.seed))
-        print(f"changes   {sum(told.values())} {dict(told)}: the index equals a rebuild after each", flush=True)
-        caught = asyncio.run(kills(Path(folder), args.kills, args.seed))
-        print(f"kills     {args.kills}, {caught} while it was building: the index equals a rebuild after each")
+    failed = asyncio.run(shared(args))
     print(f"seconds   {time.monotonic() - begun:.0f}")
-    return 0
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

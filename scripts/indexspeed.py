@@ -1,4 +1,6 @@
-"""How fast a tree is indexed, kept true and opened: the figures of the code index, on trees made of real sources.
+"""How fast a tree is indexed, kept true and asked: the figures of the code index, on trees made of real sources.
+
+Memory is what the harness and its workers hold together at one moment, shared pages counted once (Linux).
 
 python scripts/indexspeed.py [--sources DIR]... [--files N]... [--workers N] [--json]
 """
@@ -13,17 +15,25 @@ import shutil
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.build import Index, is_stale, refresh
 from codewhale.codesearch.languages import Languages
+from codewhale.codesearch.rank import Ranker
 from codewhale.codesearch.reader import Reader
 
 BYTES_A_FILE = 8_500
 LARGEST = 400_000
 EDITS = 60
+QUESTIONS = 200
+WORDS = """where are options parsed and defaults applied retry a failed request with backoff close the connection when
+idle cache invalidation after write escape html in templates read config file from home directory convert date to string
+route matching order middleware chain stop signal handling allocate buffer grow array compare two versions log level
+token refresh permission check upload large file stream progress report test fixture cleanup thread pool size""".split()
 
 
 def sources(folders: list[str]) -> list[tuple[str, int]]:
@@ -80,9 +90,13 @@ async def _measured(root: str, total: int, index: Index, state: str) -> dict[str
         with open(os.path.join(warm, f"{number}.py"), "w") as file:
             file.write("x = 1\n")
     await refresh(Index(warm, state))
+    cold = await _cold(root)
+    together = Together()
+    before = _cpu()
     begun = time.perf_counter()
     report = await refresh(index)
     built = time.perf_counter() - begun
+    used, held = _cpu() - before, together.stop()
     size = os.path.getsize(index.path)
     store = index.open()
     await is_stale(index, store)
@@ -93,21 +107,95 @@ async def _measured(root: str, total: int, index: Index, state: str) -> dict[str
     reader = Reader(index.open())
     opened = time.perf_counter() - begun
     chunks = reader.live_chunks
+    ranked = _questions(reader)
     reader.close()
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {
         "files": report.indexed,
         "megabytes": round(total / 1e6, 1),
         "chunks": chunks,
         "build_s": round(built, 2),
+        "build_cpu_s": round(used, 2),
+        "memory_mb": held,
         "database_share": round(size / total, 3),
         "check_ms": round(1000 * statistics.median(checks), 1),
         "edit_p50_ms": round(1000 * statistics.median(edits), 1),
         "edit_p95_ms": round(1000 * sorted(edits)[int(len(edits) * 0.95)], 1),
         "open_ms": round(1000 * opened, 1),
-        "own_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "worker_megabytes": children // 1024,
+        "rank_p50_ms": round(1000 * statistics.median(ranked), 1),
+        "rank_p95_ms": round(1000 * sorted(ranked)[int(len(ranked) * 0.95)], 1),
+        "cold_answer_s": round(cold, 2),
     }
+
+
+class Together:
+    """The most memory that this process and its children held together, looked at twice a second; in megabytes."""
+
+    def __init__(self) -> None:
+        self._most = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+
+    def stop(self) -> int:
+        """End looking."""
+        self._ended.set()
+        self._thread.join()
+        return self._most // 1024
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.5):
+            self._most = max(self._most, sum(map(_held, _family(os.getpid()))))
+
+
+def _family(process: int) -> Iterator[int]:
+    """A process and all beneath it."""
+    yield process
+    try:
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children") as file:
+                for child in file.read().split():
+                    yield from _family(int(child))
+    except OSError:
+        return
+
+
+def _held(process: int) -> int:
+    """Kilobytes."""
+    try:
+        with open(f"/proc/{process}/smaps_rollup") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return 0
+
+
+def _cpu() -> float:
+    """Seconds of processor that this process and its ended children have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+async def _cold(root: str) -> float:
+    """Seconds to an answer where there is no index yet."""
+    with tempfile.TemporaryDirectory(prefix="codewhale-cold-") as state:
+        search = CodeSearch(state)
+        begun = time.perf_counter()
+        await search.search(root, "where is the connection closed when idle")
+        taken = time.perf_counter() - begun
+        await search.aclose()
+    return taken
+
+
+def _questions(reader: Reader) -> list[float]:
+    """Seconds of ranking for questions of two to eight words, none asked twice."""
+    some, ranker = random.Random(7), Ranker(reader)
+    ranker.search("open the file", 10)
+    found = []
+    for _ in range(QUESTIONS):
+        question = " ".join(some.sample(WORDS, some.randrange(2, 9)))
+        begun = time.perf_counter()
+        ranker.search(question, 10)
+        found.append(time.perf_counter() - begun)
+    return found
 
 
 async def _timed(work: Any) -> float:
@@ -117,9 +205,10 @@ async def _timed(work: Any) -> float:
 
 
 async def _edits(root: str, index: Index) -> list[float]:
-    """Seconds from a file's change to its being searchable, less the looking for what has changed."""
-    paths = sorted(index.stamps(store := index.open()))
-    store.close()
+    """Seconds from a file's change to its being searchable, less the looking for what has changed. As in a session the
+    database stays open meanwhile."""
+    kept = index.open()
+    paths = sorted(index.stamps(kept))
     random.Random(3).shuffle(paths)
     found = []
     for path in paths[:EDITS]:
@@ -134,6 +223,7 @@ async def _edits(root: str, index: Index) -> list[float]:
         await is_stale(index, store)
         found.append(max(0.0, whole - (time.perf_counter() - begun)))
         store.close()
+    kept.close()
     return found
 
 

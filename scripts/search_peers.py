@@ -40,20 +40,28 @@ def keywords(text: str) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.lower() not in _EMPTY | _EMPTY_TOO] or words
 
 
-def by_ripgrep(tree: Path, questions: Sequence[Question]) -> Iterator[list[Place]]:
-    """Files by how many keywords they hold, then by how many lines have one."""
+def by_ripgrep(tree: Path, paths: Sequence[str], questions: Sequence[Question]) -> Iterator[list[Place]]:
+    """Of some paths (those of code: papers and data would come first else) the files by how many keywords they hold,
+    then by how many lines have one."""
+    wanted = frozenset(paths)
     for question in questions:
         held: dict[str, list[int]] = {}
         for word in keywords(question.text):
-            command = ["rg", "-c", "-i", "-F", "--no-messages", "--", word, "."]
-            for line in subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False).stdout.split(
-                "\n"
-            ):
-                path, _, count = line.rpartition(":")
-                if path:
-                    held.setdefault(path.removeprefix("./"), []).append(int(count))
+            for path, count in _counted(tree, word):
+                if path in wanted:
+                    held.setdefault(path, []).append(count)
         ranked = sorted(held, key=lambda path: (-len(held[path]), -sum(held[path]), path))
         yield [Place(path, 0, 0) for path in ranked[:20]]
+
+
+def _counted(tree: Path, word: str) -> Iterator[tuple[str, int]]:
+    """(file, its lines with a word) as ripgrep finds them."""
+    command = ["rg", "-c", "-i", "-F", "--no-messages", "--", word, "."]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    for line in done.stdout.split("\n"):
+        path, _, count = line.rpartition(":")
+        if path:
+            yield path.removeprefix("./"), int(count)
 
 
 def by_fts5(tree: Path, paths: Sequence[str], questions: Sequence[Question]) -> Iterator[list[Place]]:

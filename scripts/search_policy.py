@@ -4,8 +4,9 @@ but tool results, once with codebase_search and read_file, once with grep_files,
 python scripts/search_policy.py DATA [--questions N] [--json]
 
 A question is answered when a file that is known to answer it has been read: a reader knows the place when it is seen.
-Both ways read the same windows. Tokens are those of calls and results, four bytes each. Exit code 1 when searching
-takes more than half the calls or tokens, or answers fewer.
+Both ways read the same windows. A repository is searched with weights that were fitted on others. Tokens are those of
+calls and results, four bytes each. Exit code 1 when searching takes more than half the calls or tokens, or answers
+fewer.
 """
 
 import argparse
@@ -21,9 +22,11 @@ from typing import Any
 
 import msgspec
 from search_corpus import Data, Question
+from search_eval import held_out, weights_for
 
 from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.query import read_query
+from codewhale.codesearch.rank import Weights
 from codewhale.codesearch.terms import Terms
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Mode
@@ -165,11 +168,11 @@ def _repo(data: Data, name: str) -> Any:
     return next(repo for repo in data.repos if repo.name == name)
 
 
-async def costs(data: Data, question: Question, home: str) -> dict[str, Any]:
+async def costs(data: Data, question: Question, home: str, weights: Weights | None) -> dict[str, Any]:
     """What one question takes each way: (calls, tokens, whether it was answered)."""
     tree = data.tree(_repo(data, question.repo))
     assert tree is not None
-    search, words = CodeSearch(home), telling(question.text, Terms())
+    search, words = CodeSearch(home, weights=weights), telling(question.text, Terms())
     files = FileTools(Workspaces(ArtifactStore(home)))
     try:
         await search.search(str(tree), "index", 1, patience=None)
@@ -201,9 +204,11 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object")
     args = parser.parse_args()
     data, rows = Data(args.data), []
+    fitted = weights_for(data, [])
     with tempfile.TemporaryDirectory() as home:
         for question in chosen(data, args.questions):
-            rows.append(asyncio.run(costs(data, question, home)))
+            weights = held_out(fitted[question.repo]) if question.repo in fitted else None
+            rows.append(asyncio.run(costs(data, question, home, weights)))
     if not rows:
         print(f"search_policy: {args.data} holds no question whose tree is there", file=sys.stderr)
         return 2

@@ -18,7 +18,7 @@ from support.calls import context
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
     "audit", "catalog", "clock", "decide", "home", "hooking", "hooks_written", "lookups", "map_of", "past_jobs",
-    "person", "redact", "repair_extent", "shell_env", "touched", "turn_of",
+    "person", "redact", "repair_extent", "search_settings", "shell_env", "touched", "turn_of",
 }  # fmt: skip
 
 

@@ -14,6 +14,8 @@ def test_commits_are_found_and_told(tmp_path: Path) -> None:
     assert row["paths"] == ["app/keys.py"] and row["pull_request"] is None and told["query"] == "keys"
     done = codewhale_program(tmp_path, "history", "keys", "-w", "repo")
     assert row["sha"][:10] in done.stdout and "app/keys.py" in done.stdout
+    several = codewhale_program(tmp_path, "history", "zebra", "keys", "-w", "repo", "--json")
+    assert json.loads(several.stdout)["query"] == "zebra keys" and json.loads(several.stdout)["results"]
     done = codewhale_program(tmp_path, "history", "zebra", "-w", "repo")
     assert (done.returncode, done.stdout) == (0, "") and "nothing found" in done.stderr
 

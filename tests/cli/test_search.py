@@ -94,7 +94,19 @@ def test_a_home_that_cannot_be_written_fails_with_a_sentence(tree: Path, tmp_pat
     done = codewhale_program(
         tmp_path, "search", "-w", "tree", "TokenStore", env={"CODEWHALE_HOME": str(tmp_path / "file" / "home")}
     )
-    assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr and done.stderr
+    assert done.returncode == 2 and done.stdout == "" and "cannot be the state directory" in done.stderr
+
+
+def test_without_an_index_the_answer_is_from_names_and_text(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "config.toml").write_text("codebase-search-core = false\n")
+    env = {"CODEWHALE_HOME": str(tmp_path / "state")}
+    done = codewhale_program(tmp_path, "search", "-w", "tree", "--json", "TokenStore", env=env)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["backend"] == "path+text" and told["results"], done.stderr
+    assert "codebase-search-core = false" in told["notes"][0] and not (tmp_path / "state" / "index").exists()
+    done = codewhale_program(tmp_path, "symbols", "-w", "tree", "TokenStore", env=env)
+    assert done.returncode == 1 and "codebase-search-core = false" in done.stderr
 
 
 def test_a_damaged_index_is_made_anew(tree: Path, tmp_path: Path) -> None:
@@ -154,3 +166,13 @@ def test_the_folder_may_vanish_between_two_questions(tree: Path, tmp_path: Path)
     out, said = process.communicate(b'{"id": 2, "query": "TokenStore"}\n', timeout=60)
     assert b"Traceback" not in said and process.returncode in (0, 1)
     assert (json.loads(out)["id"] if out else 2) == 2 and (out or said)
+
+
+def test_while_another_process_builds_names_and_text_answer(tree: Path, tmp_path: Path) -> None:
+    lock = Path(Index(str(tree), str(tmp_path / "state")).path + ".lock")
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = codewhale_program(tmp_path, "search", "-w", "tree", "token store")
+    assert done.returncode == 0 and "src/auth/token_store.py:" in done.stdout.split("\n")[0]
+    assert "Another process is building the index" in done.stderr

@@ -279,3 +279,49 @@ async def test_history_is_taken_from_git_or_as_given(tmp_path: Path, unpacked: P
     numbers, often = reader.history("barnacl")
     assert (list(numbers), list(often), reader.commit(0).at) == ([0], [1.0], 7)
     reader.close()
+
+
+async def test_what_is_known_of_files_keeps_up_with_what_is_written(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+    one, other = (grammars(Index(str(tree), str(tmp_path / "home")), unpacked) for _ in range(2))
+
+    async def agree(index: Index) -> None:
+        await refresh(index)
+        store = index.open()
+        try:
+            assert index.stamps(store) == store.stamps()
+        finally:
+            store.close()
+
+    await agree(one)
+    await agree(other)
+    (tree / "auth.py").write_text("changed = 1\n")
+    (tree / "more.py").write_text("more = 1\n")
+    await agree(one)
+    (tree / "notes.md").unlink()
+    os.utime(tree / "more.py", ns=(5, 5))
+    await agree(other)
+    await agree(one)
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    await agree(one)
+    git(tree, "commit", "-q", "-m", "Open the harbour")
+    await agree(one)
+    store = one.open()
+    assert len(store.rows("SELECT number FROM commits")) == 1
+    store.close()
+
+
+async def test_a_commit_without_a_change_of_files_is_seen(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "First")
+    for number in range(3):
+        await refresh(index)
+        git(tree, "commit", "-q", "--allow-empty", "-m", f"Merge {number}")
+    git(tree, "reset", "-q", "--soft", "HEAD~1")
+    await refresh(index)
+    head = git(tree, "rev-parse", "HEAD").strip()
+    store = index.open()
+    assert store.meta("history") == head and store.rows("SELECT count(*) FROM commits") == [(3,)]
+    store.close()

@@ -72,3 +72,17 @@ def test_changed_files(tmp_path: Path) -> None:
 
 def test_nonsense_is_not_decoded() -> None:
     assert fresh.Watched.unpacked(None) is None and fresh.Watched.unpacked(b"\xc1nonsense") is None
+
+
+async def test_few_files_among_many_ignored_ones_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("1")
+    assert (await fresh.listed(str(tmp_path))).left_out == {}
+    for number in range(12):
+        (tmp_path / f"y{number}.py").write_text("1")
+    (tmp_path / ".gitignore").write_text("y*\n")
+    listed = await fresh.listed(str(tmp_path))
+    assert listed.left_out == {"ignored": 12}
+    said = fresh.too_few(len(listed.files), b'{"ignored":12}')
+    assert said.startswith("only 2 files are in the index and 12 are ignored") and "ignore rule" in said
+    for files, told in ((5, b'{"ignored":12}'), (2, b'{"ignored":9}'), (2, b"{}"), (2, None), (2, b"[")):
+        assert fresh.too_few(files, told) == ""

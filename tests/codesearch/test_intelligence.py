@@ -81,6 +81,20 @@ def test_imports_and_importers(asked: Intelligence) -> None:
     with pytest.raises(NoSuchFile) as missing:
         asked.related("src/keys.py", "importers")
     assert missing.value.near == ("app/keys.py",)
+    with pytest.raises(NoSuchFile) as missing:
+        asked.related("app/keys", "importers")
+    assert missing.value.near == ("app/keys.py",)
+
+
+def test_tests_come_after_what_they_test(tmp_path: Path) -> None:
+    for path in ("a_tests/b.py", "b/c.py", "tests/d.py"):
+        (tmp_path / "tree" / path).parent.mkdir(parents=True)
+        (tmp_path / "tree" / path).write_text("from z import walrus\n\nwalrus()\n")
+    (tmp_path / "tree" / "z.py").write_text("def walrus():\n    pass\n")
+    reader = index_of(tmp_path)
+    found = Intelligence(reader, str(tmp_path / "tree")).related("walrus", "callers")
+    assert [spot.path for spot in found.spots] == ["b/c.py", "a_tests/b.py", "tests/d.py"]
+    reader.close()
 
 
 @pytest.mark.parametrize("name", ["", " ", "::", "a" * 500, "\udc80", "(", "\\", "x.y.z", "ü", "*"])

@@ -55,3 +55,19 @@ def test_other_good_places_are_told(tmp_path: Path) -> None:
     found = place(tmp_path, "prepare a step")
     assert 1 <= len(found.more) <= 2
     assert all(end < found.line or found.end_line < start for start, end in found.more)
+
+
+def test_tests_that_stand_in_the_file_come_after_what_they_test(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    body = "".join(f"    let step_{number} = prepare({number});\n" for number in range(40))
+    code = f"pub fn open_vault(path: &str) {{\n    let vault = path;\n{body}}}\n\n"
+    tests = (
+        f"#[cfg(test)]\nmod tests {{\n    fn open_vault_opens_a_vault() {{\n    open_vault(vault);\n{body}    }}\n}}\n"
+    )
+    (tmp_path / "tree" / "vault.rs").write_text(code + tests)
+    reader = index_of(tmp_path)
+    evidence = Evidence(Corpus(reader, Terms()), read_query("how does a vault open", Terms()))
+    assert best_place(evidence, 0, "", ()).line == 1
+    evidence = Evidence(Corpus(reader, Terms()), read_query("which tests open a vault", Terms()))
+    assert best_place(evidence, 0, "", ()).line > code.count("\n") - 2
+    reader.close()

@@ -54,13 +54,6 @@ def test_counts_stop_at_255_and_many_keys_make_many_blocks() -> None:
     assert find(decoded(blocks[0][1]), "bnothing") == b""
 
 
-def test_a_vocabulary_forgets_when_it_holds_too_much() -> None:
-    vocabulary = Vocabulary(TERMS)
-    first = vocabulary.number_of(b"ship")
-    vocabulary.trim()
-    assert vocabulary.number_of(b"ship") == first and vocabulary.spelled[vocabulary.name("ship")] == "ship"
-
-
 def test_nothing_gathered_is_an_empty_segment() -> None:
     rows, blocks = Gathering(Vocabulary(TERMS)).packed()
     assert rows.chunks == 0 and blocks == []

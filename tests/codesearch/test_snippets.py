@@ -30,6 +30,9 @@ def shown(folder: Path, text: str | bytes, first: int = 1, last: int | None = No
         'package main\n\nimport (\n\t"fmt"\n)\n\n',
         "require 'json'\n",
         "\ufeffusing System;\n",
+        "#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n",
+        "# frozen_string_literal: true\n\nrequire 'json'\n",
+        "/**\n * @license\n * Copyright 2025 Walrus\n * SPDX-License-Identifier: MIT\n */\n\nimport a from 'b';\n",
     ],
 )
 def test_they_begin_with_what_says_something(tmp_path: Path, preamble: str) -> None:

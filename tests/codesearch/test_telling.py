@@ -59,6 +59,13 @@ def test_people_read_places_with_lines_and_the_weightiest_reasons(tmp_path: Path
                                                  "path +1.000: [a]"]  # fmt: skip
 
 
+def test_people_read_the_first_line_and_those_that_answer(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def dive(depth):\n    a = 1\n    b = 2\n    walrus = 3\n    c = 4\n    seal = 5\n")
+    hit = Hit("a.py", 1, 6, "fn", "dive", 1.0, ())
+    rows = listed(str(tmp_path), "Walrus and seal", Answer((hit,), "lexical", 0, 1.0, 1.0)).split("\n")
+    assert [row.strip() for row in rows[1:]] == ["| def dive(depth):", "|     walrus = 3", "|     seal = 5"]
+
+
 def test_filters_are_read_from_words() -> None:
     only = filter_of("src/**", " Python ", "CLASS")
     assert only.paths is not None and only.paths("src/a.py") and not only.paths("lib/a.py")

@@ -48,6 +48,8 @@ async def test_a_damaged_index_says_so_and_is_made_anew(tree: Path, tmp_path: Pa
 async def test_a_nearly_empty_index_is_not_passed_over(tree: Path, tmp_path: Path) -> None:
     (tree / ".gitignore").write_text("*\n!x.py\n")
     (tree / "x.py").write_text("x = 1\n")
+    for number in range(9):
+        (tree / f"more{number}.py").write_text("x = 1\n")
     told = await index_build(str(tmp_path / "home"), str(tree))
     assert told["files"] == 1 and "ignore rule" in warnings(told)[0]
 

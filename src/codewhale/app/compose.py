@@ -12,7 +12,7 @@ from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
-from codewhale.app.settings import SandboxSettings, SecretSettings, ToolSettings, open_config
+from codewhale.app.settings import SandboxSettings, SecretSettings, ToolSettings, open_config, search_settings
 from codewhale.app.table import COMMANDS
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
@@ -125,15 +125,15 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         effort=config.get("reasoning_effort") or "",
         skills=lambda workspace: _skills(parts, workspace, home, person),
         approval=Approval(config.get("approval") or "suggest"),
+        codemap=lambda workspace: _pinned_map(parts, workspace, around.context.codemap_tokens),
         tools=HeadChoice(tools.profile, _known_tools(config, catalog, "always_load", tools.always_load)),
     )
     asking = Asking(lambda session: engine.session(session))
     parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
-    parts.give("home", home)
-    parts.give("touched", parts.touched)
+    for key, given in (("home", home), ("person", person), ("redactor", redactor), ("touched", parts.touched)):
+        parts.give(key, given)
+    parts.give("search_settings", search_settings(config))
     parts.give("map_of", lambda root, depth: _map_of(parts, root, depth))
-    parts.give("redactor", redactor)
-    parts.give("person", person)
     hooking = Hooking(parts, config.get("hooks"), config.path)
     parts.give("hooking", hooking)
     parts.give("shell_env", hooking.shell_env)
@@ -193,6 +193,14 @@ def _turn_of(engine: Engine, session: str) -> tuple[str, int]:
         except SessionError:
             break  # it is closed; what is done now is the child's own
     return found.turn
+
+
+def _pinned_map(parts: Parts, workspace: str, tokens: int) -> str:
+    """The map that a head holds; what draws it is loaded where it is wanted."""
+    if not tokens:
+        return ""
+    maps: CodeMaps = parts.part("code_maps")  # type: ignore[assignment]
+    return maps.pinned(workspace, tokens)
 
 
 def _tell(engine: Engine, session: str, event: Event) -> None:

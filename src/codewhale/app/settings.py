@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from codewhale.app.table import PARTS, target
 from codewhale.config import Config, Project, load
@@ -70,7 +70,8 @@ class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
     what becomes of calls that no rule decides: suggest asks the person, auto runs them, never refuses them, `hooks` the
-    commands that run at moments of a session."""
+    commands that run at moments of a session. The four last ones are of code search: whether it has an index at all,
+    and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -82,6 +83,18 @@ class Settings(Struct, frozen=True):
     sandbox: SandboxSettings = SandboxSettings()
     secrets: SecretSettings = SecretSettings()
     hooks: dict[str, Any] = {}
+    codebase_search_core: bool = field(default=True, name="codebase-search-core")
+    sparse_splade: str = field(default="", name="sparse-splade")
+    dense_embed: str = field(default="", name="dense-embed")
+    rerank: str = ""
+
+
+def search_settings(config: Config) -> dict[str, Any]:
+    """The keys of code search and their values."""
+    slots = ("sparse-splade", "dense-embed", "rerank")
+    return {"codebase-search-core": config.section("codebase-search-core", bool)} | {
+        key: config.section(key, str) for key in slots
+    }
 
 
 def defaults() -> dict[str, Any]:
@@ -91,6 +104,7 @@ def defaults() -> dict[str, Any]:
         "model": "",
         "reasoning_effort": "",
         "approval": "suggest",
+        "codebase-search-core": True,
         "providers": built_in(),
     }
 

@@ -37,7 +37,7 @@ PARTS: dict[str, Row] = {
     "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trust")),
-    "code_search": Row("codewhale.codesearch.answering:CodeSearch", ("home", "touched")),
+    "code_search": Row("codewhale.codesearch.answering:CodeSearch", ("home", "touched", "search_settings")),
     "code_maps": Row("codewhale.codesearch.codemap:CodeMaps", ("code_search",)),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }

@@ -19,7 +19,7 @@ _ENDS = """exit codes:
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = _ENDS
-    parser.add_argument("query", metavar="QUERY", help="what was changed, in words, names or paths")
+    parser.add_argument("query", nargs="+", metavar="QUERY", help="what was changed, in words, names or paths")
     parser.add_argument("--max-results", type=int, default=10, metavar="N", help=f"default 10, at most {_MOST}")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     add_workspace(parser)
@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     if not 1 <= args.max_results <= _MOST:
         raise UsageError(f"--max-results must be 1 to {_MOST}, not {args.max_results}")
-    if not args.query.strip():
+    query = " ".join(args.query).strip()
+    if not query:
         raise UsageError("QUERY must not be empty")
     folder = workspace(args)
 
@@ -39,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
     bar = Bar(sys.stderr.isatty() and not args.json)
     try:
-        found, notes = asyncio.run(commits_of(home_dir(os.environ), folder, args.query, args.max_results, bar.show))
+        found, notes = asyncio.run(commits_of(home_dir(os.environ), folder, query, args.max_results, bar.show))
     finally:
         bar.clear()
     if args.json:
-        put(object_line({"query": args.query, "results": found, "notes": notes}) + "\n")
+        put(object_line({"query": query, "results": found, "notes": notes}) + "\n")
         return 0
     for commit in found:
         put(sanitise(f"{commit.score:7.2f}  {commit.sha[:10]}  {commit.at[:10]}  {commit.subject}") + "\n")

@@ -27,7 +27,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _ENDS
-    parser.add_argument("query", nargs="?", metavar="QUERY", help="what the code does, or a name")
+    parser.add_argument("query", nargs="*", metavar="QUERY", help="what the code does, or a name")
     parser.add_argument("--batch", action="store_true", help="queries from stdin")
     parser.add_argument("--no-wait", action="store_true", help="answer before the index is up to date")
     parser.add_argument("--max-results", type=int, default=10, metavar="N", help=f"default 10, at most {_MOST}")
@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     if not 1 <= args.max_results <= _MOST:
         raise UsageError(f"--max-results must be 1 to {_MOST}, not {args.max_results}")
-    if args.batch == (args.query is not None) or (args.query is not None and not args.query.strip()):
+    query = " ".join(args.query).strip()
+    if args.batch == bool(args.query) or (args.query and not query):
         raise UsageError("give one QUERY that is not empty, or --batch")
     folder = workspace(args)
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         searcher = Searcher(home_dir(os.environ), folder, asked)
     except CodeWhaleError as error:
         raise ChoiceError(str(error)) from error
-    return asyncio.run(_batch(searcher) if args.batch else _one(searcher, args.query, args.json))
+    return asyncio.run(_batch(searcher) if args.batch else _one(searcher, query, args.json))
 
 
 async def _one(searcher: Any, query: str, as_json: bool) -> int:
@@ -78,6 +79,8 @@ async def _batch(searcher: Any) -> int:
     from codewhale.frontends.lines import object_line
 
     good = True
+    if searcher.is_built_elsewhere():
+        say("codewhale search: another process is building the index of this folder; waiting for it")
     try:
         for number, line in enumerate(stdin_lines(), 1):
             try:

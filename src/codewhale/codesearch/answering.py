@@ -4,29 +4,38 @@ A folder whose index is not there yet is answered from names and plain text whil
 """
 
 import asyncio
+import contextlib
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from codewhale.codesearch.build import BusyError, Index, Progress, refresh
+from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, refresh
 from codewhale.codesearch.cold import cold_hits
+from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.exact import exact_lines
+from codewhale.codesearch.fresh import too_few
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
-from codewhale.codesearch.rank import Filter, Hit, Ranker
+from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.store import DamagedError
+from codewhale.codesearch.reasons import EXACT
+from codewhale.codesearch.refining import KEY, is_due, refine, refined
+from codewhale.codesearch.scorers import CORE, POOL, Scorers
+from codewhale.codesearch.store import DamagedError, database_path, open_existing
+from codewhale.codesearch.terms import Terms
 
 T = TypeVar("T")
 
 MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
-_FEW_FILES = 5
-_MANY_LISTED = 50
+_COLD_PATIENCE = 1.5  # and one that names and plain text can answer
+OFF = f"The code index is switched off ({CORE} = false)"
 
 
 class Answer(Struct, frozen=True):
@@ -58,11 +67,20 @@ class _Folder:
         self.building: asyncio.Task[None] | None = None
         self.problem = ""
         self.lock = asyncio.Lock()
+        self.refining: asyncio.Task[None] | None = None
+        self.judged = -1  # the generation whose weights were looked at last
+        self.closed = False
 
     def close(self) -> None:
         """Stop building and let go of the database."""
-        if self.building is not None:
-            self.building.cancel()
+        self.closed = True
+        for task in (self.building, self.refining):
+            if task is not None:
+                task.cancel()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of the ranker: the next question makes another."""
         if self.ranker is not None:
             self.ranker.reader.close()
             self.ranker = None
@@ -71,11 +89,21 @@ class _Folder:
 class CodeSearch:
     """The indexes of the folders that are asked about, at most four open at a time."""
 
-    def __init__(self, state: str, touched: Callable[[str], list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        state: str,
+        touched: Callable[[str], list[str]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        weights: Weights | None = None,
+    ) -> None:
         """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
-        changed in a folder since it was last asked."""
+        changed in a folder since it was last asked; `settings` are configuration keys: whether there is an index at
+        all, and what fills the slots for models; `weights` rank instead of those that ship."""
         self._state = state
         self._touched = touched or _nothing
+        self.is_on = bool((settings or {}).get(CORE, True))
+        self._scorers = Scorers(settings or {})
+        self._weights = weights or Weights.shipped()
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
 
     async def search(
@@ -91,14 +119,27 @@ class CodeSearch:
         """Answer a query about a folder. `patience` bounds the seconds given to its index, None waits until it is
         true. Raises OSError when the index cannot be written and DamagedError when it cannot be made."""
         folder = self._folder(root)
+        hits: list[Hit] | None = None
+        if not self.is_on:
+            hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+            note = f"{OFF}; this answer comes from file names and plain text alone."
+            return Answer(tuple(hits), "path+text", 0, None, 0.0, (note,))
+        begun = time.monotonic()
+        if patience is not None and folder.ranker is None and await asyncio.to_thread(_is_cold, folder.index):
+            hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+            patience = max(0.0, min(patience, _COLD_PATIENCE) - (time.monotonic() - begun))
         current = await self._renewed(folder, patience, progress)
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
             if ranker is None:
-                hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+                if hits is None:
+                    hits = await cold_hits(folder.index.root, query, limit, only or Filter())
                 return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
-            asked = _Asked(query, limit, only, tuple(self._touched(root)))
-            return await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
+            ranker = await self._refined(folder, ranker, patience)
+            most = max(limit, POOL) if self._scorers else limit
+            asked = _Asked(query, most, only, tuple(self._touched(root)))
+            answer = await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
+        return await self._scored(folder.index.root, query, answer, limit) if self._scorers else answer
 
     async def read(
         self,
@@ -111,6 +152,8 @@ class CodeSearch:
         """What `work` finds in the index of a folder, None where there is none to read yet, and what must be known
         of that index. `work` runs in a thread; times and errors are those of `search`."""
         folder = self._folder(root)
+        if not self.is_on:
+            return None, (f"{OFF}.",)
         current = await self._renewed(folder, patience, progress)
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
@@ -119,17 +162,44 @@ class CodeSearch:
             found = await asyncio.to_thread(work, ranker.reader)
             return found, self._notes(folder, ranker.reader, current)
 
+    def is_built_elsewhere(self, root: str) -> bool:
+        """Whether another process is building the index of a folder just now."""
+        folder = self._folder(root)
+        return self.is_on and (folder.building is None or folder.building.done()) and not is_unlocked(folder.index)
+
     def is_indexed(self, root: str) -> bool:
-        """Whether there is an index of the folder, be it old."""
-        return os.path.exists(self._folder(root).index.path)
+        """Whether there is an index of the folder, be it old, and it may be read."""
+        return self.is_on and os.path.exists(self._folder(root).index.path)
+
+    def standing(self, root: str) -> Reader | None:
+        """A reader of a folder's index as it stands, to be closed by whoever asks; None where none was completed.
+        Raises OSError and DamagedError."""
+        place = os.path.realpath(root)
+        store = open_existing(database_path(self._state, place), place) if self.is_on else None
+        if store is None:
+            return None
+        reader = Reader(store)
+        if not reader.meta("complete"):
+            reader.close()
+            return None
+        return reader
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
-        waiting = [folder.building for folder in self._folders.values() if folder.building is not None]
+        tasks = [task for folder in self._folders.values() for task in (folder.building, folder.refining)]
+        waiting = [task for task in tasks if task is not None]
         for folder in self._folders.values():
             folder.close()
         await asyncio.gather(*waiting, return_exceptions=True)
         self._folders.clear()
+        await self._scorers.aclose()
+
+    async def _scored(self, root: str, query: str, answer: Answer, limit: int) -> Answer:
+        """The answer when the slots for models have had their say."""
+        hits, signals, problems = await self._scorers.scored(root, query, answer.hits, limit)
+        exact = sum(any(reason.signal == EXACT for reason in hit.reasons) for hit in hits)
+        backend, notes = "+".join((answer.backend, *signals)), (*answer.notes, *problems)
+        return replace(answer, hits=hits, backend=backend, exact=exact, notes=notes)
 
     def _folder(self, root: str) -> _Folder:
         real = os.path.realpath(root)
@@ -165,10 +235,23 @@ class CodeSearch:
         if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
             reader.close()
             return None
-        if folder.ranker is not None:
-            folder.ranker.reader.close()
-        folder.ranker = Ranker(reader)
+        folder.forget()
+        folder.ranker = Ranker(reader, weights=refined(reader, self._weights))
         return folder.ranker
+
+    async def _refined(self, folder: _Folder, ranker: Ranker, patience: float | None) -> Ranker:
+        """The ranker with weights that fit the folder's own history, as far as that was looked into; where it is due
+        it is begun, and only who waits for everything waits for it."""
+        if folder.judged != ranker.reader.generation:
+            folder.judged = ranker.reader.generation
+            if folder.refining is None and await asyncio.to_thread(is_due, ranker.reader, self._weights):
+                folder.refining = asyncio.create_task(asyncio.to_thread(_refine, folder, self._weights))
+        if folder.refining is None or (patience is not None and not folder.refining.done()):
+            return ranker
+        await asyncio.wait((folder.refining,))
+        folder.refining = None
+        folder.forget()
+        return await asyncio.to_thread(self._ranker, folder) or ranker
 
     def _ranked(self, folder: _Folder, ranker: Ranker, asked: _Asked, current: bool) -> Answer:
         reader = ranker.reader
@@ -189,18 +272,51 @@ class CodeSearch:
     def _notes(self, folder: _Folder, reader: Reader | None, current: bool) -> tuple[str, ...]:
         notes = []
         if reader is None:
-            notes.append("The index is being built; this answer comes from file names and plain text alone. Ask again.")
+            who = "Another process is building the index" if folder.index.is_waiting else "The index is being built"
+            notes.append(f"{who}; this answer comes from file names and plain text alone. Ask again.")
         elif not current:
             notes.append(
                 f"The index could not be brought up to date: {folder.problem}."
                 if folder.problem
                 else "The index is being brought up to date; files that changed just now may be missing. Ask again."
             )
-        if reader is not None and len(reader.files) < _FEW_FILES and int(reader.meta("listed") or 0) >= _MANY_LISTED:
-            notes.append(f"Only {len(reader.files)} files are in the index: an ignore rule may leave out too much.")
+        if reader is not None and (few := too_few(len(reader.files), reader.meta("left_out"))):
+            notes.append(f"{few[0].upper()}{few[1:]}.")
         if reader is not None and reader.meta("truncated"):
             notes.append("The folder holds more files than are indexed; ask in a folder inside it.")
         return tuple(notes)
+
+
+def _refine(folder: _Folder, weights: Weights) -> None:
+    """Remember in the index of a folder what its history comes to; nothing where it cannot be read or written."""
+    with contextlib.suppress(OSError, DamagedError):
+        store = folder.index.open()
+        try:
+            reader = Reader(folder.index.open())
+            try:
+                found = refine(Corpus(reader, Terms()), weights, lambda: folder.closed)
+            finally:
+                reader.close()
+            if not folder.closed:
+                store.remember(**{KEY: msgspec.json.encode(found)})
+        finally:
+            store.close()
+
+
+def _is_cold(index: Index) -> bool:
+    """Whether there is nothing yet to answer from."""
+    try:
+        store = open_existing(index.path, index.root)
+    except DamagedError:
+        return True
+    if store is None:
+        return True
+    try:
+        return store.meta("built_at") is None
+    except DamagedError:
+        return True
+    finally:
+        store.close()
 
 
 def _nothing(root: str) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -65,6 +65,7 @@ class Index:
         self.path = database_path(state, self.root)
         self.grammar_folder = os.path.join(state, "index", "grammars")
         self.workers = workers
+        self.is_waiting = False  # for another process that builds
         self._sources: Sources | None = None
         self._known: tuple[int, dict[str, Stamp]] | None = None
 
@@ -90,8 +91,19 @@ class Index:
             self._known = (generation, store.stamps())
         return self._known[1]
 
+    def note(self, generation: int, found: Mapping[str, Stamp], gone: Iterable[str] = ()) -> None:
+        """The store has other stamps of some files, and knows others no more, by what this process wrote into it."""
+        if self._known is None or generation - self._known[0] not in (0, 1):
+            self._known = None  # somebody else has written as well
+            return
+        stamps = self._known[1]
+        stamps.update(found)
+        for path in gone:
+            stamps.pop(path, None)
+        self._known = (generation, stamps)
+
     def forget_stamps(self) -> None:
-        """The stamps in the store have changed."""
+        """The stamps in the store may be others."""
         self._known = None
 
 
@@ -173,13 +185,13 @@ class _Refresh:
         listed = await fresh.listed(self._index.root) if moved else None
         pending = await self._pending(stamps, changed, listed)
         if pending:
-            self._remember(complete=0)
             await self._read(pending)
         if listed is not None:
             self._remember_listing(listed)
         if pending or self._forgotten or listed is not None:
             await self._merge()
-            await self._history(commits)
+            if listed is not None or commits is not None:
+                await self._history(commits)
             self._remember(complete=1, built_at=time.time_ns())
         return Report(self._indexed, self._forgotten, time.monotonic() - self._begun, True)
 
@@ -188,15 +200,17 @@ class _Refresh:
         present = set(stamps) if listed is None else set(listed.files)
         gone = sorted(set(stamps) - present)
         if gone:
-            self._write(self._store.forget, gone)
+            self._store.forget(gone)
+            self._index.note(self._store.generation(), {}, gone)
             self._forgotten += len(gone)
         same = await asyncio.to_thread(
             _same, self._index.root, self._store, [path for path in changed if path in present]
         )
         if same:
             self._store.restamp(same.items())
-            self._index.forget_stamps()
-        return sorted(({path for path in changed if path in present} | (present - set(stamps))) - set(same))
+            self._index.note(self._store.generation(), same)
+        again = ({path for path in changed if path in present} | (present - set(stamps))) - set(same)
+        return sorted(again, key=_by_ending)
 
     async def _read(self, pending: list[str]) -> None:
         """Read files again, a few here, many by worker processes."""
@@ -207,6 +221,7 @@ class _Refresh:
             segment = await asyncio.to_thread(indexed, self._index.sources(), Task(self._index.root, pending))
             self._take(segment, len(pending))
             return
+        self._remember(complete=0)
         tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
         async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
             async for segment in found:
@@ -218,15 +233,13 @@ class _Refresh:
         await asyncio.to_thread(self._store.checkpoint)
 
     def _take(self, segment: Segment, total: int) -> None:
-        self._write(self._store.put, segment)
+        self._store.put(segment)
+        stamps = {row.path: Stamp(row.size, row.mtime_ns, row.ctime_ns) for row in segment.files}
+        self._index.note(self._store.generation(), stamps, segment.gone)
         self._indexed += len(segment.files)
         self._forgotten += len(segment.gone)
         self._done += len(segment.files) + len(segment.gone)
         self._progress(self._done, total)
-
-    def _write(self, function: Callable[..., None], argument: object) -> None:
-        function(argument)
-        self._index.forget_stamps()
 
     async def _merge(self) -> None:
         """Read the files of segments anew that are too many, or hold little but what is gone."""
@@ -245,7 +258,7 @@ class _Refresh:
         if again:
             known = self._store.rows("SELECT path, segment FROM files")
             before = self._indexed
-            await self._read(sorted(path for path, number in known if number in again))
+            await self._read(sorted((path for path, number in known if number in again), key=_by_ending))
             self._indexed = before
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
@@ -255,6 +268,7 @@ class _Refresh:
         found = list(commits) if commits is not None else await history.read_history(self._index.root) if head else []
         rows, blocks = await asyncio.to_thread(history.segment_of, found)
         self._store.put_history(found, msgspec.msgpack.encode(rows), blocks)
+        self._index.note(self._store.generation(), {})
         self._remember(history=head)
 
     def _remember_listing(self, listed: "fresh.Listed") -> None:
@@ -284,6 +298,11 @@ def is_unlocked(index: Index) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def _by_ending(path: str) -> tuple[str, str]:
+    """Files of a language side by side: a worker then needs few grammars, and a segment holds few words."""
+    return path.rpartition("/")[2].rpartition(".")[2], path
 
 
 def _rules_changed(paths: Sequence[str]) -> bool:
@@ -338,11 +357,14 @@ async def _alone(index: Index, wait_seconds: float) -> AsyncIterator[None]:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
+                index.is_waiting = True
                 if time.monotonic() > until:
                     raise BusyError(f"another process is building the index of {index.root}") from None
                 await asyncio.sleep(_WAIT)
+        index.is_waiting = False
         yield
     finally:
+        index.is_waiting = False
         os.close(fd)
 
 

@@ -98,6 +98,24 @@ class CodeMaps:
             return None
         return None if text is None else (text, notes)
 
+    def pinned(self, root: str, tokens: int) -> str:
+        """The map of a folder's index as it stands, without looking whether it is true of the folder; "" where there
+        is none or it cannot be read."""
+        try:
+            reader = self._search.standing(root)
+        except (OSError, DamagedError):
+            return ""
+        if reader is None:
+            return ""
+        try:
+            graph = ImportGraph()
+            graph.update(reader)
+            return code_map(reader, graph, tokens=tokens)
+        except (OSError, DamagedError):
+            return ""
+        finally:
+            reader.close()
+
     def _graph(self, root: str) -> ImportGraph:
         graph = self._graphs.setdefault(root, ImportGraph())
         self._graphs.move_to_end(root)

@@ -13,9 +13,11 @@ from codewhale.codesearch.reasons import Reason
 from codewhale.codesearch.terms import Terms
 from codewhale.system.launch import Launch, run
 from codewhale.system.programs import find_program
+from codewhale.worktree.excluded import is_unread, unread_folders
+from codewhale.worktree.walk import Walker
 
 TEXT, PATH = "text", "path"
-_SECONDS = 1.5
+_SECONDS = 1.2
 _OUTPUT = 4 << 20
 _MOST_WORDS = 8
 _IN_NAME, _IN_FOLDER = 1.0, 0.4
@@ -25,8 +27,10 @@ async def cold_hits(root: str, query: str, limit: int, only: Filter) -> list[Hit
     """The best files by the words in their paths and texts, those of tests and examples behind the others."""
     terms = Terms()
     words = [word.lower() for word in dict.fromkeys(read_query(query, terms).words)][:_MOST_WORDS]
-    listed, lines = await asyncio.gather(fresh.listed(root), _lines(root, words))
-    return await asyncio.to_thread(_ranked, listed.files, lines, words, limit, only)
+    walker = Walker(root, limit=fresh.MOST_FILES, seconds=_SECONDS)
+    listing, lines = await asyncio.gather(walker.files(skip=unread_folders()), _lines(root, words))
+    files = [path for path in listing.files if not is_unread(path)]
+    return await asyncio.to_thread(_ranked, files, lines, words, limit, only)
 
 
 def _ranked(

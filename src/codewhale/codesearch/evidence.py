@@ -24,9 +24,10 @@ _LOOKED_INTO = 25  # files with a definition of one name
 
 
 class Evidence:
-    """What speaks for each file, and for each chunk of them, given one query. All by file but for `chunk`."""
+    """What speaks for each file, and for each chunk of them, given one query. All by file but for `chunk`. `without` is
+    the number of a commit that is taken for one that is not known."""
 
-    def __init__(self, corpus: Corpus, query: Query) -> None:
+    def __init__(self, corpus: Corpus, query: Query, without: int | None = None) -> None:
         import numpy as np
 
         self.corpus, self.query = corpus, query
@@ -46,7 +47,7 @@ class Evidence:
         self.text_sum = np.bincount(corpus.home[some], weights=self.chunk_text[some], minlength=files)
         self.compound = self._compounds()
         self.prefix = self._prefixes()
-        self.history = self._history()
+        self.history = self._history(without)
         self.defines, self.defines_word = self._definitions(), self._word_definitions()
 
     def _body(self, term: str, often: int) -> None:
@@ -132,7 +133,7 @@ class Evidence:
                 alike.append((term[:size], size / len(term)))
         return [(other, share) for other, share in alike if share >= _LEAST_SHARE]
 
-    def _history(self) -> "Floats":
+    def _history(self, without: int | None) -> "Floats":
         """The root of the summed squares of what a file's commits score, each over the root of its files' number."""
         import numpy as np
 
@@ -145,6 +146,8 @@ class Evidence:
             if len(found):
                 weight = often * idf(corpus.commits, len(found)) * (K1_COMMIT + 1)
                 scores[found] += weight * counts / (counts + corpus.commit_norms[found])
+        if without is not None:
+            scores[without] = 0.0
         squares = (scores * corpus.commit_weight) ** 2
         summed: Floats = np.sqrt(np.bincount(corpus.changed, squares[corpus.commit_of], minlength=corpus.files))
         return summed

@@ -20,6 +20,10 @@ from codewhale.worktree.walk import Walker
 MOST_FILES = 200_000
 _SECONDS = 120.0
 _FEW = 2_000  # files that are looked at one after another
+_FEW_FOUND = 5  # fewer files in a tree make one ask how many were left out
+_MANY_LEFT_OUT = 10
+_COUNTED = 1_000  # files that were left out are counted so far
+_COUNTING_SECONDS = 2.0
 _MOST_EMPTY = 5_000  # folders without a listed file that are watched
 
 
@@ -101,8 +105,30 @@ async def listed(root: str) -> Listed:
     folders = await asyncio.to_thread(_folders, root, listing.files)
     times = await asyncio.to_thread(_folder_times, root, folders)
     left_out = {"by name": len(listing.files) - len(files), "links": len(listing.links), "names": listing.unnamed}
+    if len(files) < _FEW_FOUND:
+        left_out["ignored"] = await _ignored(root, len(listing.files))
     watched = Watched(_trusted(times, settled), _trusted(marks, settled))
     return Listed(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
+
+
+def too_few(files: int, left_out: object) -> str:
+    """What is to be said of an index of so few files where others were left out, "" where all is well; `left_out` is
+    what a store remembers of it."""
+    try:
+        told = msgspec.json.decode(left_out if isinstance(left_out, bytes) else b"{}", type=dict[str, int])
+    except msgspec.DecodeError:
+        return ""
+    count = told.get("ignored", 0)
+    if files >= _FEW_FOUND or count < _MANY_LEFT_OUT:
+        return ""
+    has, others = ("file is" if files == 1 else "files are"), f"{count} or more" if count >= _COUNTED else str(count)
+    return f"only {files} {has} in the index and {others} are ignored: an ignore rule may leave out too much"
+
+
+async def _ignored(root: str, found: int) -> int:
+    """How many files ignore rules leave out, dependencies aside; at most about _COUNTED."""
+    walker = Walker(root, limit=_COUNTED, seconds=_COUNTING_SECONDS)
+    return len((await walker.files(include_ignored=True, skip=unread_folders())).files) - found
 
 
 def _trusted(times: dict[str, int], settled: int) -> dict[str, int]:
@@ -162,7 +188,7 @@ def _mark_files(root: str) -> list[str]:
     shared = [os.path.join(personal, "git", "ignore")]
     if repository is None:
         return [os.path.join(root, ".git"), *shared]
-    own = [os.path.join(repository.gitdir, name) for name in ("HEAD", "index")]
+    own = [os.path.join(repository.gitdir, name) for name in ("HEAD", "index", "logs/HEAD")]
     return own + shared + [os.path.join(repository.common, name) for name in ("info/exclude", "config")]
 
 

@@ -3,7 +3,7 @@ files themselves. A place is certain where definition or import say so, else it 
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec import Struct
 from codewhale.codesearch.fitting import fitted
 from codewhale.codesearch.importgraph import ImportGraph
 from codewhale.codesearch.model import BODY, CALL, COMMENT, Symbol
+from codewhale.codesearch.priors import DOCS, EXAMPLES, TESTS, PathKinds
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.resolve import Resolver
 from codewhale.codesearch.terms import Terms
@@ -19,6 +20,7 @@ from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import scrub_surrogates
 
 MOST = 200
+ASIDE = TESTS | EXAMPLES | DOCS
 RELATIONS = ("definitions", "references", "callers", "callees", "imports", "importers")
 OF_FILES = frozenset({"imports", "importers"})
 _MOST_FILES = 400  # read for one answer
@@ -46,7 +48,7 @@ class Spot(Struct, frozen=True, omit_defaults=True):
 
 
 class Related(Struct, frozen=True):
-    """What was found, the certain first; `total` counts what is left out too."""
+    """What was found, the certain first, tests and examples last; `total` counts what is left out too."""
 
     name: str
     relation: str
@@ -84,9 +86,10 @@ class Intelligence:
             "imports": self._imports,
             "importers": self._importers,
         }
+        kinds = PathKinds()
         spots = sorted(
             set(ways[relation](scrub_surrogates(name).strip())),
-            key=lambda spot: (not spot.certain, spot.path, spot.line),
+            key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, spot.path, spot.line),
         )
         return Related(name, relation, tuple(spots[:most]), len(spots))
 
@@ -210,9 +213,7 @@ class Intelligence:
         try:
             return self._reader.paths.index(wanted)
         except ValueError:
-            name = wanted.rpartition("/")[2]
-            near = tuple(one for one in self._reader.paths if one.rpartition("/")[2] == name)[:3]
-            raise NoSuchFile(path, near) from None
+            raise NoSuchFile(path, _near(wanted, self._reader.paths)) from None
 
     def _holding(self, name: str) -> list[int]:
         """The files whose text may hold a name: those with all its terms in one chunk."""
@@ -288,6 +289,13 @@ def told_related(found: Related | None, asked: tuple[str, str], notes: tuple[str
         return {**told, "notes": notes} if notes else told
 
     return fitted(len(spots), whole)
+
+
+def _near(wanted: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """At most three paths whose name is the wanted one, with or without an ending, those that end like it first."""
+    name = wanted.rpartition("/")[2]
+    named = [one for one in paths if name in ((last := one.rpartition("/")[2]), last.partition(".")[0])]
+    return tuple(sorted(named, key=lambda one: (f"/{wanted}" not in f"/{one}", len(one), one))[:3])
 
 
 def _last(name: str) -> str:

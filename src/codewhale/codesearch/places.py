@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _MORE = 2
 _MORE_SHARE = 0.5
 _DEFINITION = 0.5
+_TEST_SHARE = 0.5
+_TEST_MODULES = frozenset({"test", "tests", "unit_tests"})
 
 
 class Place(NamedTuple):
@@ -35,6 +37,8 @@ def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -
     chunks = np.arange(doc.first, doc.first + doc.chunks)
     starts, ends = reader.chunk_line[chunks], reader.chunk_end[chunks]
     worth = _worth(evidence, chunks)
+    if not evidence.query.tests:
+        worth *= np.where(_in_tests(reader.symbols(file), (starts + ends) / 2), _TEST_SHARE, 1.0)
     if kind:
         return _of_kind(evidence, file, kind, lambda line: float(worth[_around(starts, ends, line)].max(initial=0.0)))
     best, at = int(np.argmax(worth)), 0
@@ -51,6 +55,17 @@ def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -
     more = tuple((int(starts[other]), int(ends[other])) for other in sorted(others[:_MORE]))
     chunk = reader.chunk(int(chunks[best]))
     return Place(at or chunk.line, chunk.end_line, chunk.kind, chunk.symbol, more)
+
+
+def _in_tests(symbols: Sequence[Symbol], middles: "Floats") -> "Numbers":
+    """Which chunks stand, by their middle lines, in tests within the file they test, as in Rust."""
+    import numpy as np
+
+    inside = np.zeros(len(middles), bool)
+    for symbol in symbols:
+        if symbol.kind == "module" and symbol.name.lower() in _TEST_MODULES:
+            inside |= (symbol.line <= middles) & (middles <= symbol.end_line)
+    return inside
 
 
 def _around(starts: "Numbers", ends: "Numbers", line: int) -> "Numbers":

@@ -4,9 +4,9 @@ The weights (weights.json) differ by the shape of the query; scripts/fit_search.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,7 @@ from codewhale.codesearch.terms import Terms
 if TYPE_CHECKING:
     from codewhale.codesearch.corpus import Floats, Numbers
 
+T = TypeVar("T", bound=Hashable)
 TOLD = (*dict.fromkeys(SIGNALS.values()), EXACT, SESSION)  # signals in the order they are told
 
 _SURE_EXACT = 3
@@ -169,13 +170,18 @@ class Ranker:
 
     @staticmethod
     def _order(parts: "Floats", chosen: "Numbers", seen: Seen, limit: int) -> list[int]:
-        """Rows from the best on. The last places go to exact matches where fewer than three made it."""
+        """Rows from the best on."""
         import numpy as np
 
         ranked: list[int] = np.lexsort((chosen, -np.round(parts.sum(axis=1), _DIGITS))).tolist()
-        exact = {row for row in ranked if int(chosen[row]) in seen.lines} if seen.lines else set()
-        best = ranked[:limit]
-        missing = min(_SURE_EXACT, limit - 1) - len(exact.intersection(best))
-        late = [row for row in ranked[limit:] if row in exact][: max(0, missing)]
-        weak = [row for row in reversed(best) if row not in exact][: len(late)]
-        return [row for row in best if row not in weak] + late
+        exact = {row for row in ranked if int(chosen[row]) in seen.lines} if seen.lines else set[int]()
+        return with_exact(ranked, exact, limit)
+
+
+def with_exact(ranked: Sequence[T], exact: set[T], limit: int) -> list[T]:
+    """The first `limit` of what is ranked. The last places go to exact matches where fewer than three made it."""
+    best = list(ranked[:limit])
+    missing = min(_SURE_EXACT, limit - 1) - len(exact.intersection(best))
+    late = [one for one in ranked[limit:] if one in exact][: max(0, missing)]
+    weak = [one for one in reversed(best) if one not in exact][: len(late)]
+    return [one for one in best if one not in weak] + late

@@ -10,11 +10,13 @@ import msgspec
 
 from codewhale.codesearch.model import BODY, CALL, COMMENT, DEFINED, KINDS, PATH, SYMBOL, Chunk
 from codewhale.codesearch.vocabulary import Vocabulary
+from codewhale.codesearch.wordfinder import MARGIN
 
 if TYPE_CHECKING:
     import numpy
 
     Numbers = numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]
+    Counted = tuple[Numbers, Numbers, Numbers]
 
 BLOCK = 2048  # postings, about
 BLOCK_KEYS = 400
@@ -24,6 +26,9 @@ NAMED = (CALL, DEFINED, PATH)  # fields whose terms are given whole
 MOST_OFTEN = 255
 _SHIFT = 24  # bits of a chunk's number in its segment
 _CHUNK = (1 << _SHIFT) - 1
+_FIELDS = 3
+_PLACE = _SHIFT + 2  # bits of a chunk's number and a text's field
+_AT_ONCE = 512 << 10  # bytes of texts that are looked through at once
 _COUNT = 16  # bits of a count; those of a term's number are at most 23
 
 
@@ -47,8 +52,8 @@ class Rows(msgspec.Struct, array_like=True):
     lengths: list[bytes]
 
 
-class _Tokens:
-    """Numbers of words or names, and how many of them each chunk has."""
+class _Names:
+    """Numbers of names, and how many of them each chunk has."""
 
     def __init__(self) -> None:
         self.numbers, self.chunks, self.counts = array("I"), array("I"), array("I")
@@ -59,6 +64,63 @@ class _Tokens:
         self.chunks.append(chunk)
         self.counts.append(len(self.numbers) - before)
 
+    def counted(self) -> "Counted":
+        """(name, chunk, how often), each pair of the first two once, in their order."""
+        import numpy
+
+        numbers = numpy.frombuffer(self.numbers, dtype=numpy.uint32).astype(numpy.int64)
+        chunks = numpy.repeat(numpy.frombuffer(self.chunks, dtype=numpy.uint32).astype(numpy.int64), self.counts)
+        pairs, often = numpy.unique((numbers << _SHIFT) | chunks, return_counts=True)
+        return pairs >> _SHIFT, pairs & _CHUNK, often
+
+
+class _Texts:
+    """Texts of chunks in counted fields. They are held until there are enough to be looked through at once; what stays
+    of them is how often each chunk has each word."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._held: list[bytes] = []
+        self._places = array("Q")  # the field's number and the chunk of each
+        self._size = 0
+        self._pairs: list[Numbers] = []
+        self._often: list[Numbers] = []
+
+    def add(self, field: str, chunk: int, data: bytes) -> None:
+        self._held.append(data)
+        self._places.append((_TEXTS.index(field) << _SHIFT) | chunk)
+        self._size += len(data)
+        if self._size > _AT_ONCE:
+            self._count()
+
+    def counted(self, field: str) -> "Counted":
+        """(term, chunk, how often) of one field; a pair of the first two may be there again."""
+        import numpy
+
+        if self._held:
+            self._count()
+        pairs = numpy.concatenate(self._pairs) if self._pairs else numpy.empty(0, dtype=numpy.int64)
+        often = numpy.concatenate(self._often) if self._often else pairs
+        own = ((pairs >> _SHIFT) & _FIELDS) == _TEXTS.index(field)
+        pairs, often = pairs[own], often[own]
+        origin, terms = self._vocabulary.expanded(pairs >> _PLACE)
+        return terms, (pairs & _CHUNK)[origin], often[origin]
+
+    def _count(self) -> None:
+        import numpy
+
+        lengths = numpy.fromiter(map(len, self._held), dtype=numpy.int64, count=len(self._held))
+        begins = len(MARGIN) + numpy.cumsum(lengths + 1) - (lengths + 1)
+        starts, words = self._vocabulary.words(MARGIN + b" ".join(self._held) + MARGIN)
+        counts = numpy.diff(numpy.append(numpy.searchsorted(starts, begins), len(starts)))
+        places = numpy.frombuffer(self._places, dtype=numpy.int64)
+        pairs = (words << _PLACE) | numpy.repeat(places, counts)
+        pairs.sort()
+        first = numpy.flatnonzero(numpy.diff(pairs, prepend=-1))
+        self._pairs.append(pairs[first])
+        self._often.append(numpy.diff(numpy.append(first, len(pairs))))
+        self._held, self._places, self._size = [], array("Q"), 0
+
 
 class Gathering:
     """Chunks being gathered into a segment. Not bounded by itself: a task's size bounds it."""
@@ -66,7 +128,8 @@ class Gathering:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.chunks = 0
         self._vocabulary = vocabulary
-        self._tokens = {field: _Tokens() for field in (*_TEXTS, *NAMED)}
+        self._texts = _Texts(vocabulary)
+        self._names = {field: _Names() for field in NAMED}
         self._starts, self._ends, self._kinds = array("I"), array("I"), array("B")
 
     def open(self, chunk: Chunk) -> None:
@@ -78,64 +141,65 @@ class Gathering:
 
     def text(self, field: str, data: bytes) -> None:
         """Add the words of a text to a counted field of the open chunk."""
-        words = self._vocabulary.words(data)
-        self._tokens[field].add(self.chunks - 1, map(self._vocabulary.number_of, words))
+        self._texts.add(field, self.chunks - 1, data)
 
     def names(self, field: str, names: Iterable[str]) -> None:
         """Add names or terms as they are to a field of the open chunk."""
         kept = (name for name in names if "\n" not in name)
-        self._tokens[field].add(self.chunks - 1, map(self._vocabulary.name, kept))
+        self._names[field].add(self.chunks - 1, map(self._vocabulary.name, kept))
 
     def packed(self) -> tuple[Rows, list[tuple[str, bytes]]]:
         """The columns of the chunks, and (first key, block) in the order of keys."""
         import numpy
 
-        spelled = self._vocabulary.spelled
+        counted = {field: self._texts.counted(field) for field in _TEXTS}
+        counted.update((field, names.counted()) for field, names in self._names.items())
+        ranks, ordered = self._ranked([terms for terms, _, _ in counted.values()])
         blocks: list[tuple[str, bytes]] = []
         lengths: dict[str, bytes] = {}
-        for field in sorted(self._tokens):
-            terms, chunks, often = self._counted(field)
-            first = numpy.flatnonzero(numpy.diff(terms, prepend=-1))
-            counts = numpy.diff(numpy.append(first, len(terms)))
-            keys = [spelled[number] for number in terms[first].tolist()]
-            order = sorted(range(len(keys)), key=keys.__getitem__)
-            counts = counts[order]
-            ends = numpy.cumsum(counts)
-            places = numpy.repeat(first[order] - (ends - counts), counts) + numpy.arange(len(terms))
-            postings = ((chunks << 8) | numpy.minimum(often, MOST_OFTEN))[places].astype(numpy.uint32)
-            blocks += _blocks([field + keys[number] for number in order], counts, postings)
+        for field, (terms, chunks, often) in sorted(counted.items()):
+            places, chunks, often = _summed(ranks[terms], chunks, often)
+            first = numpy.flatnonzero(numpy.diff(places, prepend=-1))
+            keys = [field + ordered[place] for place in places[first].tolist()]
+            postings = ((chunks << 8) | numpy.minimum(often, MOST_OFTEN)).astype(numpy.uint32)
+            blocks += _blocks(keys, numpy.append(first, len(places)), postings)
             if field in COUNTED:
                 total = numpy.bincount(chunks, weights=often, minlength=self.chunks)
                 lengths[field] = numpy.minimum(total, 65535).astype(numpy.uint16).tobytes()
         columns = (self._starts.tobytes(), self._ends.tobytes(), self._kinds.tobytes())
         return Rows(self.chunks, *columns, [lengths[field] for field in COUNTED]), blocks
 
-    def _counted(self, field: str) -> "tuple[Numbers, Numbers, Numbers]":
-        """(term, chunk, how often) of one field, each pair of the first two once, in their order."""
+    def _ranked(self, used: "list[Numbers]") -> "tuple[Numbers, list[str]]":
+        """(number of a term -> its place in the order of spelling, the spellings in order), of terms that are used."""
         import numpy
 
-        tokens = self._tokens[field]
-        numbers = numpy.frombuffer(tokens.numbers, dtype=numpy.uint32).astype(numpy.int64)
-        chunks = numpy.repeat(numpy.frombuffer(tokens.chunks, dtype=numpy.uint32).astype(numpy.int64), tokens.counts)
-        pairs, often = numpy.unique((numbers << _SHIFT) | chunks, return_counts=True)
-        if field in NAMED or not len(pairs):
-            return pairs >> _SHIFT, pairs & _CHUNK, often
-        origin, terms = self._vocabulary.expanded(pairs >> _SHIFT)
-        # One number a posting, so that a plain sort puts equal pairs side by side with their counts.
-        wide = ((terms << _SHIFT) | (pairs & _CHUNK)[origin]) << _COUNT
-        wide |= numpy.minimum(often, (1 << _COUNT) - 1)[origin]
-        wide.sort()
-        pairs, often = wide >> _COUNT, wide & ((1 << _COUNT) - 1)
-        first = numpy.flatnonzero(numpy.diff(pairs, prepend=-1))
-        summed = numpy.add.reduceat(often, first) if len(first) else often
-        return pairs[first] >> _SHIFT, pairs[first] & _CHUNK, summed
+        spelled = self._vocabulary.spelled
+        is_used = numpy.zeros(len(spelled), dtype=numpy.bool_)
+        for terms in used:
+            is_used[terms] = True
+        order = sorted(numpy.flatnonzero(is_used).tolist(), key=spelled.__getitem__)
+        ranks = numpy.zeros(len(spelled), dtype=numpy.int64)
+        ranks[order] = numpy.arange(len(order))
+        return ranks, [spelled[number] for number in order]
 
 
-def _blocks(keys: list[str], counts: "numpy.ndarray", postings: "numpy.ndarray") -> Iterator[tuple[str, bytes]]:
-    """Keys in order, with the number of postings of each, as blocks."""
+def _summed(terms: "Numbers", chunks: "Numbers", often: "Numbers") -> "Counted":
+    """The same, each pair of term and chunk once and in their order."""
     import numpy
 
-    offsets = numpy.append(0, numpy.cumsum(counts, dtype=numpy.int64))
+    # One number a posting, so that a plain sort puts equal pairs side by side with their counts.
+    wide = (((terms << _SHIFT) | chunks) << _COUNT) | numpy.minimum(often, (1 << _COUNT) - 1)
+    wide.sort()
+    pairs, counts = wide >> _COUNT, wide & ((1 << _COUNT) - 1)
+    first = numpy.flatnonzero(numpy.diff(pairs, prepend=-1))
+    summed = numpy.add.reduceat(counts, first) if len(first) else counts
+    return pairs[first] >> _SHIFT, pairs[first] & _CHUNK, summed
+
+
+def _blocks(keys: list[str], offsets: "Numbers", postings: "numpy.ndarray") -> Iterator[tuple[str, bytes]]:
+    """Keys in order, where the postings of each begin and the last end, as blocks."""
+    import numpy
+
     start = 0
     while start < len(keys):
         done = int(offsets[start])

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from codewhale.codesearch.rank import Hit
 from codewhale.lib.beneath import PathRefused, Root
@@ -12,10 +13,13 @@ from codewhale.lib.text import sanitise
 MOST_LINES, MOST_COLUMNS = 8, 160
 GAP = "…"
 _LARGEST = 4 << 20
-# Blank lines, imports, and brackets that close them: what stands before the code of a file.
+_PASSAGE = 2_000  # characters
+# Blank lines, notes to tools and lawyers, imports, and brackets that close them: what stands before a file's code.
 _PREAMBLE = re.compile(
     r"\s*(?:$|import\b|from\s+\S+\s+import\b|#\s*(?:include|pragma|import)\b|using\s+[\w.:<>= ]+;|use\s+[\w:\\]+|"
-    r"package\s+[\w.]+;?\s*$|require(?:_relative)?\b|[)}\]];?\s*$|\"\S+\"$)"
+    r"package\s+[\w.]+;?\s*$|require(?:_relative)?\b|[)}\]];?\s*$|\"\S+\"$|/\*+\s*$|\*+/\s*$|\*$|"
+    r"#!|#\s*(?:frozen_string_literal:|-\*-|(?:en)?coding:|typed:)|"
+    r"(?://|#|--|/?\*+!?|<!--)\s*(?i:@?licen[sc]ed?\b|copyright\b|spdx-|all rights reserved))"
 )
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
@@ -26,14 +30,34 @@ def snippets(root: str, hits: Sequence[Hit], words: Iterable[str]) -> list[str]:
     return [_snippet(beneath, hit, wanted) for hit in hits]
 
 
-def _snippet(root: Root, hit: Hit, words: Sequence[str]) -> str:
+def passages(root: str, hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    """Path, line and text (at most 2,000 characters from the best place on) of each hit, for a program to read."""
+    beneath = Root(root)
+    return [
+        {
+            "path": hit.path,
+            "line": hit.line,
+            "text": sanitise("\n".join(_lines(beneath, hit)[max(0, hit.line - 1) : hit.end_line])[:_PASSAGE]),
+        }
+        for hit in hits
+    ]
+
+
+def _lines(root: Root, hit: Hit) -> list[str]:
+    """The lines of a hit's file, none where it cannot be read as text now."""
     try:
         data = read_regular(root.open(hit.path, _FLAGS, links=False), _LARGEST)
     except (OSError, PathRefused):
         data = None
     if not data or b"\0" in data[:8192]:
+        return []
+    return data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+
+
+def _snippet(root: Root, hit: Hit, words: Sequence[str]) -> str:
+    lines = _lines(root, hit)
+    if not lines:
         return ""
-    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     span = _worth_showing(lines, hit.line - 1, min(max(hit.line, hit.end_line), len(lines)))
     return "\n".join(GAP if at is None else _cut(lines[at]) for at in _chosen(lines, span, words))
 

@@ -172,9 +172,9 @@ def _names(chunks: list[Chunk], symbols: list[Symbol]) -> tuple[dict[int, list[s
 
 
 def _imports(captures: "dict[str, list[Node]]", data: bytes) -> list[tuple[int, str]]:
-    """(line, what is imported), each thing once."""
+    """(line, what is imported), each thing once, in the order of lines."""
     found: dict[str, int] = {}
-    for node in captures.get("import", [])[:_MOST_IMPORTS]:
+    for node in sorted(captures.get("import", []), key=lambda node: (node.start_byte, node.end_byte))[:_MOST_IMPORTS]:
         text = data[node.start_byte : node.end_byte][:300].strip(_QUOTES).decode("utf-8", "replace")
         if text:
             found.setdefault(_SPACE.sub(" ", text), node.start_point.row + 1)

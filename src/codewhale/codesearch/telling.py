@@ -1,5 +1,6 @@
 """An answer as it is told to models, people and scripts alike: JSON with snippets and reasons, within a budget."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from codewhale.codesearch.answering import Answer
@@ -71,10 +72,16 @@ def listed(root: str, query: str, answer: Answer) -> str:
     for hit, snippet in zip(answer.hits, snippets(root, answer.hits, query.split()), strict=True):
         symbol = f"  {hit.symbol}" if hit.symbol else ""
         lines.append(sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
-        said = [line for line in snippet.split("\n") if any(letter.isalnum() for letter in line)]
-        lines += [f"        | {line}" for line in said[:_LINES_LISTED]]
+        lines += [f"        | {line}" for line in _telling(snippet, query.lower().split())]
         lines += [sanitise(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
     return "\n".join(lines or ["nothing found"])
+
+
+def _telling(snippet: str, words: Sequence[str]) -> list[str]:
+    """Three lines of a snippet: the first, and of the others those with most of the words."""
+    said = [line for line in snippet.split("\n") if any(letter.isalnum() for letter in line)]
+    others = sorted(range(1, len(said)), key=lambda at: -sum(word in said[at].lower() for word in words))
+    return [said[at] for at in sorted([*range(min(1, len(said))), *others[: _LINES_LISTED - 1]])]
 
 
 def _weightiest(hit: Hit) -> list[Reason]:

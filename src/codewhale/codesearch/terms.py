@@ -5,7 +5,7 @@ Snowball's English stemmer ("porter2", through PyStemmer) is the one step whose 
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 # Part of an index's fingerprint: raise it when any answer below changes.
 TERMS_VERSION = 1
@@ -16,6 +16,7 @@ _HAN = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _CJK = re.compile(f"[{_HAN}]")
 _RUNS = re.compile(rf"[{_HAN}]+|[^\W\d_{_HAN}]+|\d+")
 _BLOB = re.compile(r"[0-9a-fA-FxX_]{16,}|[0-9]{7,}")
+_SHORTEST_BLOB = 7
 _LONGEST = 80
 _CACHED = 400_000
 _FOLDERS = 3
@@ -28,7 +29,7 @@ class Terms:
         import Stemmer
 
         # Its own cache would hold the very stems that are kept here.
-        self._stem = Stemmer.Stemmer("english", 0).stemWord
+        self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
         self._known: dict[str, tuple[str, ...]] = {}
 
     def expand(self, word: str) -> tuple[str, ...]:
@@ -64,17 +65,19 @@ class Terms:
         """The words of a text as written, in order."""
         return _WORD.findall(text)
 
+    def parts(self, word: str) -> list[str]:
+        """The parts of an identifier or word as written; none for blobs and words over 80 letters."""
+        if len(word) > _LONGEST or (len(word) >= _SHORTEST_BLOB and _BLOB.fullmatch(word)):
+            return []
+        found: list[str] = (_PARTS if word.isascii() else _RUNS).findall(word)
+        return found
+
     def _expanded(self, word: str) -> Iterator[str]:
-        if len(word) > _LONGEST or _BLOB.fullmatch(word):
-            return
-        if word.isascii() and word.islower() and word.isalpha():
-            yield self._stem(word)
-            return
-        parts = _PARTS.findall(word) if word.isascii() else _RUNS.findall(word)
+        parts = self.parts(word)
         for part in map(str.lower, parts):
             if _CJK.match(part):
                 yield from (part[at : at + 2] for at in range(max(1, len(part) - 1)))
             else:
-                yield self._stem(part)
+                yield self.stem(part)
         if len(parts) > 1:
             yield "".join(parts).lower()

@@ -1,19 +1,22 @@
-"""Words and terms as numbers (`number_of` a word, `name` of a whole term, `spelled` back), so that a process meets each
-spelling once: splitting and stemming are done when a word is first seen, what remains is looking it up."""
+"""Words and terms as numbers, so that a process splits and stems each spelling once: what remains for a word that was
+met before is looking it up, for all words of a text at once."""
 
 from array import array
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from codewhale.codesearch.terms import Terms
+from codewhale.codesearch.wordfinder import WordFinder
 
 if TYPE_CHECKING:
     import numpy
 
     Numbers = numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]
+    Digests = numpy.ndarray[tuple[int], numpy.dtype[numpy.uint64]]
 
-MOST_WORDS = 400_000
-_WORD = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
-_APART = bytes(byte if byte in _WORD or byte >= 0x80 else 0x20 for byte in range(256))
+MOST_WORDS = 300_000
+MOST_TERMS = 200_000
+_SLOTS = 18  # bits: words that were met lately are found in a table of so many
 
 
 class _Numbers(dict[str, int]):
@@ -28,25 +31,52 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class _Words(dict[bytes, int]):
-    """Word -> its number. A word here is what ASCII punctuation and space leave; what else parts it, Terms knows."""
+class _Parts(dict[str, int]):
+    """Part of a word as written -> the number of its stem."""
 
     def __init__(self, terms: Terms, numbers: _Numbers) -> None:
-        self.first, self.counts, self.terms = array("I"), array("I"), array("I")
-        self._splitting = terms
-        self._numbers = numbers
+        self._stem, self._numbers = terms.stem, numbers
 
-    def __missing__(self, word: bytes) -> int:
-        splitting, number_of = self._splitting, self._numbers.__getitem__
-        self.first.append(len(self.terms))
-        if word.isalnum() and word.isascii():
-            self.terms.extend(map(number_of, splitting.expand(word.decode("ascii"))))
-        else:
-            for part in splitting.words(word.decode("utf-8", "replace")):
-                self.terms.extend(map(number_of, splitting.expand(part)))
-        self.counts.append(len(self.terms) - self.first[-1])
-        number = self[word] = len(self)
+    def __missing__(self, part: str) -> int:
+        number = self[part] = self._numbers[self._stem(part.lower())]
         return number
+
+
+class _Seen:
+    """Digest of a word -> its number: all of them sorted, and a table of those met last."""
+
+    def __init__(self) -> None:
+        import numpy
+
+        self._digests = numpy.empty(0, dtype=numpy.uint64)
+        self._numbers = numpy.empty(0, dtype=numpy.int64)
+        self._lately = numpy.zeros(1 << _SLOTS, dtype=numpy.uint64)
+        self._lately[0] = 1 << 63  # a digest that belongs elsewhere
+        self._their_numbers = numpy.zeros(1 << _SLOTS, dtype=numpy.int64)
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def numbers(self, digests: "Digests") -> "tuple[Numbers, Numbers]":
+        """The number of each digest; and one index into `digests` for each that is new, which are numbered from
+        `len()` on in the order of these indexes."""
+        import numpy
+
+        slots = digests >> numpy.uint64(64 - _SLOTS)
+        found = self._their_numbers[slots]
+        missed = numpy.flatnonzero(self._lately[slots] != digests)
+        unique, first, back = numpy.unique(digests[missed], return_index=True, return_inverse=True)
+        at = numpy.searchsorted(self._digests, unique)
+        padded = numpy.append(self._digests, numpy.uint64(0))
+        new = (padded[at] != unique) | (at == len(self._digests))
+        numbers = numpy.append(self._numbers, 0)[at]
+        numbers[new] = len(self) + numpy.arange(int(new.sum()))
+        found[missed] = numbers[back]
+        slots = unique >> numpy.uint64(64 - _SLOTS)
+        self._lately[slots], self._their_numbers[slots] = unique, numbers
+        self._digests = numpy.insert(self._digests, at[new], unique[new])
+        self._numbers = numpy.insert(self._numbers, at[new], numbers[new])
+        return found, missed[first[new]]
 
 
 class Vocabulary:
@@ -54,31 +84,57 @@ class Vocabulary:
 
     def __init__(self, terms: Terms) -> None:
         self.splitting = terms
+        self._finder = WordFinder()
         self._reset()
 
     def _reset(self) -> None:
+        self._seen = _Seen()
         self._numbers = _Numbers()
-        self._words = _Words(self.splitting, self._numbers)
-        self.number_of = self._words.__getitem__
+        self._parts = _Parts(self.splitting, self._numbers)
+        self._first, self._counts, self._terms = array("I"), array("I"), array("I")
         self.name = self._numbers.__getitem__
         self.spelled = self._numbers.spelled
 
     def trim(self) -> None:
         """Forget everything when it has become too much. Between segments alone."""
-        if len(self._words) > MOST_WORDS or len(self._numbers) > MOST_WORDS:
+        if len(self._seen) > MOST_WORDS or len(self._numbers) > MOST_TERMS:
             self._reset()
 
-    def words(self, data: bytes) -> list[bytes]:
-        """The words of a UTF-8 text, in order."""
-        return data.translate(_APART).split()
+    def words(self, data: bytes) -> "tuple[Numbers, Numbers]":
+        """(where it starts, number) of every word of a UTF-8 text that stands between MARGINs, in order."""
+        starts, ends, digests = self._finder.find(data)
+        numbers, new = self._seen.numbers(digests)
+        self._learn([data[start:end] for start, end in zip(starts[new].tolist(), ends[new].tolist(), strict=True)])
+        return starts, numbers
 
     def expanded(self, words: "Numbers") -> "tuple[Numbers, Numbers]":
         """(where in `words` each came from, term number) of all terms that words come to."""
         import numpy
 
-        first = numpy.frombuffer(self._words.first, dtype=numpy.uint32)[words].astype(numpy.int64)
-        counts = numpy.frombuffer(self._words.counts, dtype=numpy.uint32)[words].astype(numpy.int64)
-        terms = numpy.frombuffer(self._words.terms, dtype=numpy.uint32)
+        first = numpy.frombuffer(self._first, dtype=numpy.uint32)[words].astype(numpy.int64)
+        counts = numpy.frombuffer(self._counts, dtype=numpy.uint32)[words].astype(numpy.int64)
+        terms = numpy.frombuffer(self._terms, dtype=numpy.uint32)
         origin = numpy.repeat(numpy.arange(len(words)), counts)
         within = numpy.arange(len(origin)) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
         return origin, terms[first[origin] + within].astype(numpy.int64)
+
+    def _learn(self, words: Sequence[bytes]) -> None:
+        """Note the terms of words that are numbered next."""
+        for word in words:
+            self._first.append(len(self._terms))
+            if word.isascii():
+                self._terms.extend(self._of_ascii(word.decode("ascii")))
+            else:
+                self._terms.extend(self._of_text(word.decode("utf-8", "replace")))
+            self._counts.append(len(self._terms) - self._first[-1])
+
+    def _of_ascii(self, word: str) -> list[int]:
+        parts = self.splitting.parts(word)
+        numbers = [self._parts[part] for part in parts]
+        if len(parts) > 1:
+            numbers.append(self._numbers["".join(parts).lower()])
+        return numbers
+
+    def _of_text(self, text: str) -> Iterable[int]:
+        splitting, number_of = self.splitting, self._numbers.__getitem__
+        return [number_of(term) for part in splitting.words(text) for term in splitting.expand(part)]

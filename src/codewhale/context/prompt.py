@@ -34,10 +34,19 @@ def mode_text(mode: Mode) -> str:
     return (_PROMPTS / f"{mode}.md").read_text(encoding="utf-8").strip()
 
 
-def system_text(instructions: Iterable[Instruction], skills: str = "") -> str:
-    """The system text with the listed skills and the instruction chain behind it."""
+def system_text(instructions: Iterable[Instruction], skills: str = "", codemap: str = "") -> str:
+    """The system text with the map of the code, the listed skills and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
-    return "\n\n".join(part for part in (base, skills_text(skills), instruction_text(instructions)) if part)
+    parts = (base, codemap_text(codemap), skills_text(skills), instruction_text(instructions))
+    return "\n\n".join(part for part in parts if part)
+
+
+def codemap_text(codemap: str) -> str:
+    """The map of the code as the session began; "" when there is none."""
+    if not codemap:
+        return ""
+    head = "# Map of the code\nAs it was indexed before this session: folders, and the files that others use most."
+    return f"{head}\n<codemap>\n{_contain(sanitise(codemap))}\n</codemap>"
 
 
 def skills_text(listing: str) -> str:

@@ -48,7 +48,8 @@ STALE_SHOWN = 8
 
 class Surroundings(Struct, frozen=True):
     """What sessions are opened from: the stores, and how the machine and its configuration are asked. `effort` is what
-    a new session begins with, `approval` what becomes of asks, `tools` what is configured of its array."""
+    a new session begins with, `approval` what becomes of asks, `tools` what is configured of its array, `codemap` the
+    map of a workspace as a head holds it."""
 
     home: str
     sessions: SessionStore
@@ -65,6 +66,7 @@ class Surroundings(Struct, frozen=True):
     context: ContextSettings = ContextSettings()
     skills: Callable[[str], str] = lambda workspace: ""
     tools: HeadChoice = HeadChoice()
+    codemap: Callable[[str], str] = lambda workspace: ""
 
 
 class Opener:
@@ -191,8 +193,9 @@ class Opener:
             session.emit(pinned)
 
     def _header(self, session: Session, provider: Provider) -> HeaderPinned:
-        state, choice = session.state, self._around.tools
-        system = system_text(self.instructions(state.workspace), self._around.skills(state.workspace))
+        state, choice, around = session.state, self._around.tools, self._around
+        chain, skills = self.instructions(state.workspace), around.skills(state.workspace)
+        system = system_text(chain, skills, around.redactor.text(around.codemap(state.workspace)))
         tools_json = head_tools(self._catalog, choice, state, provider)
         profile = chosen_profile(choice, provider)
         return HeaderPinned(

@@ -7,13 +7,12 @@ import time
 from typing import Any
 
 import msgspec
+from msgspec import json
 
 from codewhale.codesearch.build import BusyError, Index, Progress, is_stale, is_unlocked, refresh
+from codewhale.codesearch.fresh import too_few
 from codewhale.codesearch.store import DamagedError, Store, open_existing
 from codewhale.protocol.errors import CodeWhaleError
-
-NEARLY_EMPTY = 5  # files: fewer in a tree that lists many more are worth a warning
-_SHARE = 0.5
 
 
 async def index_status(home: str, root: str) -> dict[str, Any]:
@@ -64,8 +63,8 @@ def warnings(status: dict[str, Any]) -> list[str]:
         found.append("there is no index yet; answers come from names and plain text search")
     if status["state"] == "damaged":
         found.append(f"the index is damaged ({status.get('problem', '')}) and will be made anew")
-    if status["state"] in ("ready", "stale") and status["files"] < NEARLY_EMPTY:
-        found.append(f"only {_files(status['files'])} in the index: an ignore rule may leave out more than it should")
+    if status["state"] in ("ready", "stale") and (few := too_few(status["files"], json.encode(status["skipped"]))):
+        found.append(few)
     if status.get("truncated"):
         found.append("the folder holds more files than are indexed; search a folder inside it")
     return found
@@ -119,10 +118,6 @@ def _told(index: Index, store: Store) -> dict[str, Any]:
         "skipped": dict(sorted(skipped.items())),
         "truncated": bool(store.meta("truncated")),
     }
-
-
-def _files(count: int) -> str:
-    return "1 file is" if count == 1 else f"{count} files are"
 
 
 def _date(nanoseconds: int | None) -> str | None:

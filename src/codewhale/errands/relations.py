@@ -1,9 +1,11 @@
 """Names and commits of a folder for a person or a script, from its code index."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from codewhale.app.settings import open_config, search_settings
 from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.build import Progress
 from codewhale.codesearch.intelligence import Intelligence, NoSuchFile, Related
@@ -36,7 +38,7 @@ async def commits_of(home: str, root: str, query: str, most: int, progress: Prog
 
 
 async def _answer(home: str, root: str, work: Callable[[Reader], T], progress: Progress | None) -> Answer[T]:
-    search = CodeSearch(home)
+    search = CodeSearch(home, settings=search_settings(open_config(home, root, os.environ, {})))
     try:
         found, notes = await search.read(root, work, patience=None, progress=progress)
     except DamagedError as error:
@@ -44,5 +46,5 @@ async def _answer(home: str, root: str, work: Callable[[Reader], T], progress: P
     finally:
         await search.aclose()
     if found is None:
-        raise CodeWhaleError(f"the code index of {root} could not be built: {' '.join(notes)}")
+        raise CodeWhaleError(f"the code index of {root} cannot be read: {' '.join(notes)}")
     return found, notes

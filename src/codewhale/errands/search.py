@@ -1,11 +1,13 @@
 """Code search for a person or a script: one question, or one a line, about a folder and its index."""
 
+import os
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.codesearch.answering import Answer, CodeSearch
+from codewhale.app.settings import open_config, search_settings
+from codewhale.codesearch.answering import PATIENCE, Answer, CodeSearch
 from codewhale.codesearch.build import Progress
 from codewhale.codesearch.rank import Filter
 from codewhale.codesearch.store import DamagedError
@@ -35,37 +37,44 @@ class Searcher:
     """Questions about one folder, its index kept open between them."""
 
     def __init__(self, home: str, root: str, asked: Asked) -> None:
-        """Raises CodeWhaleError for a filter that cannot be."""
+        """Raises CodeWhaleError for a filter that cannot be, and for a configuration that cannot."""
         try:
             self._only: Filter = filter_of(asked.path_glob, asked.lang, asked.kind)
         except BadFilter as bad:
             raise CodeWhaleError(str(bad)) from None
-        self._search = CodeSearch(home)
+        self._search = CodeSearch(home, settings=search_settings(open_config(home, root, os.environ, {})))
         self._root = root
         self._asked = asked
         self._ready = False
 
-    async def ask(self, query: str, progress: Progress | None = None) -> Answer:
-        """Answer one query. The index is made true once, before the first. Raises CodeWhaleError, OSError."""
+    def is_built_elsewhere(self) -> bool:
+        """Whether another process is building the index just now."""
+        return self._search.is_built_elsewhere(self._root)
+
+    async def ask(self, query: str, progress: Progress | None = None, *, alone: bool = False) -> Answer:
+        """Answer one query. The index is made true once, before the first; for a question `alone` not where another
+        process is at it: then what there is answers and says so. Raises CodeWhaleError, OSError."""
         patience = 0.0 if self._asked.no_wait or self._ready else None
+        if alone and patience is None and self.is_built_elsewhere():
+            patience = PATIENCE
         try:
             answer = await self._search.search(
                 self._root, query, self._asked.most, only=self._only, patience=patience, progress=progress
             )
         except DamagedError as error:
             raise CodeWhaleError(f"the code index of {self._root} cannot be made: {error}") from error
-        if patience is None and answer.notes and answer.age is None:
+        if patience is None and self._search.is_on and answer.notes and answer.age is None:
             raise CodeWhaleError(f"the code index of {self._root} could not be built: {answer.notes[0]}")
         self._ready = self._ready or patience is None
         return answer
 
     async def told(self, query: str, progress: Progress | None = None) -> str:
         """The answer as the tool gives it."""
-        return told(self._root, query, await self.ask(query, progress))[0]
+        return told(self._root, query, await self.ask(query, progress, alone=True))[0]
 
     async def listed(self, query: str, progress: Progress | None = None) -> tuple[str, tuple[str, ...]]:
         """The answer as a person reads it, and what must be known of it."""
-        answer = await self.ask(query, progress)
+        answer = await self.ask(query, progress, alone=True)
         return listed(self._root, query, answer), answer.notes
 
     async def line(self, data: bytes) -> dict[str, Any]:
