@@ -26,7 +26,6 @@ from codewhale.protocol.ops import (
     RunCommand,
     SendMessage,
     SessionStatus,
-    SessionSummary,
     SessionUsage,
     SetEffort,
     SetMode,
@@ -34,6 +33,7 @@ from codewhale.protocol.ops import (
     StatusView,
     UsageView,
 )
+from codewhale.protocol.views import SessionSummary
 from codewhale.stores.sessions import SessionStore
 
 

@@ -18,7 +18,7 @@ from codewhale.lib.clock import Clock, rfc3339
 from codewhale.lib.files import DISK, FileOps, private_dir, write_all
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Envelope, SessionOpened
-from codewhale.protocol.ops import SessionSummary
+from codewhale.protocol.views import SessionSummary
 from codewhale.stores import listing, lock, records
 from codewhale.stores.log import FULL, LOCK_FILE, LOG_FILE, SessionLog, read_log
 from codewhale.stores.reserve import Reserve
