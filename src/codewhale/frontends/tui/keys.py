@@ -35,6 +35,7 @@ class Action(Struct, frozen=True):
 # The panels whose rows hold at the same time: no two rows of one group may share a key.
 TOGETHER: tuple[tuple[str, ...], ...] = (
     ("app", "composer"),
+    ("app", "queue"),
     ("app", "transcript"),
     ("app", "search"),
     ("app", "approval"),
@@ -87,6 +88,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("composer.down", "down"),
     Action("composer.edit_queue", "alt+q"),
     Action("composer.attach", "alt+v"),
+    # ---------------------------------------------------------------- what waits, while it has the focus
+    Action("queue.previous", "up,k"),
+    Action("queue.next", "down,j"),
+    Action("queue.edit", "enter,e"),
+    Action("queue.drop", "d,delete"),
+    Action("queue.steer", "s"),
+    Action("queue.close", "escape"),
     # ---------------------------------------------------------------- the transcript, while it has the focus
     Action("transcript.next", "j,down"),
     Action("transcript.previous", "k,up"),
