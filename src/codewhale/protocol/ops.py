@@ -108,13 +108,16 @@ class CloseSession(Struct, frozen=True, tag="close_session"):
     session: str
 
 
-class EditQueue(Struct, frozen=True, tag="edit_queue"):
-    """Change what message `index` of GetQueue says; the text "" drops it. Answered by the message's former text, ""
-    when it is no longer there."""
+class EditQueue(Struct, frozen=True, tag="edit_queue", omit_defaults=True):
+    """Change what message `index` of GetQueue says; the text "" drops it. With `was` only where it still says that;
+    `delivery` makes a steer of it, or puts it at the end of the queue. Answered by the message's former text, "" when
+    it is no longer there."""
 
     session: str
     index: int
     text: str
+    was: str = ""
+    delivery: Literal["", "steer", "queue"] = ""
 
 
 class RunShell(Struct, frozen=True, tag="run_shell"):
