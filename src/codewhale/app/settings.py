@@ -11,6 +11,7 @@ from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder
 from codewhale.context.window import ContextSettings
 from codewhale.dialects.base import ProviderSettings
+from codewhale.protocol.screen import TuiSettings
 from codewhale.providers.models import DEFAULT_PROVIDER, built_in
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
@@ -31,7 +32,7 @@ class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
     what becomes of calls that no rule decides: suggest asks the person, auto runs them, never refuses them, `hooks` the
-    commands that run at moments of a session."""
+    commands that run at moments of a session, `tui` how the terminal interface looks and is driven."""
 
     provider: str = ""
     model: str = ""
@@ -41,6 +42,7 @@ class Settings(Struct, frozen=True):
     tools: ToolSettings = ToolSettings()
     context: ContextSettings = ContextSettings()
     hooks: dict[str, Any] = {}
+    tui: TuiSettings = TuiSettings()
 
 
 def defaults() -> dict[str, Any]:
