@@ -10,7 +10,7 @@ from msgspec import Struct
 from codewhale.frontends.tui.composer.attachments import Chip
 from codewhale.frontends.tui.composer.drafts import Draft
 from codewhale.frontends.tui.composer.folder import Folder
-from codewhale.lib.files import atomic_write, write_all, DISK
+from codewhale.lib.files import DISK, atomic_write, write_all
 
 MOST_ENTRIES = 1_000
 MOST_BYTES = 4_000_000
@@ -37,20 +37,24 @@ class History:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self.entries: list[Entry] = []
+        self._entries: list[Entry] | None = None
 
-    def load(self) -> None:
-        """Read it. A line that cannot be read is left out."""
-        self.entries = _bounded(_entries(self._data()))
+    @property
+    def entries(self) -> list[Entry]:
+        """All of them; read at the first time. A line that cannot be read is left out."""
+        if self._entries is None:
+            self._entries = _bounded(_entries(self._data()))
+        return self._entries
 
     def add(self, draft: Draft, session: str = "") -> None:
         """Add what was sent, unless it is the same as the last. Raises OSError when it cannot be kept; it can be
         walked to all the same."""
         entry = Entry(draft.text, session, draft.chips)
-        if not draft or (self.entries and self.entries[-1].text == entry.text and self.entries[-1].chips == entry.chips):
+        last = self.entries[-1] if self.entries else Entry("")
+        if not draft or (last.text, last.chips) == (entry.text, entry.chips):
             return
         line = msgspec.json.encode(entry) + b"\n"
-        self.entries = _bounded([*self.entries, entry])
+        self._entries = _bounded([*self.entries, entry])
         if len(line) <= _ENTRY_BYTES:
             with self._folder.alone():
                 self._append(line)
@@ -102,6 +106,10 @@ class Walk:
     def walking(self) -> bool:
         """Whether an entry of the history is shown."""
         return bool(self._left) and self._at < len(self._seen)
+
+    def untouched(self, now: Draft) -> bool:
+        """Whether `now` is an entry as it stands in the history."""
+        return self.walking and now.text == self._seen[self._at].text
 
     def up(self, now: Draft) -> Draft | None:
         """The entry before, None at the oldest; `now` is what stands in the composer."""
