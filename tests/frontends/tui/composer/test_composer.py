@@ -1,111 +1,24 @@
 """The composer by its keys: sending, queueing, steering, putting aside, coming back."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from codewhale.frontends.tui.composer.composer import Composer
-from codewhale.frontends.tui.composer.drafts import Draft
+from codewhale.frontends.tui.composer.drafts import Draft, Drafts
+from codewhale.frontends.tui.composer.folder import Folder
 from codewhale.frontends.tui.composer.keeper import Keeper
-from codewhale.frontends.tui.words import Words
-from codewhale.protocol.events import Queued, QueueChanged, TurnFinished, TurnStarted
-from codewhale.protocol.ops import EditQueue, Interrupt, NoteFile
-from codewhale.protocol.views import (
-    Choice,
-    CommandRow,
-    CompleteCommand,
-    FileMatch,
-    FindFiles,
-    GetQueue,
-    ListCommands,
-    QueuedRow,
-)
-from support.tuirecord import SESSION, PanelHost, RecordedClient, envelopes, hosted, screen_text, until
-
-
-class Desk:
-    """A composer on a screen, with a queue that obeys."""
-
-    def __init__(self, home: Path, session: str = SESSION) -> None:
-        self.home = home
-        self.session = session
-        self.waiting: list[QueuedRow] = []
-        self.client = RecordedClient(
-            (),
-            {
-                GetQueue: lambda query: tuple(self.waiting),
-                EditQueue: self._edit,
-                ListCommands: (
-                    CommandRow("/mode", "plan|agent|yolo", "change the mode"),
-                    CommandRow("/model", "NAME", "change the model"),
-                    CommandRow("/status", "", "how the session stands"),
-                ),
-                CompleteCommand: lambda query: (
-                    (Choice("plan", "changes nothing"),) if query.line.startswith("/mode ") else ()
-                ),
-                FindFiles: lambda query: (FileMatch("src/app.py", 2.0), FileMatch("src/", 1.0)),
-            },
-        )
-        self.host: PanelHost
-        self.pilot: Pilot[None]
-
-    def _edit(self, op: EditQueue) -> str:
-        if op.index >= len(self.waiting):
-            return ""
-        former = self.waiting[op.index].text
-        self.waiting[op.index : op.index + 1] = []
-        return former
-
-    @property
-    def composer(self) -> Composer:
-        """The panel."""
-        found = self.host.query_one(Composer)
-        return found
-
-    @property
-    def text(self) -> str:
-        """What stands in it."""
-        return self.composer.text.content
-
-    def said(self, kind: type[Any]) -> list[Any]:
-        """The messages of a kind that went upward."""
-        return [message for message in self.host.said if isinstance(message, kind)]
-
-    def happen(self, *events: Any) -> None:
-        """Let events reach the panel."""
-        for envelope in envelopes(events):
-            self.composer.take(envelope)
-
-    async def type(self, text: str) -> None:
-        """Type letters."""
-        for letter in text:
-            await self.pilot.press({" ": "space", "\n": "ctrl+j"}.get(letter, letter))
-
-    async def until(self, condition: Any) -> Any:
-        """Wait for it."""
-        return await until(self.pilot, condition)
-
-
-@asynccontextmanager
-async def desk(home: Path, size: tuple[int, int] = (80, 24), session: str = SESSION) -> AsyncIterator[Desk]:
-    """A composer with the focus."""
-    here = Desk(home, session)
-
-    def make(palette: Any) -> Composer:
-        keeper = Keeper(str(home), str(home))
-        return Composer(Words("en"), palette, here.client.query, here.client.submit, keeper, editor="")
-
-    async with hosted(make, size) as (host, pilot):
-        here.host, here.pilot = host, pilot
-        here.composer.focus()
-        if session:
-            here.composer.open(session)
-        await pilot.pause()
-        yield here
+from codewhale.frontends.tui.keys import ACTIONS
+from codewhale.frontends.tui.words import LANGUAGES, Words
+from codewhale.protocol.events import QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import EditQueue, Interrupt
+from codewhale.protocol.views import QueuedRow
+from support.composing import desk
+from support.minipng import PNG
+from support.tuirecord import screen_text
 
 
 async def test_enter_sends_and_empties(tmp_path: Path) -> None:
@@ -113,7 +26,305 @@ async def test_enter_sends_and_empties(tmp_path: Path) -> None:
         await here.type("fix the test")
         assert here.text == "fix the test"
         await here.pilot.press("enter")
-        await here.until(lambda: here.said(Composer.Sent))
-        [sent] = here.said(Composer.Sent)
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
         assert (sent.text, sent.delivery, sent.attachments) == ("fix the test", "turn", ())
         assert here.text == ""
+        await here.pilot.press("enter")
+        assert len(here.said(Composer.Sent)) == 1
+
+
+async def test_keys_mean_what_they_mean_in_the_order_they_were_pressed(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"one", "enter", *"two", "enter", *"ab", "left", "c")
+        sent = await here.until(lambda: len(here.said(Composer.Sent)) == 2 and here.said(Composer.Sent))
+        assert [message.text for message in sent] == ["one", "two"]
+        assert here.text == "acb"
+
+
+@pytest.mark.parametrize("key", ["ctrl+j", "alt+enter", "shift+enter"])
+async def test_a_new_line(tmp_path: Path, key: str) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press("a", key, "b")
+        assert here.text == "a\nb"
+        await here.until(lambda: here.composer.text.size.height == 2)
+        await here.pilot.press(*[key] * 20)
+        await here.until(lambda: here.composer.text.size.height == 10)
+
+
+async def test_while_a_turn_runs_enter_queues_and_two_keys_steer(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.happen(TurnStarted(1))
+        await here.type("one")
+        await here.pilot.press("enter", *"two", "ctrl+t", *"three", "ctrl+enter")
+        sent = await here.until(lambda: len(here.said(Composer.Sent)) == 3 and here.said(Composer.Sent))
+        assert [(m.text, m.delivery) for m in sent] == [("one", "queue"), ("two", "steer"), ("three", "steer")]
+        here.happen(TurnFinished(1, "done"))
+        await here.pilot.press("x", "ctrl+t")
+        await here.until(lambda: len(here.said(Composer.Sent)) == 4)
+        assert here.said(Composer.Sent)[3].delivery == "turn"
+
+
+async def test_a_resumed_session_is_not_busy_with_what_broke_off(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.happen(TurnStarted(1), SessionResumed(Mode.AGENT, Authority.PERSON))
+        assert not here.composer.busy
+
+
+async def test_what_waits_is_shown_and_enter_on_nothing_sends_the_oldest(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.waiting = [QueuedRow("steered", "steer"), QueuedRow("first", "queue"), QueuedRow("second", "queue")]
+        here.happen(TurnStarted(1), Queued("second", 2))
+        await here.until(lambda: "waits: second" in screen_text(here.host))
+        assert "joins the turn: steered" in screen_text(here.host)
+        await here.pilot.press("enter")
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
+        assert (sent.text, sent.delivery) == ("first", "steer")
+        assert [row.text for row in here.waiting] == ["steered", "second"]
+        here.waiting = []
+        here.happen(QueueChanged(0))
+        await here.until(lambda: "waits" not in screen_text(here.host))
+
+
+async def test_a_waiting_message_is_changed_dropped_or_sent(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.waiting = [QueuedRow(text, "queue") for text in ("one", "two", "three")]
+        here.happen(TurnStarted(1), Queued("three", 3))
+        await here.until(lambda: "three" in screen_text(here.host))
+        await here.type("mine")
+        await here.pilot.press("alt+q", "up", "enter")
+        await here.until(lambda: here.text == "two")
+        assert here.composer.text.has_focus
+        await here.pilot.press("alt+q", "d")
+        await here.until(lambda: [row.text for row in here.waiting] == ["one"])
+        await here.pilot.press("s")
+        await here.until(lambda: here.said(Composer.Sent))
+        await here.until(lambda: here.composer.text.has_focus)
+        keeper = Keeper(str(here.home), str(here.home))
+        assert {row.draft.text for row in keeper.parked()} == {"mine", "three"}
+        assert here.text == "two"
+
+
+async def test_a_message_that_the_turn_took_meanwhile_is_not_sent_twice(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.waiting = [QueuedRow("gone", "queue")]
+        here.happen(TurnStarted(1), Queued("gone", 1))
+        await here.until(lambda: "gone" in screen_text(here.host))
+        here.waiting = []
+        await here.pilot.press("enter")
+        await here.until(lambda: any(isinstance(op, EditQueue) for op in here.client.ops))
+        await here.until(lambda: "gone" not in screen_text(here.host))
+        assert here.said(Composer.Sent) == []
+
+
+async def test_escape_is_a_stack(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.happen(TurnStarted(1))
+        await here.type("/mo")
+        await here.until(lambda: "/model" in screen_text(here.host))
+        await here.pilot.press("escape")
+        assert "/model" not in screen_text(here.host) and here.text == "/mo"
+        await here.pilot.press("shift+left", "escape")
+        assert here.composer.selected == "" and here.client.ops == []
+        await here.pilot.press("escape")
+        await here.until(lambda: any(isinstance(op, Interrupt) for op in here.client.ops))
+        assert here.text == "/mo"
+        here.happen(TurnFinished(1, "interrupted"))
+        await here.pilot.press("escape")
+        assert here.text == ""
+        await here.pilot.press("ctrl+s")
+        assert here.text == "/mo"
+
+
+async def test_escape_twice_on_nothing_offers_former_prompts(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"first", "enter", *"second", "enter", "escape", "escape")
+        assert "second" in screen_text(here.host) and "first" in screen_text(here.host)
+        await here.pilot.press("down", "enter")
+        assert here.text == "first"
+
+
+async def test_the_stash_parks_and_gives_back(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press("ctrl+s")
+        assert "nothing was put aside" in screen_text(here.host)
+        await here.pilot.press(*"one", "ctrl+s", *"two", "ctrl+s")
+        assert here.text == ""
+        await here.pilot.press("ctrl+s")
+        assert "one" in screen_text(here.host) and "two" in screen_text(here.host)
+        await here.pilot.press("o", "n", "enter")
+        assert here.text == "one"
+        await here.pilot.press("ctrl+u", "ctrl+s")
+        assert here.text == "two"
+
+
+async def test_a_list_gives_back_what_stood_here(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"old", "enter", *"being written", "alt+r", "o")
+        assert "old" in screen_text(here.host) and here.composer.draft.text == "being written"
+        await here.pilot.press("escape")
+        assert here.text == "being written"
+        await here.pilot.press("alt+r", "tab")
+        assert here.text == "old"
+        await here.pilot.press("ctrl+u", "ctrl+s")
+        assert here.text == "being written"
+
+
+async def test_up_and_down_walk_and_keep_the_draft(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"one", "enter", *"two", "ctrl+j", *"lines", "enter", *"draft")
+        await here.pilot.press("up")
+        assert here.text == "two\nlines"
+        await here.pilot.press("up")
+        assert here.text == "one"
+        await here.pilot.press("up")
+        assert here.text == "one"
+        await here.pilot.press("down", "down")
+        assert here.text == "draft"
+        await here.pilot.press("up", "x", "up", "down")
+        assert here.text == "two\nlinesx"
+
+
+async def test_commands_and_shell_lines_go_upward_as_such(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"/mode plan now", "enter")
+        [command] = await here.until(lambda: here.said(Composer.Command))
+        assert command.line == "/mode plan now"
+        await here.pilot.press("!")
+        await here.until(lambda: here.composer.has_class("-shell"))
+        await here.pilot.press(*"git status", "enter")
+        [shell] = await here.until(lambda: here.said(Composer.Shell))
+        assert shell.line == "git status" and not here.composer.has_class("-shell")
+        await here.pilot.press(*"/usr/bin/env is what?", "enter")
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
+        assert sent.text == "/usr/bin/env is what?"
+        await here.pilot.press("up", "up")
+        assert here.text == "!git status"
+
+
+async def test_tab_and_shift_tab_where_nothing_is_to_complete(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press("tab", "shift+tab")
+        assert here.said(Composer.ModeCycled) and here.said(Composer.EffortCycled)
+
+
+async def test_every_key_of_the_composer_does_something(tmp_path: Path) -> None:
+    rows = [row for row in ACTIONS if row.panel == "composer"]
+    async with desk(tmp_path) as here:
+        assert all(callable(getattr(here.composer, f"action_{row.name}")) for row in rows)
+        assert all(callable(getattr(here.composer.queue, f"action_{r.name}")) for r in ACTIONS if r.panel == "queue")
+
+
+async def test_a_draft_is_on_disk_at_every_key_and_comes_back(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.type("half a thou")
+        drafts = Drafts(Folder(str(tmp_path), str(tmp_path)))
+        assert drafts.load(here.session).text == "half a thou"
+        files = [path for path in (tmp_path / "composer").rglob("*") if path.is_file()]
+        assert files and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
+    async with desk(tmp_path) as here:
+        assert here.text == "half a thou"
+        assert "written before" in screen_text(here.host)
+        await here.pilot.press("enter")
+        assert drafts.load(here.session) == Draft()
+
+
+async def test_what_is_typed_before_there_is_a_session_stays(tmp_path: Path) -> None:
+    Drafts(Folder(str(tmp_path), str(tmp_path))).save("later", Draft("stored"))
+    async with desk(tmp_path, session="") as here:
+        await here.type("early")
+        here.composer.open("later")
+        await here.pilot.pause()
+        assert here.text == "early"
+        await here.pilot.press("ctrl+u", "ctrl+s")
+        assert here.text == "stored"
+
+
+async def test_another_session_has_its_own_draft(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.type("for one")
+        here.composer.open("another")
+        await here.pilot.pause()
+        assert here.text == ""
+        await here.type("for two")
+        here.composer.open(here.session)
+        await here.pilot.pause()
+        assert here.text == "for one"
+
+
+async def test_what_could_not_be_sent_stands_here_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"lost?", "enter")
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
+        here.composer.give_back(sent.draft)
+        await here.pilot.pause()
+        assert here.text == "lost?"
+        here.composer.give_back(Draft("another"))
+        await here.pilot.press("ctrl+u", "ctrl+s")
+        assert here.text == "another"
+
+
+async def test_a_command_is_offered_for_editing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.type("mine")
+        here.composer.offer("rm -r build")
+        await here.pilot.pause()
+        assert here.text == "rm -r build"
+        await here.pilot.press("ctrl+u", "ctrl+s")
+        assert here.text == "mine"
+
+
+async def test_an_image_is_attached_sent_and_taken_away(tmp_path: Path) -> None:
+    image = tmp_path / "shot one.png"
+    image.write_bytes(PNG)
+    async with desk(tmp_path) as here:
+        here.composer.text._pasted(f"'{image}'")
+        await here.until(lambda: "image shot one.png" in screen_text(here.host))
+        await here.pilot.press("backspace")
+        await here.until(lambda: "shot one" not in screen_text(here.host))
+        here.composer.text._pasted(f"file://{str(image).replace(' ', '%20')}")
+        await here.pilot.press(*"see", "enter")
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
+        [attachment] = sent.attachments
+        assert (attachment.name, attachment.media_type) == ("shot one.png", "image/png")
+        assert Path(attachment.path).read_bytes() == PNG
+        await here.pilot.press("up")
+        assert here.composer.draft.chips[0].name == "shot one.png"
+        await here.pilot.press("home", *"/status ", "enter")
+        assert here.said(Composer.Command) == [] and here.composer.draft.chips
+        os.unlink(attachment.path)
+        await here.pilot.press("ctrl+u", "x", "enter")
+        assert len(here.said(Composer.Sent)) == 1 and here.text == "xsee"
+
+
+async def test_long_text_is_attached_where_a_message_is_written(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.composer.text._pasted("a line\r\n" * 30)
+        await here.until(lambda: "pasted text, 30 lines" in screen_text(here.host))
+        assert here.text == ""
+        here.composer.text._pasted("short\r\npaste")
+        assert here.text == "short\npaste"
+        await here.pilot.press("enter")
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
+        assert Path(sent.attachments[0].path).read_text() == "a line\n" * 30
+
+
+async def test_a_disk_that_takes_nothing_is_said_once_and_typing_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "composer").write_text("in the way")
+    async with desk(tmp_path) as here:
+        await here.type("abc")
+        await here.until(lambda: "not kept on disk" in screen_text(here.host))
+        await here.pilot.press("escape")
+        assert here.text == ""
+        await here.pilot.press("ctrl+s")
+        assert here.text == "abc"
+        await here.pilot.press("enter")
+        assert here.said(Composer.Sent)
+
+
+async def test_other_colours_and_languages(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.waiting = [QueuedRow("x", "queue")]
+        here.happen(TurnStarted(1), Queued("x", 1))
+        here.composer.repaint(here.host.palette)
+        await here.until(lambda: "waits: x" in screen_text(here.host))
+    assert all(Words(language)("composer.placeholder") for language in LANGUAGES)

@@ -213,7 +213,7 @@ class Box(Widget, can_focus=False):
         if row.path:
             self.run_worker(self._tell(NoteFile(self._keeper.session, row.path)))
         if not row.more:
-            self._completer.forget(self.text.content, self.text.offset_of_cursor)
+            self._completer.refuse(self.text.content)
         self._changed()
 
     async def _tell(self, op: Op) -> None:
@@ -301,7 +301,7 @@ class Box(Widget, can_focus=False):
     def _walk(self, draft: Draft | None) -> None:
         if draft is not None:
             self._put(draft)
-            self._completer.forget(self.text.content, self.text.offset_of_cursor)
+            self._completer.refuse(self.text.content)
             self._walked = self._now
 
     def action_newline(self) -> None:

@@ -173,11 +173,14 @@ class Completer:
         self._sources = sources()
         self._task: asyncio.Task[None] | None = None
         self._last: Wanted | None = None
+        self._refused: str | None = None
         self.session = ""
 
     def look(self, text: str, cursor: int) -> None:
         """The text has changed, or the cursor has moved."""
-        now = wanted(text, cursor) if self.session else None
+        if text != self._refused:
+            self._refused = None
+        now = wanted(text, cursor) if self.session and self._refused is None else None
         if now == self._last:
             return
         self.stop()
@@ -194,10 +197,10 @@ class Completer:
             self._task.cancel()
             self._task = None
 
-    def forget(self, text: str, cursor: int) -> None:
+    def refuse(self, text: str) -> None:
         """Offer nothing for this text; for the next one again."""
         self.stop()
-        self._last = wanted(text, cursor)
+        self._refused = text
         self._show(None)
 
     async def _find(self, now: Wanted) -> None:

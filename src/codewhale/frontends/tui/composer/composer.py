@@ -209,7 +209,7 @@ class Composer(Box, can_focus=False):
         if self._list:
             self._close_list()
         elif self._popup.open:
-            self._completer.forget(self.text.content, self.text.offset_of_cursor)
+            self._completer.refuse(self.text.content)
         elif not self.text.selection.is_empty:
             self.text.move_cursor(self.text.cursor_location)
         elif self.busy:
