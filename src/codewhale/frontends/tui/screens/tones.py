@@ -118,4 +118,5 @@ class Tones:
     def _segments(self, line: Iterable[Span]) -> Iterator[Segment]:
         for text, tone in line:
             if text:
-                yield Segment(text, self.style(tone))
+                # Whatever comes here was made safe before; nothing gets past this line that was not.
+                yield Segment(sanitise(text).replace("\n", " ").replace("\t", " "), self.style(tone))
