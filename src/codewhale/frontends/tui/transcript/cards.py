@@ -212,4 +212,6 @@ def time_text(words: Words, seconds: float) -> str:
     """A span of time as people say it."""
     if seconds < 60:
         return words("transcript.seconds", n=f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}")
+    if seconds >= 3600:
+        return words("transcript.hours", h=int(seconds // 3600), m=f"{int(seconds % 3600 // 60):02d}")
     return words("transcript.minutes", m=int(seconds // 60), s=f"{int(seconds % 60):02d}")

@@ -1,8 +1,6 @@
 """How many lines each of many blocks takes, and where each begins: estimated until it was drawn, exact from then on.
 Every question is answered in logarithmic time (a Fenwick tree, Fenwick 1994)."""
 
-from collections.abc import Iterable
-
 
 class Heights:
     """The heights of blocks in order, in lines."""
@@ -75,12 +73,6 @@ class Heights:
             step >>= 1
         return min(place, max(0, len(self._heights) - 1))
 
-    def rebuild(self, estimates: Iterable[int]) -> None:
-        """Begin again with an estimate for each block."""
-        self._heights = list(estimates)
+    def forget(self) -> None:
+        """Take every height for an estimate."""
         self._exact = bytearray(len(self._heights))
-        self._tree = [0, *self._heights]
-        for place in range(1, len(self._tree)):
-            parent = place + (place & -place)
-            if parent < len(self._tree):
-                self._tree[parent] += self._tree[place]

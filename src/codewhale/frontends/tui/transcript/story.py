@@ -57,7 +57,7 @@ class Story(CallStory):
         self._streams: dict[str, Parts] = {}
         self._next_live = -1
         self._turn_began = 0.0
-        self._work: dict[str, Work] = {}
+        self.work: dict[str, Work] = {}
         self._shell: Card | None = None
         self._folds: dict[type, Callable[[Any, Envelope], None]] = {
             TextStreamed: lambda event, _: self._stream("model", event.text),
@@ -231,24 +231,24 @@ class Story(CallStory):
     def _begin_work(self, work: Work, envelope: Envelope) -> None:
         work.started = seconds_of(envelope.at)
         self.settle(work)
-        self._work[f"{work.kind} {work.key}"] = work
+        self.work[f"{work.kind} {work.key}"] = work
 
     def _told(self, key: str, text: str) -> None:
-        work = self._work.get(key)
+        work = self.work.get(key)
         if work is not None:
             last = text.rstrip().rpartition("\n")[2]
             work.latest = one_line(last[-_MOST_LATEST:], _MOST_LATEST)
             self.touch(work)
 
     def _child_closed(self, event: ChildClosed, envelope: Envelope) -> None:
-        work = self._work.pop(f"child {event.child}", None)
+        work = self.work.pop(f"child {event.child}", None)
         if work is not None:
             work.status, work.latest = event.status, one_line(event.summary, _MOST_LATEST)
             work.seconds = max(0.0, seconds_of(envelope.at) - work.started)
             self.touch(work)
 
     def _job_ended(self, event: JobEnded, envelope: Envelope) -> None:
-        work = self._work.pop(f"job {event.job_id}", None)
+        work = self.work.pop(f"job {event.job_id}", None)
         if work is not None:
             work.status, work.exit_code, work.seconds, work.latest = event.status, event.exit_code, event.seconds, ""
             self.touch(work)
@@ -271,7 +271,7 @@ class Story(CallStory):
     @property
     def running(self) -> bool:
         """Whether something on the screen counts seconds."""
-        return bool(self._work or self.open_calls or self._shell or any(isinstance(b, Countdown) for b in self.live))
+        return bool(self.work or self.open_calls or self._shell or any(isinstance(b, Countdown) for b in self.live))
 
     @property
     def asking(self) -> bool:
