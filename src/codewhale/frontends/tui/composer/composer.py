@@ -147,7 +147,7 @@ class Composer(Box, can_focus=False):
         draft = self._now
         text = draft.text.strip()
         if not draft:
-            if self.busy:
+            if self.queue.rows:
                 self.run_worker(self.queue.push_oldest(), group="queue")
             return
         gone = next((chip for chip in draft.chips if not chip.there), None)
