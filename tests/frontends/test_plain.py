@@ -71,7 +71,12 @@ class Sitting:
 
 @asynccontextmanager
 async def sitting(
-    tmp_path: Path, script: Sequence[Any], terminal: bool = True, mode: Mode = Mode.AGENT, **fields: Any
+    tmp_path: Path,
+    script: Sequence[Any],
+    terminal: bool = True,
+    mode: Mode = Mode.AGENT,
+    early: float = 0.0,
+    **fields: Any,
 ) -> AsyncIterator[Sitting]:
     """A session of a scripted model with a person."""
     work = tmp_path / "work"
@@ -80,7 +85,7 @@ async def sitting(
     async with harness(home, work, script) as agent:
         opening = OpenSession(str(work), mode=mode, authority=Authority.PERSON, **fields)
         typed, paper = Typed(terminal), Paper()
-        plain = Plain(agent.client, PlainOptions(opening, str(home)), Words("en"), typed, paper)
+        plain = Plain(agent.client, PlainOptions(opening, str(home), early), Words("en"), typed, paper)
         task = asyncio.create_task(plain.run())
         try:
             yield Sitting(plain, typed, paper, task)
@@ -114,19 +119,27 @@ async def test_a_pipe_is_read_line_by_line_as_turns_end(tmp_path: Path) -> None:
         assert "\n> " not in text
 
 
-async def test_a_command_is_allowed_by_a_typed_word_but_not_by_one_typed_before(tmp_path: Path) -> None:
+async def test_a_command_is_allowed_by_a_typed_word(tmp_path: Path) -> None:
     script = [call("exec_shell", command="touch made"), {"text": "made it"}]
     async with sitting(tmp_path, script) as here:
         here.typed.type("go")
         await here.paper.has("$ touch made")
-        here.typed.type("y")
-        await here.paper.has("is no answer to it")
-        assert not (tmp_path / "work/made").exists()
-        await asyncio.sleep(0.55)
         here.typed.type("what?", "y")
         await here.paper.has("made it")
         assert (tmp_path / "work/made").exists()
         assert "done: exec_shell touch made" in here.paper.text
+
+
+async def test_what_was_typed_before_a_question_does_not_answer_it(tmp_path: Path) -> None:
+    script = [call("exec_shell", command="touch made"), {"text": "never"}]
+    async with sitting(tmp_path, script, early=1_000.0) as here:
+        here.typed.type("go", "y", "yes")
+        await here.paper.has("$ touch made")
+        here.typed.type("y")
+        await here.paper.has("is no answer to it")
+        here.plain.interrupt()
+        await here.paper.has("interrupted")
+        assert not (tmp_path / "work/made").exists()
 
 
 async def test_a_refusal_tells_the_model_why(tmp_path: Path) -> None:

@@ -42,16 +42,17 @@ if TYPE_CHECKING:
     from codewhale.frontends.tui.setup import Setup
 
 QUIT = ("/quit", "/exit")
-# Terminal lines that come sooner after a question was not meant for it.
 EARLY_SECONDS = 0.5
 _BEFORE = 4
 
 
 class PlainOptions(Struct, frozen=True):
-    """What to open; `home` is where the history is kept, "" for nowhere."""
+    """What to open; `home` is where the history is kept, "" for nowhere. A terminal's lines that come within `early`
+    seconds of a question were not meant for it."""
 
     open: OpenSession
     home: str = ""
+    early: float = EARLY_SECONDS
 
 
 class Reader(Protocol):
@@ -258,7 +259,7 @@ class Plain:
             await self._send(text)
 
     async def _reply(self, line: str) -> None:
-        if self._reader.is_terminal and time.monotonic() - self._asked_at < EARLY_SECONDS:
+        if self._reader.is_terminal and time.monotonic() - self._asked_at < self._options.early:
             await self._print(self._words("plain.too_early"))
             await self._ask(self._asks.ask(again=True))
             return

@@ -71,6 +71,8 @@ class Lines:
         readline.set_completer_delims("")
         readline.set_completer(completer)
         readline.parse_and_bind("tab: complete")
+        # Nothing but the line itself may reach the terminal.
+        readline.parse_and_bind("set enable-bracketed-paste off")
 
     def _ask(self) -> str | None:
         _readline()
