@@ -48,6 +48,7 @@ class ApprovalCard(Card):
         self.ask: ApprovalAsked = envelope.event
         self.expanded = False
         self.folded = 0
+        self._drawn: tuple[int, list[Line]] = (0, [])
         self.set_class(self.ask.kind == "elevation", "elevation")
         self.retitle(words(f"asking.title_{self.ask.kind}", tool=self.ask.tool))
 
@@ -64,7 +65,9 @@ class ApprovalCard(Card):
         """Lay everything out: the end of what would run is always seen, or how much of it is not."""
         if not self.is_mounted:
             return
-        lines = self._exactly(self.inner - 1)
+        if self._drawn[0] != self.inner:
+            self._drawn = (self.inner, self._exactly(self.inner - 1))
+        lines = self._drawn[1]
         self.folded = 0
         self._circumstances()
         room = self.room()

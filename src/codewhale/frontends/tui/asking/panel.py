@@ -80,6 +80,11 @@ class AskingPanel(Vertical):
         if self.asks.take(envelope):
             self.call_later(self._settle)
 
+    def begin(self) -> None:
+        """Another session is followed from now on: what was asked before is not asked here."""
+        self.asks = Asks()
+        self.call_later(self._settle)
+
     @property
     def card(self) -> Any:
         """The card that is shown, or None."""

@@ -101,11 +101,11 @@ class Chooser(Frame):
         self._all = rows
         self.filter()
 
-    def filter(self, more: Sequence[Item] = ()) -> None:
+    def filter(self, more: Sequence[Item] = (), stay: bool = False) -> None:
         """Show the rows that fit what was typed, and those of `more`; the cursor stays on its row while nothing is
-        typed, else it goes to the best."""
+        typed or where it shall `stay`, else it goes to the best."""
         current = self.list.current
-        keep = current.key if current is not None and not self.sought.strip() else ""
+        keep = current.key if current is not None and (stay or not self.sought.strip()) else ""
         found = ranked([*self._all, *more], self.sought)
         self.list.show(found, keep)
         if not found and not self.said:
@@ -115,6 +115,10 @@ class Chooser(Frame):
 
     @on(Input.Changed, "#sought")
     def _typed_on(self) -> None:
+        self.sought_changed()
+
+    def sought_changed(self) -> None:
+        """Something else is typed."""
         self.filter()
 
     @on(Input.Submitted, "#sought")

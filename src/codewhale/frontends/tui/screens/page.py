@@ -27,9 +27,11 @@ class Page(ScrollView, can_focus=True):
         self._lines: list[Line] = []
         self._wrapped: list[Line] = []
         self._width = 0
+        self._found = -1
 
     def show(self, lines: Sequence[Line], end: bool = False) -> None:
         """Show these lines from the top, or with `end` from their end."""
+        self._found = -1
         self._lines = [_bounded(line) for line in lines[:MOST_LINES]]
         self._wrap()
         if end:
@@ -46,6 +48,21 @@ class Page(ScrollView, can_focus=True):
     def below(self) -> int:
         """How many drawn lines stand below what is seen."""
         return max(0, len(self._wrapped) - self.scroll_offset.y - self.size.height)
+
+    def seek(self, text: str, step: int) -> bool:
+        """Scroll to the next drawn line (`step` 1) or the one before (-1) that has a text, whatever its case, round the
+        ends; whether there is one. The line is marked."""
+        low = text.lower()
+        count = len(self._wrapped)
+        start = self._found if self._found >= 0 else self.scroll_offset.y - step
+        for number in range(1, count + 1):
+            at = (start + step * number) % count
+            if low in "".join(part for part, _ in self._wrapped[at]).lower():
+                self._found = at
+                self.scroll_to(y=max(0, at - self.size.height // 3), animate=False)
+                self.refresh()
+                return True
+        return False
 
     def at_end(self) -> bool:
         """Whether the last line is seen."""
@@ -72,6 +89,9 @@ class Page(ScrollView, can_focus=True):
         """One line of what is seen."""
         at = self.scroll_offset.y + y
         line = self._wrapped[at] if 0 <= at < len(self._wrapped) else ()
+        if at == self._found:
+            marked = "selection_text on selection"
+            return self._tones.strip([(text, marked) for text, _ in line], self.size.width, marked)
         return self._tones.strip(line, self.size.width)
 
 

@@ -42,11 +42,16 @@ class Match(Struct, frozen=True):
     places: tuple[int, ...] = ()
 
 
+def unranked(items: Sequence[Item]) -> list[Match]:
+    """Rows as they are, whatever is sought."""
+    return [Match(item, flat(item.label)) for item in items]
+
+
 def ranked(items: Sequence[Item], sought: str, most: int = MOST_SHOWN) -> list[Match]:
     """The rows that fit, best first within their group and the group of the best first; all in their order where
     nothing is sought. At most `most`."""
     if not sought.strip():
-        return [Match(item, flat(item.label)) for item in items[:most]]
+        return unranked(items[:most])
     found: list[Match] = []
     for item in items[:MOST_ROWS]:
         label = flat(item.label)
@@ -112,6 +117,11 @@ class RowList(ScrollView, can_focus=True):
     def current(self) -> Item | None:
         """The row under the cursor."""
         return self._matches[self._cursor].item if self._matches else None
+
+    @property
+    def matches(self) -> list[Match]:
+        """The rows that are shown, and where what was sought stands in them."""
+        return list(self._matches)
 
     @property
     def items(self) -> list[Item]:

@@ -40,51 +40,42 @@ def fit(text: str, width: int) -> str:
         return text
     if width <= 1:
         return "…"[:width]
-    return text[: _reach(text, width - 1)] + "…"
+    return text[: _reach(text, 0, width - 1)] + "…"
 
 
 def wrap(line: Line, width: int, words: bool = True) -> list[Line]:
     """A line in pieces of at most `width` columns; with `words` cut behind a blank where one is near the end."""
     width = max(2, width)
-    if columns(line) <= width:
-        return [line]
     pieces: list[Line] = []
-    rest = list(line)
-    while rest:
-        taken, rest = _split(rest, width, words)
-        pieces.append(tuple(taken))
-    return pieces
-
-
-def _split(spans: list[Span], width: int, words: bool) -> tuple[list[Span], list[Span]]:
-    """(what fits, the rest)."""
-    taken: list[Span] = []
+    piece: list[Span] = []
     room = width
-    for at, (text, tone) in enumerate(spans):
-        size = cell_len(text)
-        if size <= room:
-            taken.append((text, tone))
-            room -= size
-            continue
-        cut = _reach(text, room)
-        if words:
-            blank = text.rfind(" ", max(0, cut - width // 3), cut)
-            cut = blank + 1 if blank >= 0 else cut
-        if cut == 0 and not taken:
-            cut = 1
-        if cut:
-            taken.append((text[:cut], tone))
-        return taken, [(text[cut:], tone), *spans[at + 1 :]]
-    return taken, []
+    for text, tone in line:
+        at = 0
+        while at < len(text):
+            end = _reach(text, at, room)
+            if end < len(text):
+                blank = text.rfind(" ", max(at, end - width // 3), end) if words else -1
+                end = blank + 1 if blank >= 0 else end
+            if end == at and not piece:
+                end = at + 1
+            if end > at:
+                piece.append((text[at:end], tone))
+            if end == len(text):
+                room -= cell_len(text[at:])
+            else:
+                pieces.append(tuple(piece))
+                piece, room = [], width
+            at = end
+    return [*pieces, tuple(piece)] if piece or not pieces else pieces
 
 
-def _reach(text: str, room: int) -> int:
-    """How many characters of a text fit into so many columns."""
-    if text[: room + 1].isascii():
-        return min(room, len(text))
+def _reach(text: str, start: int, room: int) -> int:
+    """Up to which character a text fits into so many columns, from `start` on."""
+    if text[start : start + room + 1].isascii():
+        return min(start + room, len(text))
     used = 0
-    for at, char in enumerate(text):
-        used += get_character_cell_size(char)
+    for at in range(start, len(text)):
+        used += get_character_cell_size(text[at])
         if used > room:
             return at
     return len(text)
