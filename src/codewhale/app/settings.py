@@ -67,6 +67,19 @@ PROJECT_RULES: Rules = MappingProxyType(
 )
 
 
+class Place(Struct, frozen=True):
+    """Where the configuration of a process comes from: its state directory, workspace, environment and command line."""
+
+    home: str
+    workspace: str
+    environ: Mapping[str, str]
+    overrides: Mapping[str, Any]
+
+    def config(self, over: Mapping[str, Any] | None = None) -> Config:
+        """The configuration as it stands now, with more said at the command line. Raises ConfigError."""
+        return open_config(self.home, self.workspace, self.environ, {**self.overrides, **(over or {})})
+
+
 def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:
     """Read and check all configuration. A project's file counts where it was trusted as it is, and only as far as it
     makes things narrower. Raises ConfigError."""

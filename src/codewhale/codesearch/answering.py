@@ -71,11 +71,18 @@ class _Folder:
 class CodeSearch:
     """The indexes of the folders that are asked about, at most four open at a time."""
 
-    def __init__(self, state: str, touched: Callable[[str], list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        state: str,
+        touched: Callable[[str], list[str]] | None = None,
+        told: Callable[[str, int, int], None] | None = None,
+    ) -> None:
         """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
-        changed in a folder since it was last asked."""
+        changed in a folder since it was last asked; `told(root, files done, files in all)` hears how far the building
+        of an index has come, unless whoever asks listens."""
         self._state = state
         self._touched = touched or _nothing
+        self._told = told
         self._folders: OrderedDict[str, _Folder] = OrderedDict()
 
     async def search(
@@ -140,10 +147,15 @@ class CodeSearch:
             self._folders.popitem(last=False)[1].close()
         return self._folders[real]
 
+    def _progress(self, folder: _Folder) -> Progress | None:
+        """Tells from whatever thread counts, on the loop of whoever asked."""
+        told, root, loop = self._told, folder.index.root, asyncio.get_running_loop()
+        return None if told is None else lambda *count: loop.call_soon_threadsafe(told, root, *count)
+
     async def _renewed(self, folder: _Folder, patience: float | None, progress: Progress | None) -> bool:
         """Whether the index is true of the folder now, given that long."""
         if folder.building is None or folder.building.done():
-            folder.building = asyncio.create_task(_renew(folder, progress))
+            folder.building = asyncio.create_task(_renew(folder, progress or self._progress(folder)))
         if patience is None:
             await asyncio.shield(folder.building)
         else:

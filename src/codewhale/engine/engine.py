@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Awaitable, Callable
 
@@ -62,6 +63,10 @@ class Engine:
         if found is None:
             raise SessionError(f"session {session_id} is not open here")
         return found
+
+    def at(self, workspace: str) -> list[Session]:
+        """The open sessions of a workspace, its real path."""
+        return [one for one in self._sessions.values() if os.path.realpath(one.state.workspace) == workspace]
 
     def on_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
         """Call `closer(session id)` whenever a session closes, before its log does."""

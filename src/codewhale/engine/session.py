@@ -84,6 +84,7 @@ class Session:
 
     @waiting_for.setter
     def waiting_for(self, what: str) -> None:
+        """It waits for this from now on, "" for nothing."""
         self.waiting = (what, self.clock.now() if what else 0.0)
 
     @property

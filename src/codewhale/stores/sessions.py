@@ -165,6 +165,14 @@ class SessionStore:
             rows = [row for row in rows if row.workspace in names]
         return sorted(rows, key=lambda row: (row.updated, row.id), reverse=True)
 
+    def summary(self, session: str) -> SessionSummary:
+        """The row of a session. Raises SessionError where there is none."""
+        self._existing(session)
+        row = self._summary(session)
+        if row is None:
+            raise SessionError(f"session {session} cannot be read")
+        return row
+
     def _summary(self, session: str) -> SessionSummary | None:
         folder = os.path.join(self._root, session)
         try:
