@@ -1,5 +1,6 @@
 """The terminal: writing never blocks, a slow one gets fewer frames, one that is gone is told."""
 
+import contextlib
 import io
 import os
 import threading
@@ -40,9 +41,9 @@ def test_text_is_written_in_order_and_nobody_waits() -> None:
 
 def test_a_terminal_that_is_gone_is_told_once() -> None:
     lost = threading.Semaphore(0)
-    reading, writing = os.pipe()
-    os.close(reading)
-    file = io.TextIOWrapper(io.FileIO(writing, "w"), write_through=True)
+    master, slave = os.openpty()
+    file = open(slave, "w")
+    os.close(master)
     writer = Writer(file, lambda: None, lost.release)
     writer.start()
     for _ in range(50):
@@ -52,6 +53,8 @@ def test_a_terminal_that_is_gone_is_told_once() -> None:
     writer.write("after")
     writer.stop()
     assert not lost.acquire(blocking=False)
+    with contextlib.suppress(OSError):
+        file.close()
 
 
 def test_the_end_does_not_wait_for_a_terminal_for_ever() -> None:

@@ -74,12 +74,15 @@ class Link:
             await asyncio.wait({self._task}, timeout=1.0)
 
     async def submit(self, op: Op) -> Any:
-        """Do it, once a session is open. Raises what the client raises, SessionError when none can be opened."""
-        return await (await self._client()).submit(op)
+        """Do it, once a session is open; an empty session means that one. Raises what the client raises, SessionError
+        when none can be opened."""
+        client = await self._client()
+        return await client.submit(self._named(op))
 
     async def query(self, query: Query) -> Any:
         """Ask it, once a session is open. Raises like `submit`."""
-        return await (await self._client()).query(query)
+        client = await self._client()
+        return await client.query(self._named(query))
 
     async def go_on(self, opening: OpenSession) -> None:
         """Leave the session at hand for another; it stays where it is when that cannot be opened. Raises SessionError
@@ -104,6 +107,9 @@ class Link:
             self.start()
 
     # -------------------------------------------------------------- its inside
+
+    def _named(self, asked: Any) -> Any:
+        return replace(asked, session=self.session) if getattr(asked, "session", None) == "" else asked
 
     async def _client(self) -> Client:
         if self._ready is None:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -18,6 +18,7 @@ from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import ContextView, StatusView
 
 SAID_SECONDS = 6.0
+LEAST_DOING = 24
 FULL, NEARLY = 0.9, 0.75
 _GAP = "  "
 _MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
@@ -42,6 +43,11 @@ def money_text(amount: float, currency: str) -> str:
     digits = 2 if amount >= 1 or amount == 0 else min(6, 1 - math.floor(math.log10(amount)))
     sign = _MONEY.get(currency)
     return f"{sign}{amount:.{digits}f}" if sign else f"{amount:.{digits}f} {one_line(currency, 4)}"
+
+
+def shortened(text: str, width: int) -> str:
+    """Text in so many columns, its end left out where it is longer."""
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip() + "…"
 
 
 def fitting(pieces: list[Piece], width: int) -> list[Piece]:
@@ -132,18 +138,17 @@ class Status(Widget):
         self._said = ("", "")
         if standing.busy:
             tone = "warning" if standing.asking else "accent"
-            return [
-                (f"● {self._doing()}", tone, 0),
-                (self._seconds(), "text", 0),
-                (words("status.stop_asking" if standing.asking else "status.stop"), "muted", 1),
-            ]
+            seconds, stop = self._seconds(), words("status.stop_asking" if standing.asking else "status.stop")
+            room = self.size.width - 2 - cell_len(seconds) - cell_len(stop) - 2 * len(_GAP)
+            doing = shortened(f"● {self._doing()}", max(room, LEAST_DOING))
+            return [(doing, tone, 0), (seconds, "text", 0), (stop, "muted", 1)]
         if self._opening:
             return [(words(f"status.{self._opening}"), "muted" if self._opening == "opening" else "error", 0)]
         return [(words(self._hint or "status.hint"), "muted", 0)]
 
     def _doing(self) -> str:
         standing = self.standing
-        subject = one_line(standing.subject, 60)
+        subject = one_line(standing.subject)
         return self._words(f"status.doing_{standing.doing}", subject=subject)
 
     def _seconds(self) -> str:

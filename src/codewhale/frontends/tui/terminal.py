@@ -2,10 +2,13 @@
 and one that is gone ends the session quietly. The mouse is caught only where it was asked for."""
 
 import contextlib
+import os
+import select
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import IO, Any
+from typing import Any, Protocol
 
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
@@ -17,11 +20,23 @@ DRAIN_SECONDS = 2.0
 _MOUSE_MODES = (1000, 1003, 1015, 1006)
 
 
+class Sink(Protocol):
+    """What is written to. Both raise OSError once it is gone."""
+
+    def write(self, text: str, /) -> int:
+        """Take text."""
+        ...
+
+    def flush(self) -> None:
+        """Let it be seen."""
+        ...
+
+
 class Writer(threading.Thread):
     """Writes to a file in the order in which it was told, in a thread of its own. `drained` and `lost` are called from
     there: when what held frames back is out, and once when the file cannot be written any more."""
 
-    def __init__(self, file: IO[str], drained: Callable[[], None], lost: Callable[[], None]) -> None:
+    def __init__(self, file: Sink, drained: Callable[[], None], lost: Callable[[], None]) -> None:
         super().__init__(daemon=True, name="terminal-output")
         self._file = file
         self._drained = drained
@@ -88,8 +103,34 @@ class Writer(threading.Thread):
         self._lost()
 
 
+class Out:
+    """Standard output as a file of text: whole writes, whatever its descriptor does."""
+
+    def __init__(self, fd: int = 1, encoding: str = "utf-8") -> None:
+        self._fd = fd
+        self._encoding = encoding
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._fd
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def write(self, text: str) -> int:
+        """Write all of it; waits while the terminal takes nothing. Raises OSError."""
+        data = memoryview(text.encode(self._encoding, "replace"))
+        while data:
+            try:
+                data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                select.select([], [self._fd], [])
+        return len(text)
+
+
 class Terminal(LinuxDriver):
-    """Textual's driver with a writer that never blocks. The app it serves has `drained()` and `hung_up()`."""
+    """Textual's driver on standard output, with a writer that never blocks. The app it serves has `drained()` and
+    `hung_up()`."""
 
     def __init__(
         self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -109,8 +150,8 @@ class Terminal(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Take the terminal."""
-        assert self._file is not None, "there is a terminal on standard error"
-        self._writer = Writer(self._file, self._from_thread("drained"), self._from_thread("hung_up"))
+        out = Out(encoding=getattr(sys.__stdout__, "encoding", None) or "utf-8")
+        self._writer = Writer(out, self._from_thread("drained"), self._from_thread("hung_up"))
         self._writer.start()
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
