@@ -1,5 +1,6 @@
 """The top level of config.toml: the one place that knows every section, and what holds when nothing is set."""
 
+import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
@@ -32,7 +33,8 @@ class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
     what becomes of calls that no rule decides: suggest asks the person, auto runs them, never refuses them, `hooks` the
-    commands that run at moments of a session, `tui` how the terminal interface looks and is driven."""
+    commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
+    `mcp_config_path` the file that names MCP servers."""
 
     provider: str = ""
     model: str = ""
@@ -43,6 +45,7 @@ class Settings(Struct, frozen=True):
     context: ContextSettings = ContextSettings()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
+    mcp_config_path: str = ""
 
 
 def defaults() -> dict[str, Any]:
@@ -87,6 +90,7 @@ def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides
     def trusted(path: str, sha256: str) -> bool:
         return bool(target(PARTS["trust"])(home).holds(path, sha256))
 
-    config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), defaults())
+    lowest = {**defaults(), "mcp_config_path": os.path.join(home, "mcp.json")}
+    config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), lowest)
     config.check(Settings)
     return config
