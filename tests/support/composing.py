@@ -78,8 +78,7 @@ class Desk:
 
     async def type(self, text: str) -> None:
         """Type letters."""
-        for letter in text:
-            await self.pilot.press({" ": "space", "\n": "ctrl+j"}.get(letter, letter))
+        await self.pilot.press(*({" ": "space", "\n": "ctrl+j"}.get(letter, letter) for letter in text))
 
     async def until(self, condition: Any) -> Any:
         """Wait for it."""

@@ -63,6 +63,10 @@ class Composer(Box, can_focus=False):
         yield self.queue
         yield from super().compose()
 
+    def on_unmount(self) -> None:
+        """What stands here is on disk for good."""
+        self._keeper.save(self.draft, sync=True)
+
     # -------------------------------------------------------------- for the app
 
     @property

@@ -72,10 +72,13 @@ class History:
         return list(found.values())
 
     def _append(self, line: bytes) -> None:
-        fd = DISK.open(self._folder.path("history.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        fd = DISK.open(self._folder.path("history.jsonl"), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            write_all(DISK, fd, line)
             size = os.fstat(fd).st_size
+            # A line that was cut off ends here, so that it costs itself alone.
+            cut = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+            write_all(DISK, fd, b"\n" + line if cut else line)
+            size += len(line)
         finally:
             os.close(fd)
         if size > 2 * MOST_BYTES:

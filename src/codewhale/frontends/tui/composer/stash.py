@@ -1,5 +1,6 @@
 """Parked drafts: put aside with a key, taken back with the same one, and the place where cleared text goes."""
 
+import os
 import time
 
 import msgspec
@@ -36,6 +37,7 @@ class Stash:
         parked = Parked(time.time(), draft)
         try:
             with self._folder.alone():
+                self._put_damaged_aside()
                 rows = [row for row in self._read() if row.draft.text != draft.text or row.draft.chips != draft.chips]
                 self._write([*rows, parked])
         except OSError:
@@ -60,11 +62,19 @@ class Stash:
         return row.draft
 
     def _read(self) -> list[Parked]:
+        return self._decoded() or []
+
+    def _decoded(self) -> list[Parked] | None:
+        """The rows of the file, None when they cannot be read."""
         data = self._folder.read(_MOST_BYTES, "stash.json")
         try:
             return msgspec.json.decode(data, type=list[Parked]) if data else []
         except msgspec.DecodeError:
-            return []
+            return None
+
+    def _put_damaged_aside(self) -> None:
+        if self._decoded() is None:
+            os.replace(self._folder.path("stash.json"), self._folder.path("stash.json.damaged"))
 
     def _write(self, rows: list[Parked]) -> None:
         rows = rows[-MOST_PARKED:]
