@@ -14,7 +14,7 @@ from codewhale.protocol.views import FileMatch
 from codewhale.stores.frecency import FrecencyStore
 from codewhale.worktree.walk import Walker
 
-FRESH_SECONDS = 5.0
+FRESH_SECONDS = 3.0
 MOST_ROOTS = 8
 MOST_ROWS = 200
 LONGEST = 200
