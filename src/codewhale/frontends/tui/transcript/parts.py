@@ -28,7 +28,7 @@ class Parts:
         self.parts[0].size = self._size
         self._splitter.feed(text)
         for piece in self._splitter.pieces[self._seen :]:
-            if piece.end - self._start >= PART and piece.end < self._size:
+            if piece.then is not None and self._start + PART <= piece.end < self._size:
                 self._cut(piece.end, piece.then)
         self._seen = len(self._splitter.pieces)
 

@@ -15,9 +15,10 @@ _HEADINGS = {"h1": "accent bold underline", "h2": "accent bold", "h3": "text bol
 class _Box:
     """A list item or a quote: what stands before its first line and before the others."""
 
-    def __init__(self, first: Sequence[Span], rest: Sequence[Span]) -> None:
+    def __init__(self, first: Sequence[Span], rest: Sequence[Span], row: int = 0) -> None:
         self.first: Sequence[Span] = first
         self.rest = rest
+        self.row = row
 
     def take(self) -> Sequence[Span]:
         """What stands before the next line."""
@@ -66,12 +67,13 @@ class Flow:
         else:
             mark = f"{count}. "
             self._counts[-1] = count + 1
-        self._boxes.append(_Box(((mark, "accent"),), ((" " * cells(mark), "text"),)))
+        row = token.map[0] if token.map else 0
+        self._boxes.append(_Box(((mark, "accent"),), ((" " * cells(mark), "text"),), row))
 
     def _on_list_item_close(self, token: Any) -> None:
         box = self._boxes[-1]
         if box.first is not box.rest:
-            self._put_gap(token, 0)
+            self._put_gap((box.row, box.row + 1))
             self._lines.append(Line(self._before()))
         self._boxes.pop()
 
@@ -85,14 +87,14 @@ class Flow:
     # ------------------------------------------------------------------ what is drawn
 
     def _on_heading_open(self, token: Any) -> None:
-        self._put_gap(token)
+        self._put_gap(token.map)
         self._style = _HEADINGS.get(token.tag, "muted bold")
 
     def _on_heading_close(self, token: Any) -> None:
         self._style = "text"
 
     def _on_paragraph_open(self, token: Any) -> None:
-        self._put_gap(token)
+        self._put_gap(token.map)
 
     def _on_inline(self, token: Any) -> None:
         rows = inline_rows(token.children or (), self._style)
@@ -107,13 +109,13 @@ class Flow:
             self._lines += wrap(row, self._width, first, self._before(peek=True))
 
     def _on_hr(self, token: Any) -> None:
-        self._put_gap(token)
+        self._put_gap(token.map)
         before = self._before()
         room = self._width - cells("".join(text for text, _ in before))
         self._lines.append(Line((*before, ("─" * max(3, room), "border"))))
 
     def _on_fence(self, token: Any) -> None:
-        self._put_gap(token)
+        self._put_gap(token.map)
         words = token.info.split()
         rows = clean(token.content).rstrip("\n").split("\n")
         for spans in self._colours.piece(rows, words[0] if words else ""):
@@ -124,7 +126,7 @@ class Flow:
     # ------------------------------------------------------------------ tables
 
     def _on_table_open(self, token: Any) -> None:
-        self._put_gap(token)
+        self._put_gap(token.map)
         self._table = []
 
     def _on_tr_open(self, token: Any) -> None:
@@ -152,10 +154,10 @@ class Flow:
         """What stands before the next line; `peek` what stands before the ones behind it."""
         return tuple(span for box in self._boxes for span in (box.rest if peek else box.take()))
 
-    def _put_gap(self, token: Any, wanted: int = 1) -> None:
-        """A blank line where the text has one or more."""
-        start, end = token.map or (self._last, self._last)
-        if wanted and self._lines and start > self._last:
+    def _put_gap(self, rows: Sequence[int] | None) -> None:
+        """A blank line where the text has one or more above these rows of it, from and to."""
+        start, end = rows or (self._last, self._last)
+        if self._lines and start > self._last:
             self._lines.append(Line(tuple(span for box in self._boxes for span in box.rest if span[1] == "border")))
         self._last = max(self._last, end)
 

@@ -30,14 +30,15 @@ class Opening(Struct, frozen=True):
 
 class Piece(Struct, frozen=True):
     """A part of a text: `code` is its fence (None for prose). `gap` tells whether a blank line stands before it,
-    `goes_on` whether it continues the code before it. `end` is where it ends in the text, `then` how things stand."""
+    `goes_on` whether it continues the code before it. `end` is where it ends in the text, `then` how things
+    stand there (None where a text cannot be parted)."""
 
     text: str
     code: Fence | None
     gap: bool
     goes_on: bool
     end: int
-    then: Opening
+    then: Opening | None
 
 
 class Splitter:
@@ -138,6 +139,7 @@ class Splitter:
             self._listed = True
             self._add(item)
             self._flush()
+            self.pieces[-1] = structs.replace(self.pieces[-1], then=None)
         self._fence, self._goes_on, self._end = fence, False, self._position
 
     def _add(self, line: str) -> None:
