@@ -78,3 +78,12 @@ async def test_the_cursor_of_the_terminal_stands_where_one_writes(tmp_path: Path
         place = here.composer.text.cursor_screen_offset
         await here.until(lambda: here.host.cursor_position == place)
         assert place.x == 2 + 4
+
+
+async def test_a_letter_with_alt_is_a_key_and_no_letter(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"old", "enter", "a")
+        for letter in "xr":
+            here.host.post_message(events.Key(f"alt+{letter}", letter))
+        await here.until(lambda: "> old" in screen_text(here.host))
+        assert here.composer.draft.text == "a"

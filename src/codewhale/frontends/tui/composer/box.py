@@ -63,6 +63,7 @@ class Box(Widget, can_focus=False):
         self._held = Draft()
         self._walked: Draft | None = None
         self._hint_timer: Timer | None = None
+        self._hinted = ""
         self.busy = False
 
     def compose(self) -> ComposeResult:
@@ -115,10 +116,13 @@ class Box(Widget, can_focus=False):
         self.border_title = Content(self._words(f"composer.{key}", **values))
         if self._hint_timer is not None:
             self._hint_timer.stop()
+        self._hinted = key
         self._hint_timer = self.set_timer(HINT_SECONDS, self._unhint)
 
-    def _unhint(self) -> None:
-        self.border_title = None
+    def _unhint(self, key: str = "") -> None:
+        """Say nothing any more; with `key` only where that was said."""
+        if not key or key == self._hinted:
+            self.border_title = None
 
     def repaint(self, palette: Palette) -> None:
         """Other colours."""

@@ -104,6 +104,7 @@ class Composer(Box, can_focus=False):
                 self._set_busy(True)
             case TurnFinished() | SessionResumed():
                 self._set_busy(False)
+                self._unhint("interrupting")
             case Queued() | QueueChanged():
                 pass
             case _:

@@ -10,8 +10,8 @@ from codewhale.frontends.tui.palette import Palette
 # What is written: the mark and its colour.
 MARKS = {
     "prompt": ("\u203a", "accent"),
-    "shell": ("!", "warning"),
-    "command": ("/", "link"),
+    "shell": ("\u203a", "warning"),
+    "command": ("\u203a", "link"),
     "history": ("?", "link"),
     "stash": ("=", "link"),
 }

@@ -14,6 +14,7 @@ from codewhale.frontends.tui.composer.invisible import drawn, hold, release
 
 Location = tuple[int, int]
 MOST_LINES = 10
+_HELD_KEYS = ("alt+", "ctrl+", "super+", "meta+", "hyper+")
 _KILLED_MOST = 200_000
 _MOVES = (
     ("left", "left", "cursor_left"),
@@ -135,12 +136,14 @@ class ComposerText(TextArea, inherit_bindings=False):
 
     async def _on_key(self, event: events.Key) -> None:
         # Bindings are found when a key has bubbled up to the app: the next letter would be faster. Ours are run here.
-        if event.is_printable:
+        held = event.key.startswith(_HELD_KEYS)
+        if event.is_printable and not held:
             return
-        if event.character is not None and _invisible_letter(event.character):
+        if not held and event.character is not None and _invisible_letter(event.character):
             self.type(event.character)
         elif not await self._bound(event.key):
-            if event.key == "enter":
+            # A letter with Alt comes with the letter: it is not meant to be written.
+            if event.key == "enter" or held:
                 event.prevent_default()
             return
         event.stop()
