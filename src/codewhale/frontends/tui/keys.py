@@ -151,7 +151,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("jobs.output", "enter"),
     Action("jobs.close", "escape,ctrl+c,q"),
     Action("jobs.write", "i"),
-    Action("jobs.end_input", "ctrl+d"),
+    Action("jobs.end_input", "alt+d"),
     Action("jobs.page_up", "pageup"),
     Action("jobs.page_down", "pagedown"),
     Action("jobs.last", "end,G"),

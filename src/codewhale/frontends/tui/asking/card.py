@@ -9,10 +9,10 @@ from textual import events
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input
 
 from codewhale.frontends.tui.keys import ACTIONS, keys_of
 from codewhale.frontends.tui.palette import Palette
+from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.hints import in_rows
 from codewhale.frontends.tui.screens.page import Page
 from codewhale.frontends.tui.screens.tagline import TagLine
@@ -84,7 +84,7 @@ class Card(Vertical, can_focus=True):
         self.page.can_focus = False
         self.facts = TagLine(palette, "surface")
         self.hints = TagLine(palette, "surface")
-        self.line = Input(max_length=2000)
+        self.line = Field(max_length=2000)
         self._seen = 0.0
         self._bound = {key for row in ACTIONS if row.panel in (self.PANEL, "app") for key in keys_of(row, keys)}
 

@@ -12,9 +12,10 @@ from textual.widgets import Input
 
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.screens.desk import Desk
+from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
 from codewhale.frontends.tui.screens.page import Page
-from codewhale.frontends.tui.screens.rowlist import Item, RowList, ranked
+from codewhale.frontends.tui.screens.rowlist import Item, RowList, ranked, unranked
 from codewhale.frontends.tui.screens.tones import Line
 
 WIDE = 100
@@ -35,8 +36,8 @@ class Chooser(Frame):
 
     DEFAULT_CSS = """
     Chooser #parts { height: 1fr; layout: vertical; }
-    Chooser #rows { height: 3fr; }
-    Chooser #preview { height: 2fr; border-top: solid $border; }
+    Chooser #rows { height: 1fr; }
+    Chooser #preview { height: 1fr; border-top: solid $border; }
     Chooser.wide #parts { layout: horizontal; }
     Chooser.wide #rows { width: 3fr; height: 1fr; }
     Chooser.wide #preview { width: 2fr; height: 1fr; border-top: none; border-left: solid $border; padding: 0 0 0 1; }
@@ -68,7 +69,7 @@ class Chooser(Frame):
 
     def body(self) -> Iterable[Widget]:
         """The line, the rows, the preview."""
-        yield Input(placeholder=self.words(f"{self.PANEL}.search"), id="sought", max_length=MOST_TYPED)
+        yield Field(placeholder=self.words(f"{self.PANEL}.search"), id="sought", max_length=MOST_TYPED)
         inner: list[Widget] = [self.list] if self.page is None else [self.list, self.page]
         yield Container(*inner, id="parts")
 
@@ -102,19 +103,18 @@ class Chooser(Frame):
         self.filter()
 
     def filter(self, more: Sequence[Item] = (), stay: bool = False) -> None:
-        """Show the rows that fit what was typed, and those of `more`; the cursor stays on its row while nothing is
-        typed or where it shall `stay`, else it goes to the best."""
+        """Show the rows that fit what was typed, those of `more` behind them; the cursor stays on its row while nothing
+        is typed or where it shall `stay`, else it goes to the best."""
         current = self.list.current
         keep = current.key if current is not None and (stay or not self.sought.strip()) else ""
-        found = ranked([*self._all, *more], self.sought)
+        found = [*ranked(self._all, self.sought), *unranked(more)]
         self.list.show(found, keep)
         if not found and not self.said:
             self.say(self.words(f"{self.PANEL}.{'none' if not self._all else 'no_match'}"))
-        elif found:
-            self.say("")
 
     @on(Input.Changed, "#sought")
     def _typed_on(self) -> None:
+        self.say("")
         self.sought_changed()
 
     def sought_changed(self) -> None:

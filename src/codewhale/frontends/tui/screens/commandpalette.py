@@ -111,9 +111,11 @@ class CommandPalette(Chooser):
         sought = self.sought.strip()
         found = await self.ask(self.desk.query(FindFiles(self.desk.session, sought, MOST_FILES)))
         if found and sought == self.sought.strip():
+            if not self.list.items:
+                self.say("")
             group = self.words("palette.group_files")
-            moved = self.list.current is not top
-            self.filter([_file(row.path, group) for row in found], stay=moved)
+            # They come late and stand last: what enter takes is not changed under the person's hand.
+            self.filter([_file(row.path, group) for row in found], stay=self.list.current is not top)
 
     # -------------------------------------------------------------- what a row does
 

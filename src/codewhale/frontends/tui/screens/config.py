@@ -8,6 +8,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.frontends.tui.screens.chooser import Chooser
+from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.rowlist import Item
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
 from codewhale.protocol.ops import ChangeSetting
@@ -54,7 +55,7 @@ class ConfigScreen(Chooser):
     def body(self) -> Iterable[Widget]:
         """The list, and the line to change a value in."""
         yield from super().body()
-        yield Input(id="value", max_length=4000)
+        yield Field(id="value", max_length=4000)
 
     async def preview(self, item: Item) -> Sequence[Line]:
         """The whole value, where it comes from and what else it may be."""

@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from codewhale.frontends.tui.screens.chooser import Chooser
 from codewhale.frontends.tui.screens.desk import Desk
+from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.outcomes import Connected
 from codewhale.frontends.tui.screens.rowlist import Item
 from codewhale.frontends.tui.screens.tones import flat
@@ -46,7 +47,7 @@ class FirstRun(Chooser):
     def body(self) -> Iterable[Widget]:
         """The list, and the field that is asked for."""
         yield from super().body()
-        yield Input(id="field", max_length=4000)
+        yield Field(id="field", max_length=4000)
 
     # -------------------------------------------------------------- the ways
 

@@ -104,7 +104,8 @@ class Frame(ModalScreen[Outcome | None]):
 
     async def ask(self, asked: Awaitable[_T], waiting: str = "") -> _T | None:
         """The answer to a query or an operation; None when it failed, and then why is said."""
-        self.say(self.words(waiting) if waiting else "")
+        if waiting:
+            self.say(self.words(waiting))
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 answer = await asked
@@ -121,7 +122,12 @@ class Frame(ModalScreen[Outcome | None]):
 
     def work(self, task: Callable[[], Awaitable[Any]], group: str = "load") -> None:
         """Run something beside the screen; the latest of a group takes the place of the one before."""
-        self.run_worker(task, group=group, exclusive=True, exit_on_error=True)
+
+        async def run() -> None:
+            await task()
+
+        runs: Callable[[], Awaitable[Any]] = run
+        self.run_worker(runs, group=group, exclusive=True, exit_on_error=True)
 
     def action_close(self) -> None:
         """Leave without an outcome."""

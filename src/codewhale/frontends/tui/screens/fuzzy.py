@@ -17,16 +17,17 @@ class Found(Struct, frozen=True):
     places: tuple[int, ...]
 
 
-def find(sought: str, text: str) -> Found | None:
-    """Where the letters of all words of `sought` stand in the first 400 characters of `text`, whatever their case;
-    None where one does not. An empty search fits everything with score 0."""
-    low = _folded(text[:_SEARCHED])
+def find(sought: str, text: str, beside: str = "") -> Found | None:
+    """Where the letters of all words of `sought` stand in the first 400 characters of `text`, whatever their case; a
+    word may stand whole in what is said `beside` it instead. None where one does neither. An empty search fits
+    everything with score 0."""
+    low, other = _folded(text[:_SEARCHED]), _folded(beside[:_SEARCHED])
     score, places = 0, set[int]()
     for word in _folded(sought[:MOST_LETTERS]).split():
         spots = _spots(word, low)
-        if not spots:
+        if not spots and word not in other:
             return None
-        score += _score(spots, low)
+        score += _score(spots, low) if spots else len(word)
         places.update(spots)
     return Found(score - len(low) // 20, tuple(sorted(places)))
 

@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.screens.desk import Desk
+from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
 from codewhale.frontends.tui.screens.hints import first_key
 from codewhale.frontends.tui.screens.page import Page
@@ -68,7 +69,7 @@ class JobsCentre(Frame):
         """The jobs, the output, the line to write with."""
         yield self.list
         yield self.page
-        yield Input(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
+        yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
 
     def on_mount(self) -> None:
         """Show them, and look again every second."""

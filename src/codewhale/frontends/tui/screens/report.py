@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.screens.desk import Desk
+from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
 from codewhale.frontends.tui.screens.page import Page
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
@@ -46,7 +47,7 @@ class Report(Frame):
     def body(self) -> Iterable[Widget]:
         """The page, and the line to search with."""
         yield self.page
-        yield Input(placeholder=self.words("report.sought"), id="find", max_length=200)
+        yield Field(placeholder=self.words("report.sought"), id="find", max_length=200)
 
     def on_mount(self) -> None:
         """Show it."""

@@ -55,11 +55,9 @@ def ranked(items: Sequence[Item], sought: str, most: int = MOST_SHOWN) -> list[M
     found: list[Match] = []
     for item in items[:MOST_ROWS]:
         label = flat(item.label)
-        text = f"{label} {flat(item.detail)} {item.more}"
-        fits = find(sought, text)
+        fits = find(sought, label, f"{item.detail} {item.more}")
         if fits is not None:
-            inside = tuple(place for place in fits.places if place < len(label))
-            found.append(Match(item, label, fits.score + len(inside), inside))
+            found.append(Match(item, label, fits.score, fits.places))
     best: dict[str, int] = {}
     for match in found:
         best[match.item.group] = max(best.get(match.item.group, match.score), match.score)

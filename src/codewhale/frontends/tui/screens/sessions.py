@@ -55,8 +55,7 @@ class SessionPicker(Chooser):
         row: SessionSummary = item.value
         lines: list[Line] = [
             ((flat(row.title) or self.words("sessions.untitled"), "bold text"),),
-            ((flat(row.id), "muted"),),
-            ((flat(row.workspace), "muted"),),
+            ((f"{flat(row.id)} · {flat(row.workspace)}", "muted"),),
         ]
         if row.parent:
             lines.append(((self.words("sessions.forked", parent=flat(row.parent)), "muted"),))
@@ -67,7 +66,8 @@ class SessionPicker(Chooser):
             return lines
         for role, text in found.lines:
             tone = "user" if role == "user" else "accent"
-            lines += [(("", "text"),), ((self._role(role), f"bold {tone}"),), *safe_lines(text[:_SHOWN_CHARS].strip())]
+            first, *rest = safe_lines(text[:_SHOWN_CHARS].strip())
+            lines += [((f"{self._role(role)}  ", f"bold {tone}"), *first), *rest]
         if not found.lines:
             lines += [(("", "text"),), ((self.words("sessions.empty"), "muted"),)]
         return lines

@@ -165,7 +165,7 @@ class RestoreScreen(Chooser):
         view: UndoView | None = await self.ask(self.desk.query(PreviewUndo(self.desk.session)), "frame.loading")
         if view is None:
             return None
-        rows = [Item(str(number), f"{number:>3}  {flat(row)}", value=str(number)) for number, row in view.rows]
+        rows = [Item(str(number), f"{number} · {flat(row)}", value=str(number)) for number, row in view.rows]
         back = Item(BACK, self.words("restore.back"), self.words("restore.back_more"), value=BACK)
         return [*rows, back]
 
