@@ -1,6 +1,7 @@
 """Sessions as lists of events for tests of the transcript: one with everything in it, and texts that are hard on it."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -148,7 +149,12 @@ def whole_session() -> list[Event]:
         CallFinished("c2", "edit_file", True, "done", 12, display=(DiffBlock("src/parse.py", DIFF),)),
         FileChanged("c2", FileChange("src/parse.py", "a", "b")),
         CallFinished(
-            "c3", "grep", True, "1 hit", 5, display=(TableBlock(("file", "line", "text"), (("a.py", "3", "def parse"),)),)
+            "c3",
+            "grep",
+            True,
+            "1 hit",
+            5,
+            display=(TableBlock(("file", "line", "text"), (("a.py", "3", "def parse"),)),),
         ),
         CallFinished(
             "c4",
@@ -196,10 +202,11 @@ def of_record(record: Sequence[Envelope]) -> Story:
 
 # What markdown is made of, and what breaks it.
 PIECES = [
-    "word ", "**bold** ", "`code` ", "[link](https://a.b/c) ", "\n", "\n", "\n\n", "- item\n", "  - inner\n", "1. one\n",
-    "```py\n", "```\n", "~~~\n", "    indented\n", "   ```js\n", "> quote\n", "# head\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n",
-    "---\n", "* * *\n", "\t", "\x1b[2J", "\u202e", "中文，字", "👩‍👩‍👧", "é́́", "x" * 90, " ", "- ```\n", "<b>", "&#x202e;",
-    "[a]: https://b.c\n", "![i](file:///x)", "==\n", "\r\n", "\\", "$", "_", "*",
+    "word ", "**bold** ", "`code` ", "[link](https://a.b/c) ", "\n", "\n", "\n\n", "- item\n", "  - inner\n",
+    "1. one\n", "```py\n", "```\n", "~~~\n", "    indented\n", "   ```js\n", "> quote\n", "# head\n",
+    "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "---\n", "* * *\n", "\t", "\x1b[2J", "\u202e", "中文，字",
+    "👩‍👩‍👧", "é́́", "x" * 90, " ", "- ```\n", "<b>", "&#x202e;", "[a]: https://b.c\n", "![i](file:///x)",
+    "==\n", "\r\n", "\\", "$", "_", "*",
 ]  # fmt: skip
 markdown_texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
@@ -210,4 +217,4 @@ def sliced(draw: st.DrawFn, texts: st.SearchStrategy[str] = markdown_texts) -> t
     text = draw(texts)
     places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
     ends = [0, *places, len(text)]
-    return text, [text[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return text, [text[a:b] for a, b in pairwise(ends)]

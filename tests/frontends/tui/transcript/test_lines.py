@@ -46,7 +46,7 @@ def test_what_is_cut_ends_in_an_ellipsis() -> None:
 
 @given(st.text(max_size=60))
 def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
-    assert not any(ord(char) < 32 and char != "\n" or 0x7F <= ord(char) < 0xA0 for char in clean(text))
+    assert not any((ord(char) < 32 and char != "\n") or 0x7F <= ord(char) < 0xA0 for char in clean(text))
     assert "\u202e" not in clean(text)
 
 

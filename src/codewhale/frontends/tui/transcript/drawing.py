@@ -30,6 +30,7 @@ _SHOWN_ROWS = 12
 _NOTE_ROWS = 6
 _ASKED_ROWS = 4
 _MOST_ROW = 2_000
+_LEAST_TEXT = 8
 # Texts that still grow are kept as they were drawn, so many at once.
 _MOST_GROWING = 8
 _LEVELS = {"warning": ("! ", "warning"), "error": ("✗ ", "error")}
@@ -167,7 +168,10 @@ class Drawer:
         if view.opened:
             return wrap([*first, (clean(text).replace("\n", " "), "text"), *tail], view.width, (), (_INDENT,))
         room = view.width - sum(cells(part) for part, _ in (*first, *tail))
-        return [Line((*first, (fit(clean(text).replace("\n", " "), max(4, room)), "text"), *tail))]
+        if room < _LEAST_TEXT:
+            left = view.width - sum(cells(part) for part, _ in first)
+            return [Line((*first, (fit(end or text, left), "muted")))]
+        return [Line((*first, (fit(clean(text).replace("\n", " "), room), "text"), *tail))]
 
     def _note(self, block: Note, view: View) -> list[Line]:
         said = self._words(f"transcript.note_{block.key}", **_safe(block.values)) if block.key else clean(block.text)

@@ -48,7 +48,8 @@ def fit(text: str, width: int) -> str:
     """A text in at most `width` cells; what had to be cut ends in "…"."""
     if len(text) <= width and cells(text) <= width:
         return text
-    return text[: _end(text, 0, max(1, width - 1), text.isascii())].rstrip() + "…"
+    cut = text[: _end(text, 0, width - 1, text.isascii())] if width > 1 else ""
+    return (cut.rstrip() if cells(cut) < width else "") + "…"[:width]
 
 
 def wrap(spans: Sequence[Span], width: int, first: Sequence[Span] = (), rest: Sequence[Span] = ()) -> list[Line]:
