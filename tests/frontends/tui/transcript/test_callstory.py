@@ -33,7 +33,7 @@ def test_a_call_goes_from_waiting_to_done() -> None:
     assert card_of(CALL).status == "waiting"
     assert (card_of(CALL, STARTED).status, card_of(CALL, STARTED).subject) == ("running", "make all")
     done = card_of(CALL, STARTED, CallProgress("c1", "x"), CallFinished("c1", "exec_shell", True, "fine", 7))
-    assert (done.status, done.tail, done.said, done.ms) == ("done", [], "fine", 7)
+    assert (done.status, done.tail, done.said, done.ms) == ("done", (), "fine", 7)
     assert card_of(CALL, CallFinished("c1", "exec_shell", False, "no", error="denied")).status == "failed"
 
 

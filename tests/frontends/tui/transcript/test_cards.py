@@ -51,7 +51,9 @@ def test_tables_hits_and_lists() -> None:
 
 
 def test_a_running_call_shows_its_last_lines_and_its_time() -> None:
-    card = Card(name="exec_shell", subject="make", status=RUNNING, started=100.0, tail=[f"line {n}" for n in range(9)])
+    card = Card(
+        name="exec_shell", subject="make", status=RUNNING, started=100.0, tail=tuple(f"line {n}" for n in range(9))
+    )
     assert drawn(card, now=112.0)[0] == "◐ exec_shell make · running 12 s"
     assert drawn(card, now=112.0)[1:] == ["  … 3 lines above", *(f"  │ line {n}" for n in range(3, 9))]
 
@@ -102,7 +104,7 @@ def test_nothing_is_obeyed(opened: bool) -> None:
         MarkdownBlock(bad),
     )
     card = Card(name=bad, subject=bad, status=FAILED, error=bad, said=bad, display=displays, repairs=(bad,))
-    for each in (card, Card(name=bad, tail=[bad], status=RUNNING), Card(name=bad, said=bad, status=FAILED)):
+    for each in (card, Card(name=bad, tail=(bad,), status=RUNNING), Card(name=bad, said=bad, status=FAILED)):
         text = "".join(drawn(each, opened=opened))
         assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or char == "\u202e" for char in text)
         assert "[bold]" in text

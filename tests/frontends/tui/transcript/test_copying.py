@@ -53,7 +53,7 @@ def test_displays_are_text() -> None:
     ("block", "text"),
     [
         (Card(said="answer", subject="s"), "answer"),
-        (Card(tail=["a", "b"]), "a\nb"),
+        (Card(tail=("a", "b")), "a\nb"),
         (Note(text="line", detail="more"), "more"),
         (Note(key="mode", values={"mode": "plan"}), "plan"),
         (Work(name="n", text="t", latest="l"), "n: t l"),

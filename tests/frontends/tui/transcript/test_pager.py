@@ -48,7 +48,7 @@ async def test_long_words_are_whole_and_gone_through_by_key() -> None:
         (Card(name="x", display=(MarkdownBlock("**bold**"),)), "bold"),
         (Card(name="x", display=(TableBlock(("a",), (("cell",),)),)), "cell"),
         (Card(name="x", display=(ChecklistBlock((("pending", "item"),)),)), "☐ item"),
-        (Card(name="x", tail=["still going"]), "still going"),
+        (Card(name="x", tail=("still going",)), "still going"),
         (Note(key="told", values={"kind": "rules"}, detail="be kind"), "be kind"),
         (Asked(subject="x", rows=(("command", "ls"),)), "ls"),
     ],

@@ -138,7 +138,7 @@ def test_turns_are_found_again() -> None:
 
 def test_the_persons_own_command_is_seen_while_it_runs_and_after() -> None:
     story = told([ShellOutput("one\n"), ShellOutput("two\n")])
-    assert [block.tail for block in story.live if isinstance(block, Card)] == [["one", "two"]]
+    assert [block.tail for block in story.live if isinstance(block, Card)] == [("one", "two")]
     ended = told(whole_session()).settled[-1]
     assert isinstance(ended, Card) and (ended.subject, ended.status) == ("ls", "done")
 

@@ -1,5 +1,5 @@
 """What a transcript is made of: one struct for each kind of block. A block's id never changes; its version counts what
-happened to it."""
+happened to it. No block refers to another, so none needs to be looked at for garbage."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from codewhale.protocol.blocks import Block as Display
 WAITING, ASKING, RUNNING, DONE, FAILED = "waiting", "asking", "running", "done", "failed"
 
 
-class Block(Struct):
+class Block(Struct, gc=False):
     """Base of all blocks. `turn` is the turn it belongs to, 0 before the first."""
 
     id: int = 0
@@ -19,7 +19,7 @@ class Block(Struct):
     turn: int = 0
 
 
-class Said(Block):
+class Said(Block, gc=False):
     """Words, or a part of long ones: `who` is person, model, thought or told (by the harness to the model). `part`
     counts from 0 and `opening` is how markdown stands where it begins; `whole` is the id of the first part. `size` is
     that of all parts, in characters."""
@@ -33,7 +33,7 @@ class Said(Block):
     label: str = ""
 
 
-class Card(Block):
+class Card(Block, gc=False):
     """A tool call. `subject` is what it is about, in a few words; `tail` are the last lines it told while running,
     `said` what the model was answered. `started` is in seconds since the epoch. `shortened` counts the characters that
     are no longer kept here."""
@@ -45,7 +45,7 @@ class Card(Block):
     status: str = WAITING
     started: float = 0.0
     ms: int = 0
-    tail: list[str] = field(default_factory=list)
+    tail: tuple[str, ...] = ()
     shortened: int = 0
     display: tuple[Display, ...] = ()
     said: str = ""
@@ -55,7 +55,7 @@ class Card(Block):
     files: tuple[str, ...] = ()
 
 
-class Asked(Block):
+class Asked(Block, gc=False):
     """An approval or a question, as a line in the record, with its answer. `state` is open, or how it was answered;
     `rows` are the subjects, or the questions with their answers."""
 
@@ -67,7 +67,7 @@ class Asked(Block):
     rows: tuple[tuple[str, str], ...] = ()
 
 
-class Work(Block):
+class Work(Block, gc=False):
     """What goes on beside the turn, in one line: `kind` is child or job. `latest` is what it told last."""
 
     kind: str = "child"
@@ -81,7 +81,7 @@ class Work(Block):
     exit_code: int | None = None
 
 
-class Note(Block):
+class Note(Block, gc=False):
     """One line that says what changed. `key` names its words, and "" is for text as it came; `detail` is folded."""
 
     key: str = ""
@@ -92,7 +92,7 @@ class Note(Block):
     detail: str = ""
 
 
-class Receipt(Block):
+class Receipt(Block, gc=False):
     """The end of a turn: what it took and whether what it did was checked. `verified` is the name of the last check
     that passed on the files as they now stand, `stale` one that passed before the last change."""
 
@@ -105,13 +105,13 @@ class Receipt(Block):
     changed: int = 0
 
 
-class Writing(Block):
+class Writing(Block, gc=False):
     """A call that the model is writing."""
 
     name: str = ""
 
 
-class Countdown(Block):
+class Countdown(Block, gc=False):
     """A model call that will be sent again at `until`, seconds since the epoch."""
 
     attempt: int = 0

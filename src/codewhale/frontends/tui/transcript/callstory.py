@@ -92,7 +92,7 @@ class CallStory:
     def close_calls(self) -> None:
         """The turn is over: a call without a result will have none."""
         for card in self.open_calls.values():
-            card.status, card.tail = FAILED, []
+            card.status, card.tail = FAILED, ()
             self.touch(card)
         self.open_calls.clear()
         self._late.clear()
@@ -114,8 +114,7 @@ class CallStory:
     def add_tail(self, card: Card, text: str) -> None:
         """Lines that a running call told."""
         lines = text.rstrip("\n").rsplit("\n", TAIL_LINES)[-TAIL_LINES:]
-        card.tail += [line[:TAIL_CHARS] for line in lines]
-        del card.tail[:-TAIL_LINES]
+        card.tail = (*card.tail, *(line[:TAIL_CHARS] for line in lines))[-TAIL_LINES:]
         self.touch(card)
 
     def _call_finished(self, event: CallFinished, envelope: Envelope) -> None:
@@ -123,7 +122,7 @@ class CallStory:
         del self.open_calls[event.call_id]
         self._late[event.call_id] = card
         card.name, card.status, card.ms = event.name, DONE if event.ok else FAILED, event.ms
-        card.tail, card.said, card.display, card.error = [], event.content, event.display, event.error
+        card.tail, card.said, card.display, card.error = (), event.content, event.display, event.error
         self._keep(card)
         self.touch(card)
         if "workspace_tree_sha256" in event.metadata:
@@ -226,7 +225,7 @@ def subject_of(arguments: str) -> str:
 
 
 def _set_arguments(card: Card, arguments: str) -> None:
-    if arguments:
+    if arguments and (arguments != card.arguments or not card.subject):
         card.subject = subject_of(arguments)
         card.arguments = arguments[:_MOST_ARGUMENTS]
 

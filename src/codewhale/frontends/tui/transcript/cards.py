@@ -1,6 +1,8 @@
 """A tool call as lines: one line that says what it is about, and below it what it shows, folded to its end or its
 beginning."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from codewhale.frontends.tui.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, Card
@@ -115,7 +117,7 @@ class Cards:
         left = rows.pop().count("\n") + 1 if len(rows) > most else 0
         return [*self._rows(rows, view, 0, "error" if card.status == FAILED else "muted"), *self.more(left, view.width)]
 
-    def _rows(self, rows: list[str], view: View, before: int, style: str) -> list[Line]:
+    def _rows(self, rows: Sequence[str], view: View, before: int, style: str) -> list[Line]:
         """Plain rows behind a bar, whole when they are opened; `before` counts those above that are not shown."""
         lines = self.more(before, view.width, above=True)
         for row in rows:

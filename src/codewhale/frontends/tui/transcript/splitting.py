@@ -13,7 +13,7 @@ _FENCE = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))?( *)(`{3,}|~{3,})([^`\n
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?: |$)")
 
 
-class Fence(Struct, frozen=True):
+class Fence(Struct, frozen=True, gc=False):
     """An open code fence: its mark, how far it is indented, and what its first line says behind the mark."""
 
     mark: str
@@ -21,7 +21,7 @@ class Fence(Struct, frozen=True):
     info: str
 
 
-class Opening(Struct, frozen=True):
+class Opening(Struct, frozen=True, gc=False):
     """How things stand where a text goes on: in which fence, and whether below a list."""
 
     fence: Fence | None = None

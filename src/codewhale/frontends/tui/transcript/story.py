@@ -146,6 +146,8 @@ class Story(CallStory):
             self._drop_words()
 
     def _drop_words(self) -> None:
+        if not self.live:
+            return
         self._streams.clear()
         self.live = [block for block in self.live if isinstance(block, Card)]
 

@@ -1,5 +1,6 @@
 """The transcript on the screen: takes events, shows their blocks, and is moved about in by key."""
 
+import gc
 import time
 from collections import deque
 from typing import ClassVar
@@ -36,6 +37,7 @@ class Transcript(Taking):
         self._live: list[tuple[int, int]] = []
         self._left_at: tuple[int, int] | None = None
         self._ticking = False
+        self._large = False
         self._session = ""
 
     # ------------------------------------------------------------------ what happens
@@ -77,6 +79,9 @@ class Transcript(Taking):
                 take(inbox.popleft())
             if time.monotonic() > until:
                 break
+        if len(inbox) > _BACKLOG or self._large:
+            self._large = bool(inbox)
+            gc.freeze()  # else each collection of garbage goes through all that was read, for a second at its worst
         self._sync()
         searching = self.scan()
         self._keep_time()
