@@ -1,7 +1,7 @@
 """Approvals and questions in lines: all of what is asked, and the typed words that answer it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -126,7 +126,7 @@ class PlainAsks:
         if word in NO:
             return Reply(self._done(asked, Answer(asked.session, request)), reason.strip())
         if said in ("a", "s") and ask.offer is not None:
-            remember = "always" if said == "a" else "session"
+            remember: Literal["always", "session"] = "always" if said == "a" else "session"
             return Reply(self._done(asked, Answer(asked.session, request, allowed=True, remember=remember)))
         return Reply(lines=(self._words("plain.allow_offer" if ask.offer is not None else "plain.allow"),))
 

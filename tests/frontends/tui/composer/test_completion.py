@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 
 from codewhale.frontends.tui.composer.completion import MOST_ROWS, Completer, Found, wanted
 from codewhale.protocol.errors import SessionError
@@ -138,6 +139,15 @@ async def test_who_cannot_answer_offers_nothing() -> None:
     here.completer.look("@ab", 3)
     here.completer.refuse("@abc")
     assert here.shown[-1] is None
+
+
+async def test_tab_before_the_answer_is_no_other_mode(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.host.post_message(events.Key("at", "@"))
+        here.host.post_message(events.Key("a", "a"))
+        here.host.post_message(events.Key("tab", None))
+        await here.until(lambda: "> src/app.py" in screen_text(here.host))
+        assert here.said(here.composer.ModeCycled) == [] and here.text == "@a"
 
 
 async def test_a_file_is_mentioned_by_tab(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The composer by its keys: sending, queueing, steering, putting aside, coming back."""
 
-import os
 import stat
 from pathlib import Path
 
@@ -9,15 +8,13 @@ import pytest
 from codewhale.frontends.tui.composer.composer import Composer
 from codewhale.frontends.tui.composer.drafts import Draft, Drafts
 from codewhale.frontends.tui.composer.folder import Folder
-from codewhale.frontends.tui.composer.keeper import Keeper
 from codewhale.frontends.tui.keys import ACTIONS
 from codewhale.frontends.tui.words import LANGUAGES, Words
-from codewhale.protocol.events import QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
+from codewhale.protocol.events import Queued, SessionResumed, TurnFinished, TurnStarted
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import EditQueue, Interrupt
+from codewhale.protocol.ops import Interrupt
 from codewhale.protocol.views import QueuedRow
 from support.composing import desk
-from support.minipng import PNG
 from support.tuirecord import screen_text
 
 
@@ -70,52 +67,6 @@ async def test_a_resumed_session_is_not_busy_with_what_broke_off(tmp_path: Path)
         assert not here.composer.busy
 
 
-async def test_what_waits_is_shown_and_enter_on_nothing_sends_the_oldest(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        here.waiting = [QueuedRow("steered", "steer"), QueuedRow("first", "queue"), QueuedRow("second", "queue")]
-        here.happen(TurnStarted(1), Queued("second", 2))
-        await here.until(lambda: "waits: second" in screen_text(here.host))
-        assert "joins the turn: steered" in screen_text(here.host)
-        await here.pilot.press("enter")
-        [sent] = await here.until(lambda: here.said(Composer.Sent))
-        assert (sent.text, sent.delivery) == ("first", "steer")
-        assert [row.text for row in here.waiting] == ["steered", "second"]
-        here.waiting = []
-        here.happen(QueueChanged(0))
-        await here.until(lambda: "waits" not in screen_text(here.host))
-
-
-async def test_a_waiting_message_is_changed_dropped_or_sent(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        here.waiting = [QueuedRow(text, "queue") for text in ("one", "two", "three")]
-        here.happen(TurnStarted(1), Queued("three", 3))
-        await here.until(lambda: "three" in screen_text(here.host))
-        await here.type("mine")
-        await here.pilot.press("alt+q", "up", "enter")
-        await here.until(lambda: here.text == "two")
-        assert here.composer.text.has_focus
-        await here.pilot.press("alt+q", "d")
-        await here.until(lambda: [row.text for row in here.waiting] == ["one"])
-        await here.pilot.press("s")
-        await here.until(lambda: here.said(Composer.Sent))
-        await here.until(lambda: here.composer.text.has_focus)
-        keeper = Keeper(str(here.home), str(here.home))
-        assert {row.draft.text for row in keeper.parked()} == {"mine", "three"}
-        assert here.text == "two"
-
-
-async def test_a_message_that_the_turn_took_meanwhile_is_not_sent_twice(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        here.waiting = [QueuedRow("gone", "queue")]
-        here.happen(TurnStarted(1), Queued("gone", 1))
-        await here.until(lambda: "gone" in screen_text(here.host))
-        here.waiting = []
-        await here.pilot.press("enter")
-        await here.until(lambda: any(isinstance(op, EditQueue) for op in here.client.ops))
-        await here.until(lambda: "gone" not in screen_text(here.host))
-        assert here.said(Composer.Sent) == []
-
-
 async def test_escape_is_a_stack(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         here.happen(TurnStarted(1))
@@ -141,47 +92,6 @@ async def test_escape_twice_on_nothing_offers_former_prompts(tmp_path: Path) -> 
         assert "second" in screen_text(here.host) and "first" in screen_text(here.host)
         await here.pilot.press("down", "enter")
         assert here.text == "first"
-
-
-async def test_the_stash_parks_and_gives_back(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        await here.pilot.press("ctrl+s")
-        assert "nothing was put aside" in screen_text(here.host)
-        await here.pilot.press(*"one", "ctrl+s", *"two", "ctrl+s")
-        assert here.text == ""
-        await here.pilot.press("ctrl+s")
-        assert "one" in screen_text(here.host) and "two" in screen_text(here.host)
-        await here.pilot.press("o", "n", "enter")
-        assert here.text == "one"
-        await here.pilot.press("ctrl+u", "ctrl+s")
-        assert here.text == "two"
-
-
-async def test_a_list_gives_back_what_stood_here(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        await here.pilot.press(*"old", "enter", *"being written", "alt+r", "o")
-        assert "old" in screen_text(here.host) and here.composer.draft.text == "being written"
-        await here.pilot.press("escape")
-        assert here.text == "being written"
-        await here.pilot.press("alt+r", "tab")
-        assert here.text == "old"
-        await here.pilot.press("ctrl+u", "ctrl+s")
-        assert here.text == "being written"
-
-
-async def test_up_and_down_walk_and_keep_the_draft(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        await here.pilot.press(*"one", "enter", *"two", "ctrl+j", *"lines", "enter", *"draft")
-        await here.pilot.press("up")
-        assert here.text == "two\nlines"
-        await here.pilot.press("up")
-        assert here.text == "one"
-        await here.pilot.press("up")
-        assert here.text == "one"
-        await here.pilot.press("down", "down")
-        assert here.text == "draft"
-        await here.pilot.press("up", "x", "up", "down")
-        assert here.text == "two\nlinesx"
 
 
 async def test_commands_and_shell_lines_go_upward_as_such(tmp_path: Path) -> None:
@@ -271,54 +181,6 @@ async def test_a_command_is_offered_for_editing(tmp_path: Path) -> None:
         assert here.text == "rm -r build"
         await here.pilot.press("ctrl+u", "ctrl+s")
         assert here.text == "mine"
-
-
-async def test_an_image_is_attached_sent_and_taken_away(tmp_path: Path) -> None:
-    image = tmp_path / "shot one.png"
-    image.write_bytes(PNG)
-    async with desk(tmp_path) as here:
-        here.composer.text._pasted(f"'{image}'")
-        await here.until(lambda: "image shot one.png" in screen_text(here.host))
-        await here.pilot.press("backspace")
-        await here.until(lambda: "shot one" not in screen_text(here.host))
-        here.composer.text._pasted(f"file://{str(image).replace(' ', '%20')}")
-        await here.pilot.press(*"see", "enter")
-        [sent] = await here.until(lambda: here.said(Composer.Sent))
-        [attachment] = sent.attachments
-        assert (attachment.name, attachment.media_type) == ("shot one.png", "image/png")
-        assert Path(attachment.path).read_bytes() == PNG
-        await here.pilot.press("up")
-        assert here.composer.draft.chips[0].name == "shot one.png"
-        await here.pilot.press("home", *"/status ", "enter")
-        assert here.said(Composer.Command) == [] and here.composer.draft.chips
-        os.unlink(attachment.path)
-        await here.pilot.press("ctrl+u", "x", "enter")
-        assert len(here.said(Composer.Sent)) == 1 and here.text == "xsee"
-
-
-async def test_long_text_is_attached_where_a_message_is_written(tmp_path: Path) -> None:
-    async with desk(tmp_path) as here:
-        here.composer.text._pasted("a line\r\n" * 30)
-        await here.until(lambda: "pasted text, 30 lines" in screen_text(here.host))
-        assert here.text == ""
-        here.composer.text._pasted("short\r\npaste")
-        assert here.text == "short\npaste"
-        await here.pilot.press("enter")
-        [sent] = await here.until(lambda: here.said(Composer.Sent))
-        assert Path(sent.attachments[0].path).read_text() == "a line\n" * 30
-
-
-async def test_a_disk_that_takes_nothing_is_said_once_and_typing_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "composer").write_text("in the way")
-    async with desk(tmp_path) as here:
-        await here.type("abc")
-        await here.until(lambda: "not kept on disk" in screen_text(here.host))
-        await here.pilot.press("escape")
-        assert here.text == ""
-        await here.pilot.press("ctrl+s")
-        assert here.text == "abc"
-        await here.pilot.press("enter")
-        assert here.said(Composer.Sent)
 
 
 async def test_other_colours_and_languages(tmp_path: Path) -> None:

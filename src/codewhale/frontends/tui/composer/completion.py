@@ -190,6 +190,11 @@ class Completer:
         else:
             self._task = asyncio.get_running_loop().create_task(self._find(now))
 
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is still out."""
+        return self._task is not None and not self._task.done()
+
     def stop(self) -> None:
         """Give up what is being asked."""
         self._last = None

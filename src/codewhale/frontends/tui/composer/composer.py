@@ -54,9 +54,9 @@ class Composer(Box, can_focus=False):
     ) -> None:
         super().__init__(words, palette, query, submit, keeper)
         self._editor = editor
-        self.queue = QueueLines(words, palette, query, submit)
         self._escaped = 0.0
         self._files: dict[str, tuple[Chip, ...]] = {}
+        self.queue = QueueLines(words, palette, query, submit, lambda text: text.rstrip() in self._files)
 
     def compose(self) -> ComposeResult:
         """What waits, then the box."""
@@ -192,6 +192,11 @@ class Composer(Box, can_focus=False):
         message.stop()
         self.text.focus()
 
+    def on_queue_lines_kept(self, message: QueueLines.Kept) -> None:
+        """It would lose its attachments."""
+        message.stop()
+        self.hint("queue_files")
+
     def on_queue_lines_taken(self, message: QueueLines.Taken) -> None:
         """A message left the queue."""
         message.stop()
@@ -275,7 +280,7 @@ class Composer(Box, can_focus=False):
             self._take_row()
         elif row is not None:
             self._take(row)
-        else:
+        elif not self._completer.asking:
             self.post_message(said.ModeCycled())
 
     def action_effort(self) -> None:

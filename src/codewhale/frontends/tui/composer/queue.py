@@ -24,7 +24,8 @@ _TEXT_MOST = 400
 
 
 class QueueLines(Widget, can_focus=True):
-    """The queue of `session`. It takes the focus only when it is asked to, and gives it back with Left."""
+    """The queue of `session`. It takes the focus only when it is asked to, and gives it back with Left. `known` tells
+    whether the attachments of a text are at hand."""
 
     BINDINGS: ClassVar = bindings("queue")
     DEFAULT_CSS = "QueueLines { height: auto; width: 1fr; display: none; }"
@@ -42,14 +43,19 @@ class QueueLines(Widget, can_focus=True):
             self.purpose = purpose
             self.attachments = attachments
 
+    class Kept(Message):
+        """A message stays in the queue, for what it carries is not known here."""
+
     def __init__(
         self,
         words: Words,
         palette: Palette,
         query: Callable[[Query], Awaitable[Any]],
         submit: Callable[[Op], Awaitable[Any]],
+        known: Callable[[str], bool],
     ) -> None:
         super().__init__()
+        self._known = known
         self._words = words
         self._palette = palette
         self._query = query
@@ -92,6 +98,9 @@ class QueueLines(Widget, can_focus=True):
         if not 0 <= index < len(self.rows):
             return
         row = self.rows[index]
+        if row.attachments and purpose != "drop" and not self._known(row.text):
+            self.post_message(self.Kept())
+            return
         try:
             former = await self._submit(EditQueue(self.session, index, ""))
         except CodeWhaleError:

@@ -23,12 +23,12 @@ def everywhere(here: Desk) -> str:
     return "\n".join(kept)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 async def test_no_order_of_keys_loses_a_word(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     async with desk(tmp_path) as here:
         words = []
-        for number in range(14):
+        for number in range(12):
             if chance.random() < 0.3:
                 here.happen(TurnStarted(1) if chance.random() < 0.5 else TurnFinished(1, "done"))
             if chance.random() < 0.2:
