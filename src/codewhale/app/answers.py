@@ -83,8 +83,8 @@ class Answers:
                 return await self._choices.local()
             case GetQueue(session=session):
                 return queued(self._engine.session(session))
-            case GetContext(session=session):
-                return self._engine.context(session)
+            case GetContext(session=session, brief=brief):
+                return self._engine.context(session, brief)
             case GetTools(session=session):
                 return self._engine.tools(session)
             case ListCommands():

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from codewhale.app.keys import is_local
+from codewhale.app.keys import MISSING, is_local
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import Place, Settings
 from codewhale.config import Entry
@@ -61,11 +61,13 @@ class Choices:
 
     def _lacks(self, name: str) -> str:
         try:
-            self._routes.may_ask(name)
             self._routes.build(name, "")
         except CodeWhaleError as error:
             return str(error)
-        return ""
+        key = self._routes.key(name)
+        if key.source != MISSING:
+            return ""
+        return "; ".join(key.refused) or f"{self._routes.settings(name).api_key_env} is not set"
 
     async def models(self, current: tuple[str, str]) -> tuple[ModelRow, ...]:
         """The models that are known by name at providers that can be asked, and what a server on this machine says that

@@ -196,11 +196,12 @@ class Engine:
             waiting_since=here.waiting[1],
             queue=len(here.queue) + len(here.steers),
             jobs=len(state.jobs),
+            seq=here.log.seq,
         )
 
-    def context(self, session: str) -> ContextView:
-        """How full a session's context is."""
-        return self._opener.context(self.session(session))
+    def context(self, session: str, brief: bool = False) -> ContextView:
+        """How full a session's context is; a `brief` view has no layers."""
+        return self._opener.context(self.session(session), brief)
 
     def tools(self, session: str) -> ToolsView:
         """The tools array of a session's requests."""

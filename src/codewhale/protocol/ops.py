@@ -213,7 +213,7 @@ class CommandOutput(Struct, frozen=True, omit_defaults=True):
 class StatusView(Struct, frozen=True):
     """How a session stands: what /status shows. `waiting_since` is when `waiting_for` began, in Unix seconds (0: it
     waits for nothing); `branch` is "" outside a git repository, `sandbox` the mechanism that holds commands, "" for
-    none; `queue` counts messages that wait, `jobs` background commands that run."""
+    none; `queue` counts messages that wait, `jobs` background commands that run; `seq` is that of the last event."""
 
     session: str
     workspace: str
@@ -236,6 +236,7 @@ class StatusView(Struct, frozen=True):
     sandbox: str = ""
     queue: int = 0
     jobs: int = 0
+    seq: int = 0
 
 
 class ContextView(Struct, frozen=True):

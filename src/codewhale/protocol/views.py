@@ -171,10 +171,11 @@ class QueuedRow(Struct, frozen=True):
     attachments: int = 0
 
 
-class GetContext(Struct, frozen=True, tag="get_context"):
-    """Ask how full the context is; answered by a ContextView."""
+class GetContext(Struct, frozen=True, tag="get_context", omit_defaults=True):
+    """Ask how full the context is; answered by a ContextView. A `brief` one has no layers, and costs nothing."""
 
     session: str
+    brief: bool = False
 
 
 class GetTools(Struct, frozen=True, tag="get_tools"):

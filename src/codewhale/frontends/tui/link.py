@@ -12,11 +12,13 @@ from msgspec.structs import replace
 from codewhale.frontends.client import Client
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.events import Envelope
-from codewhale.protocol.ops import CloseSession, Op, OpenSession, Query
+from codewhale.protocol.ops import CloseSession, Op, OpenSession, Query, SessionStatus
 
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
 # The pump lets the screen have its turn after so many seconds of events on end.
 SLICE_SECONDS = 0.004
+# While it only catches up with what happened earlier it takes more of it at once.
+PAST_SECONDS = 0.2
 CLOSE_SECONDS = 15.0
 
 
@@ -41,7 +43,8 @@ class Listener(Protocol):
 
 
 class Link:
-    """One engine and the session at hand. `session` is "" before it is open."""
+    """One engine and the session at hand. `session` is "" before it is open; `live` tells that the event that is passed
+    on happens now, and is none of the past."""
 
     def __init__(self, connect: Connect, opening: OpenSession, listener: Listener) -> None:
         self._connect = connect
@@ -52,6 +55,7 @@ class Link:
         self._task: asyncio.Task[None] | None = None
         self._pump: asyncio.Task[None] | None = None
         self.session = ""
+        self.live = True
 
     @property
     def over(self) -> bool:
@@ -155,7 +159,7 @@ class Link:
     async def _tell(self, client: Client, session: str) -> None:
         events = client.events(session, durable=False)
         try:
-            await self._pass_on(events)
+            await self._pass_on(events, await _last(client, session))
         except (CodeWhaleError, OSError) as error:
             self._listener.failed(error, opening=False)
         except Exception as error:
@@ -165,10 +169,19 @@ class Link:
             if close is not None:
                 await close()
 
-    async def _pass_on(self, events: AsyncIterator[Envelope]) -> None:
+    async def _pass_on(self, events: AsyncIterator[Envelope], last: int) -> None:
         began = time.monotonic()
         async for envelope in events:
+            self.live = envelope.seq > last
             self._listener.take(envelope)
-            if time.monotonic() - began > SLICE_SECONDS:
+            if time.monotonic() - began > (SLICE_SECONDS if self.live else PAST_SECONDS):
                 await asyncio.sleep(0)
                 began = time.monotonic()
+
+
+async def _last(client: Client, session: str) -> int:
+    """The number of the last event of the past, 0 where nobody can say."""
+    try:
+        return int((await client.query(SessionStatus(session))).seq)
+    except (CodeWhaleError, OSError, LookupError):
+        return 0
