@@ -5,6 +5,7 @@ import os
 import time
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
@@ -65,6 +66,8 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         self._key_at = time.monotonic()
         self._armed = 0.0
         self.gone = False
+        self._greeted = False
+        self._sending = asyncio.Lock()  # messages are sent in the order in which they were written
         self.link = Link(setup.connect, setup.opening, self)
         self.attention = Attention(self._write, self.words, way_of(settings.notify, environ), settings.title)
         self._build(setup.opening.workspace)
@@ -150,9 +153,11 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         if self.progress is not None:
             self.progress.begin()
         self.composer.open(session)
+        self.status.begin()
         for notice in self._setup.notices:
             self.tell(notice, level="warning")
-        self.run_worker(self._look(first=True), group="look", exclusive=True)
+        first, self._greeted = not self._greeted, True
+        self.run_worker(self._look(first), group="look", exclusive=True)
 
     def take(self, envelope: Envelope) -> None:
         """Hand an event to every panel."""
@@ -160,9 +165,11 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         self.asking.take(envelope)
         if self.progress is not None or isinstance(envelope.event, ProgressShown):
             self._progress(envelope)
-        self.composer.take(envelope)
         self.status.take(envelope)
-        self.attention.take(envelope)
+        self.attention.take(envelope, self.link.live)
+        if not self.link.live:
+            return  # what is past has happened to nobody here
+        self.composer.take(envelope)
         if isinstance(envelope.event, TurnFinished | ModelChanged | Compacted | SessionResumed):
             self.run_worker(self._look(), group="look", exclusive=True)
 
@@ -190,7 +197,7 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
             view = await self._ask(SessionStatus(session))
             self.desk.workspace = view.workspace
             self.status.see(view)
-            self.status.see_context(await self._ask(GetContext(session)))
+            self.status.see_context(await self._ask(GetContext(session, brief=True)))
             if first:
                 await self._greet(session)
         except (CodeWhaleError, OSError) as error:
@@ -199,7 +206,7 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
     async def _greet(self, session: str) -> None:
         """Where the provider cannot be asked as it is, help to connect one."""
         rows = await self._ask(ListProviders(session))
-        if not any(row.ready for row in rows if row.current) and not self.overlays.open:
+        if any(row.current and not row.ready for row in rows):
             self.open_screen("firstrun")
 
     async def _ask(self, query: Query) -> Any:
@@ -207,26 +214,30 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
 
     # -------------------------------------------------------------- what panels say
 
-    async def on_composer_sent(self, message: Any) -> None:
+    def on_composer_sent(self, message: Any) -> None:
         """A message to the model; what could not be sent stands in the composer again."""
-        if not await self.doings.send(message):
-            self.composer.give_back(message.draft)
+        self.run_worker(self._send(message))
 
-    async def on_composer_command(self, message: Any) -> None:
+    async def _send(self, message: Any) -> None:
+        async with self._sending:
+            if not await self.doings.send(message):
+                self.composer.give_back(message.draft)
+
+    def on_composer_command(self, message: Any) -> None:
         """A slash command."""
         self.run_worker(self.doings.command(message.line))
 
-    async def on_composer_shell(self, message: Any) -> None:
+    def on_composer_shell(self, message: Any) -> None:
         """The person's own command."""
         self.run_worker(self.doings.shell(message.line))
 
-    async def on_composer_mode_cycled(self) -> None:
+    def on_composer_mode_cycled(self) -> None:
         """The next mode."""
-        await self.doings.next_mode()
+        self.run_worker(self.doings.next_mode())
 
-    async def on_composer_effort_cycled(self) -> None:
+    def on_composer_effort_cycled(self) -> None:
         """The next effort."""
-        await self.doings.next_effort()
+        self.run_worker(self.doings.next_effort())
 
     def on_transcript_open_file(self, message: Any) -> None:
         """A file in the editor."""
@@ -282,8 +293,10 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
     # -------------------------------------------------------------- what panels and screens ask of the app
 
     def say(self, text: str, tone: str = "text") -> None:
-        """One line for the person."""
+        """One line for the person; one that has no room below stands in the transcript as well."""
         self.status.say(text, tone)
+        if cell_len(text) > self.size.width - 2:
+            self.tell(text, level="error" if tone == "error" else "info")
 
     def tell(self, text: str, detail: str = "", level: str = "info") -> None:
         """Lines in the transcript that are no event of the session."""
@@ -330,7 +343,7 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         """What is for the conversation does not hold under an open screen."""
         return not (action in _OWN and self.overlays.open)
 
-    async def action_interrupt(self) -> None:
+    def action_interrupt(self) -> None:
         """Copy what is selected, stop the turn, or end on the second time."""
         text = self.composer.selected or self.screen.get_selected_text() or ""
         now = time.monotonic()
@@ -344,7 +357,7 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
             busy = self.status.standing.busy
             self.say(self.words("app.stopping" if busy else "app.again_quits"), "warning")
             if busy:
-                await self.doings.interrupt()
+                self.run_worker(self.doings.interrupt())
 
     def action_leave(self) -> None:
         """End, where nothing is written."""

@@ -47,9 +47,10 @@ class Standing:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._purposes: dict[int, str] = {}
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Another session."""
         self.mode = ""
         self.provider = ""
         self.model = ""
@@ -110,7 +111,6 @@ class Standing:
     def _session(self, event: Event) -> bool:
         match event:
             case SessionOpened(mode=mode, provider=provider, model=model):
-                self._begin()
                 self.mode, self.provider, self.model = mode.value, provider, model
             case SessionResumed(mode=mode):
                 self._idle()

@@ -85,6 +85,11 @@ class Status(Widget):
         if self.standing.busy or self._opening == "opening" or self._said[0]:
             self.refresh()
 
+    def begin(self) -> None:
+        """Another session is followed."""
+        self.standing.begin()
+        self.refresh()
+
     def take(self, envelope: Envelope) -> None:
         """An event of the session."""
         self._opening = ""
