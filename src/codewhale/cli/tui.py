@@ -56,7 +56,7 @@ def build(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     served = os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER
-    if not served and not (os.isatty(0) and os.isatty(1)):
+    if not served and not args.plain and not (os.isatty(0) and os.isatty(1)):
         say_raw(_NO_TERMINAL)
         return 2
     if args.resume == "":

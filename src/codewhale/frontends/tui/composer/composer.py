@@ -274,11 +274,13 @@ class Composer(Box, can_focus=False):
     # -------------------------------------------------------------- the other keys
 
     def action_complete_or_mode(self) -> None:
-        """Take the completion; where there is none, the next mode."""
-        row = self._row_at_hand()
+        """Take the completion; where there is none and none is on its way, the next mode."""
         if self._list:
             self._take_row()
-        elif row is not None:
+            return
+        self._completer.look(self.text.content, self.text.offset_of_cursor)
+        row = self._row_at_hand()
+        if row is not None:
             self._take(row)
         elif not self._completer.asking:
             self.post_message(said.ModeCycled())
