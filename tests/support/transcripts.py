@@ -112,6 +112,10 @@ def finished(turn: int = 1, status: str = "done", changed: int = 1) -> TurnFinis
 
 def whole_session() -> list[Event]:
     """One of everything."""
+    return [*_thought_and_called(), *_done(), *_beside(), *_ended()]
+
+
+def _thought_and_called() -> list[Event]:
     return [
         *begun(),
         ContextAppended("mode", "You work in mode agent."),
@@ -134,6 +138,11 @@ def whole_session() -> list[Event]:
             "r1", "c1", "exec_shell", (CommandSubject("pytest -q"),), "agent asks", offer=Offer("exec_shell", "prefix")
         ),
         ApprovalAnswered("r1", True, remember="session"),
+    ]
+
+
+def _done() -> list[Event]:
+    return [
         CallStarted("c1", "exec_shell", '{"command":"pytest -q"}', (Effect.EXECUTES,), "mode"),
         CallProgress("c1", "collected 3 items"),
         CallFinished(
@@ -164,6 +173,11 @@ def whole_session() -> list[Event]:
             1,
             display=(ChecklistBlock((("completed", "look"), ("in_progress", "mend"), ("pending", "test"))),),
         ),
+    ]
+
+
+def _beside() -> list[Event]:
+    return [
         JobStarted("job_1", "npm run dev", "."),
         JobOutput("job_1", "ready\n"),
         ChildOpened("ch1", "scout", "find the callers"),
@@ -171,6 +185,11 @@ def whole_session() -> list[Event]:
         ModeChanged(Mode.YOLO, Mode.AGENT),
         QuestionAsked("q1", ({"id": "a", "header": "Which", "question": "Which one?", "options": []},)),
         QuestionAnswered("q1", ({"id": "a", "label": "This", "value": "this"},)),
+    ]
+
+
+def _ended() -> list[Event]:
+    return [
         request(2),
         *(TextStreamed(ANSWER[at : at + 7]) for at in range(0, len(ANSWER), 7)),
         answered(said(ANSWER)),

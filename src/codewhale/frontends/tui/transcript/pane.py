@@ -19,6 +19,7 @@ from codewhale.frontends.tui.transcript.paint import Paint, lit
 # Frames at most every so many seconds, and so rarely that drawing takes no more than a part of the time.
 FRAME = 0.05
 _SHARE = 6
+_LONGEST = 0.5
 # While there is more to take in than one frame can: so long is left to keys, and so often is it drawn.
 _BREATH = 0.004
 _BUSY_FRAME = 0.2
@@ -121,7 +122,7 @@ class Pane(Widget, can_focus=True):
         else:
             self.draw()
             self._painted_at = self._drawn_at = time.monotonic()
-            self._rest = _BREATH if more else max(FRAME, (self._drawn_at - began) * _SHARE)
+            self._rest = _BREATH if more else min(_LONGEST, max(FRAME, (self._drawn_at - began) * _SHARE))
         if more:
             self.wake()
 
