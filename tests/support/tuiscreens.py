@@ -37,6 +37,15 @@ class Opened:
         self.outcome: Any = PENDING
         self.screen: Any = None
 
+    async def open(self, name: str, argument: str = "") -> None:
+        """Open a screen, and let what it asks be answered."""
+        self.outcome = PENDING
+        self.screen = screen = load(name)(self.desk, argument)
+        self.host.push_screen(screen, self.close)
+        await until(self.pilot, lambda: self.host.screen is screen and screen.is_mounted)
+        await self.host.workers.wait_for_complete()
+        await self.pilot.pause()
+
     def close(self, outcome: Any) -> None:
         """What the screen came to."""
         self.outcome = outcome
@@ -97,11 +106,7 @@ async def opened(
         desk = Desk(Words(language), palettes[0], client.query, client.submit, keys or {})
         desk.session, desk.workspace = SESSION, WORKSPACE
         stage = Opened(host, pilot, client, desk)
-        stage.screen = load(name)(desk, argument)
-        host.push_screen(stage.screen, stage.close)
-        await until(pilot, lambda: host.screen is stage.screen and stage.screen.is_mounted)
-        await host.workers.wait_for_complete()
-        await pilot.pause()
+        await stage.open(name, argument)
         yield stage
 
 

@@ -19,4 +19,4 @@ async def test_what_is_pasted_or_put_in_is_made_safe() -> None:
         await pilot.pause()
         assert not set("\x1b\x9b\x07\u202e") & set(screen_text(host))
         await pilot.press("é", "a")
-        assert field.value.endswith("éa")
+        assert "éa" in field.value

@@ -172,7 +172,7 @@ class Card(Vertical, can_focus=True):
 
     def show_hints(self, hints: Sequence[Line]) -> None:
         """Show which keys answer; while none does, how to come to that."""
-        shown = hints if self.has_focus or self.writing else [((self.words("asking.wait"), "muted"),), *hints]
+        shown = hints if self.armed or self.writing else [((self.words("asking.wait"), "muted"),), *hints]
         self.hints.show(in_rows(shown, self.inner))
 
     def room(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 
 from codewhale.frontends.tui.screens.report import Report
-from codewhale.frontends.tui.screens.tones import Line, flat
+from codewhale.frontends.tui.screens.tones import Line, fit, flat
 from codewhale.protocol.ops import ContextView, SessionUsage, ToolsView, UsageView
 from codewhale.protocol.views import GetContext, GetTools
 
@@ -160,15 +160,15 @@ class ToolsReport(Report):
         for name, size in view.tools:
             found = ((f"  {words('tools.activated')}", "success"),) if name in view.activated else ()
             tone = "bold accent" if name == self.argument else "text"
-            row = ((set_cell_size(flat(name, 40), 30), tone), (f"{size:>7,}  ", "muted"))
-            lines.append((*row, *bar(size, most, 20), *found))
+            row = ((set_cell_size(fit(flat(name), 26), 27), tone), (f"{size:>7,}  ", "muted"))
+            lines.append((*row, *bar(size, most, 12), *found))
         return lines
 
     async def load(self) -> None:
         """Show it, and go to the tool that was asked for."""
         await super().load()
         if self.argument:
-            self.page.seek(self.argument, 1)
+            self.call_after_refresh(self.page.seek, self.argument, 1)
 
 
 def _money(amounts: dict[str, float]) -> str:

@@ -59,7 +59,7 @@ class Page(ScrollView, can_focus=True):
             at = (start + step * number) % count
             if low in "".join(part for part, _ in self._wrapped[at]).lower():
                 self._found = at
-                self.scroll_to(y=max(0, at - self.size.height // 3), animate=False)
+                self.scroll_to(y=max(0, at - self.size.height // 3), animate=False, force=True)
                 self.refresh()
                 return True
         return False

@@ -109,6 +109,7 @@ class RowList(ScrollView, can_focus=True):
         self._cursor = next(kept, 0)
         self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
         self._see()
+        self.call_after_refresh(self._see)
         self.post_message(self.Moved(self.current))
 
     @property
@@ -156,9 +157,9 @@ class RowList(ScrollView, can_focus=True):
         top = line - 1 if line and isinstance(self._lines[line - 1], str) else line
         at, height = self.scroll_offset.y, max(1, self.size.height)
         if top < at:
-            self.scroll_to(y=top, animate=False)
+            self.scroll_to(y=top, animate=False, force=True)
         elif line >= at + height:
-            self.scroll_to(y=line - height + 1, animate=False)
+            self.scroll_to(y=line - height + 1, animate=False, force=True)
         self.refresh()
 
     def on_resize(self) -> None:
