@@ -11,6 +11,7 @@ from codewhale.protocol.events import (
     ChildOpened,
     ChildProgress,
     Event,
+    Notice,
     ReasoningStreamed,
     RetryCountdown,
     ShellOutput,
@@ -53,6 +54,23 @@ def test_so_it_is_from_any_place_on(cut: int) -> None:
     record = envelopes(whole_session())
     late = [envelope for envelope in record[:cut] if is_durable(envelope.event)] + record[cut:]
     assert bare(of_record(late).settled) == bare(of_record(record).settled)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, len(whole_session())), st.sampled_from(["notice", "text", "retry"])), max_size=12)
+)
+def test_what_comes_in_between_changes_nothing(between: list[tuple[int, str]]) -> None:
+    events = list(whole_session())
+    made: dict[str, Event] = {
+        "notice": Notice("info", "x"),
+        "text": TextStreamed("y"),
+        "retry": RetryCountdown(1, 2, 3, "z"),
+    }
+    for place, kind in sorted(between, reverse=True):
+        events.insert(place, made[kind])
+    record = envelopes(events)
+    replayed = of_record([envelope for envelope in record if is_durable(envelope.event)])
+    assert bare(of_record(record).settled) == bare(replayed.settled)
 
 
 def test_ids_are_places_and_stay() -> None:

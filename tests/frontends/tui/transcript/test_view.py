@@ -176,3 +176,27 @@ async def test_ten_thousand_messages_are_taken_in_between_frames() -> None:
             view.take(envelope)
         await until(pilot, lambda: "message 9999" in screen_text(host))
         assert all(isinstance(event, MessageAdded) for event in events) and len(view.sheet) == 10_000
+
+
+async def test_heights_are_those_of_the_lines() -> None:
+    async with shown(*whole_session(), *turns(3)) as (view, _, _):
+        for opened in (False, True):
+            view.sheet.open_all(opened)
+            view.changed_all()
+            view.action_top()
+            while not view.follow:
+                view.move(5)
+            lines = [len(view.sheet.lines(index, view.size.width - 2)) for index in range(len(view.sheet))]
+            assert [view.heights.height(index) for index in range(len(view.sheet))] == lines
+            assert view.heights.total == sum(lines)
+
+
+async def test_a_click_chooses_and_folds() -> None:
+    async with shown(*whole_session()) as (view, host, pilot):
+        view.action_top()
+        await pilot.pause()
+        row = next(at for at, text in enumerate(rows_of(host)) if "told the model" in text)
+        await pilot.click(offset=(5, row))
+        assert view.cursor == view.seen[row][0]
+        await pilot.click(offset=(5, row))
+        await until(pilot, lambda: "You work in mode agent." in screen_text(host))

@@ -86,6 +86,13 @@ def markdown_lines(pen: Pen, text: str, width: int, opening: Opening | None = No
     return growing.whole()
 
 
+def warm() -> None:
+    """Load what is dear to load, beside the event loop, before the first word has come."""
+    import pygments.lexers.python  # noqa: F401
+
+    _parser().parse("*a*")
+
+
 def _plain(text: str) -> bool:
     """Whether there is nothing in a text that markdown would read as a mark."""
     return _MARKS.search(text) is None

@@ -45,8 +45,9 @@ class Source(Protocol):
 
 
 class Pane(Widget, can_focus=True):
-    """Shows a source. `follow` keeps the end in sight."""
+    """Shows a source. `follow` keeps the end in sight. What is marked with the mouse is the terminal's business."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = "Pane { height: 1fr; background: $background; }"
 
     def __init__(self, palette: Palette, source: Source, id: str | None = None) -> None:

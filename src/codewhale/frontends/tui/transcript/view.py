@@ -1,19 +1,24 @@
 """The transcript on the screen: takes events, shows their blocks, and is moved about in by key."""
 
+import asyncio
 import gc
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import ClassVar
+
+from textual import events
 
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.transcript.blocks import Countdown
 from codewhale.frontends.tui.transcript.copying import searchable
+from codewhale.frontends.tui.transcript.markdown import warm
 from codewhale.frontends.tui.transcript.search import Search
 from codewhale.frontends.tui.transcript.sheet import Sheet
 from codewhale.frontends.tui.transcript.taking import Taking
 from codewhale.frontends.tui.words import Words
-from codewhale.protocol.events import Envelope
+from codewhale.protocol.events import Envelope, TurnStarted
 
 # How long events are taken in before a frame, and from how many on it is said that they are.
 _SLICE = 0.025
@@ -27,8 +32,11 @@ class Transcript(Taking):
     BINDINGS: ClassVar = bindings("transcript")
     DEFAULT_CSS = "Transcript { height: 1fr; background: $background; }"
 
-    def __init__(self, words: Words, palette: Palette, id: str | None = None) -> None:
+    def __init__(
+        self, words: Words, palette: Palette, id: str | None = None, now: Callable[[], float] = time.time
+    ) -> None:
         self.sheet = Sheet(words)
+        self._now = now
         super().__init__(palette, self.sheet, id=id)
         self._words = words
         self._palette = palette
@@ -38,6 +46,7 @@ class Transcript(Taking):
         self._left_at: tuple[int, int] | None = None
         self._ticking = False
         self._large = False
+        self._warm = False
         self._session = ""
 
     # ------------------------------------------------------------------ what happens
@@ -58,6 +67,9 @@ class Transcript(Taking):
         if not self._session or envelope.session == self._session:
             self._inbox.append(envelope)
             self.wake()
+            if not self._warm and self.is_mounted and isinstance(envelope.event, TurnStarted):
+                self._warm = True
+                self.run_worker(asyncio.to_thread(warm), group="warm", exit_on_error=False)
 
     def tell(self, text: str, detail: str = "", level: str = "error") -> None:
         """Show a line that is no event of the session, such as why there is none."""
@@ -127,7 +139,7 @@ class Transcript(Taking):
     # ------------------------------------------------------------------ time
 
     def _keep_time(self) -> None:
-        self.sheet.now = time.time() if self.sheet.story.running else 0.0
+        self.sheet.now = self._now() if self.sheet.story.running else 0.0
         if self.sheet.now and not self._ticking and not self._inbox:
             self._ticking = True
             self.set_timer(_TICK, self._tick)
@@ -247,6 +259,15 @@ class Transcript(Taking):
             first = self.seen[0] if self.seen else (0, 0)
             self.go_to(index, 0, above=0 if (index, 0) < first else max(0, self.room - min(lines, self.room)))
         self.draw()
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose a block with the mouse; once more folds or unfolds it."""
+        if event.y < len(self.seen):
+            index = self.seen[event.y][0]
+            if index == self.cursor:
+                self.action_fold()
+            self.cursor = index
+            self.draw()
 
     def action_fold(self) -> None:
         """Fold or unfold the chosen block."""
