@@ -1,44 +1,15 @@
-"""What all screens share: the table they are opened from, keys told in few words, failures told in words."""
+"""What all screens share: keys told in few words, failures told in words."""
 
 import asyncio
-import importlib.util
 
 import pytest
-from textual.widget import Widget
 
 from codewhale.frontends.tui.screens import frame
 from codewhale.frontends.tui.screens.hints import first_key, hint, in_rows, key_shown
-from codewhale.frontends.tui.screens.table import COMMANDS, PANELS, SCREENS, load, screen_of
+from codewhale.frontends.tui.screens.table import SCREENS
 from codewhale.frontends.tui.screens.tones import columns
 from codewhale.protocol.ops import ListSessions
 from support.tuiscreens import opened
-
-
-def test_every_row_of_the_table_is_there() -> None:
-    for name in (*SCREENS, *PANELS):
-        assert issubclass(load(name), Widget)
-    assert set(COMMANDS.values()) <= SCREENS.keys()
-    with pytest.raises(KeyError):
-        load("nowhere")
-    assert importlib.util.find_spec("codewhale.frontends.tui.screens.table") is not None
-
-
-@pytest.mark.parametrize(
-    ("line", "screen"),
-    [
-        ("/jobs", ("jobs", "")),
-        ("/diff src/a.py", ("diff", "src/a.py")),
-        ("/undo 3", ("undo", "3")),
-        ("/undo yes", None),
-        ("/undo 3 yes", None),
-        ("/jobs list", None),
-        ("/model grey-1", None),
-        ("/nothing", None),
-        ("", None),
-    ],
-)
-def test_which_commands_open_a_screen(line: str, screen: tuple[str, str] | None) -> None:
-    assert screen_of(line) == screen
 
 
 def test_keys_are_told_as_people_write_them() -> None:

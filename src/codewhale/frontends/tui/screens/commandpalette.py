@@ -68,8 +68,8 @@ class CommandPalette(Chooser):
         return await self.ask(asked)
 
     def _command(self, row: Any) -> Item:
-        needs = bool(row.usage) and not row.usage.startswith("[")
         screen = screen_of(row.name)
+        needs = bool(row.usage) and not row.usage.startswith("[") and screen is None
         opened = OpenScreen(*screen) if screen is not None else RunLine(row.name)
         outcome: Outcome = InsertText(f"{row.name} ") if needs else opened
         label = f"{row.name} {row.usage}".strip()
