@@ -1,5 +1,8 @@
 """Blocks as lines: each kind, in both languages, at every width, safe."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from codewhale.frontends.tui.transcript.blocks import Asked, Countdown, Receipt, Said, Work, Writing
@@ -111,6 +114,35 @@ def test_gaps_stand_around_words() -> None:
     assert gaps[0] is False and gaps[1] is True
     first, second = parts_of("model", "word\n\n" * 2_000)[:2]
     assert gap_before(first, second) is False
+
+
+BAD = "\x1b]52;c;aGk=\x07\x1b[2J\x9b6n\x90\r\x08\u202e\u200b\U000e0041[bold]"
+# What is an enumeration, or tells which struct it is.
+_FIXED = frozenset({"type", "role", "source", "mode", "previous", "effects", "kind", "origin", "field", "remember"})
+
+
+def spoiled(value: Any, key: str = "") -> Any:
+    """Plain data with every text in it made hostile."""
+    match value:
+        case dict():
+            return {name: spoiled(inner, name) for name, inner in value.items()}
+        case list():
+            return [spoiled(inner, key) for inner in value]
+        case str() if key not in _FIXED:
+            return BAD + value + BAD
+    return value
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_whatever_text_is_hostile_none_of_it_is_obeyed(opened: bool) -> None:
+    for events in (whole_session(), whole_session()[:14], whole_session()[:30]):
+        bad = [msgspec.convert(spoiled(msgspec.to_builtins(event)), type(event)) for event in events]
+        for block in told(bad).blocks:
+            for line in DRAWER.lines(block, View(60, opened)):
+                assert cells(line.text) <= 60
+                assert not any(
+                    ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or char in "\u202e\u200b" for char in line.text
+                )
 
 
 def test_plain_lines_hold_everything() -> None:

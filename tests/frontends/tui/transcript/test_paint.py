@@ -44,5 +44,10 @@ def test_what_is_found_is_lit() -> None:
     assert lit(line, "", "found") is line
 
 
+def test_the_last_door_is_shut() -> None:
+    strip = Paint(PALETTE).strip(Line((("\x1b[2J\n\u202e", "text"),)), 40)
+    assert strip.text.strip() == "\\x1b[2J \\u202e" and strip.cell_length == 40
+
+
 def test_no_control_segment_is_made() -> None:
     assert all(isinstance(segment, Segment) and not segment.control for segment in Paint(PALETTE).strip(LINE, 20))

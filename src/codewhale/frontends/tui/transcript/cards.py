@@ -7,7 +7,7 @@ import msgspec
 
 from codewhale.frontends.tui.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, Card
 from codewhale.frontends.tui.transcript.difflines import counts, diff_lines, diff_rows
-from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, fit, fold_hard, wrap
+from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, fit, flat, fold_hard, wrap
 from codewhale.frontends.tui.transcript.markdown import Pen, markdown_lines
 from codewhale.frontends.tui.transcript.tables import Cell, table_lines
 from codewhale.frontends.tui.words import Words
@@ -58,9 +58,9 @@ class Cards:
 
     def _head(self, card: Card, view: View) -> list[Line]:
         glyph, colour = GLYPHS[card.status]
-        name = clean(card.name).replace("\n", " ")
+        name = flat(card.name)
         first: list[Span] = [(f"{glyph} ", colour), (fit(name, max(8, view.width // 2)), "text bold")]
-        subject = clean(card.subject).replace("\n", " ")
+        subject = flat(card.subject)
         meta = self._meta(card, view.now)
         if view.opened:
             spans = [*first, (f" {subject}" if subject else "", "text"), *meta]
@@ -85,7 +85,7 @@ class Cards:
             elif isinstance(display, TerminalBlock) and display.exit_code:
                 found.append((words("transcript.exit", code=display.exit_code), "error"))
         if card.status == FAILED and card.error:
-            found.append((clean(card.error).replace("\n", " ")[:60], "error"))
+            found.append((flat(card.error)[:60], "error"))
         if card.ms >= 100:
             found.append((time_text(words, card.ms / 1000), "muted"))
         if card.repairs:
@@ -100,7 +100,7 @@ class Cards:
             return self._rows(rows, view, len(card.tail) - len(rows), "muted")
         lines = [line for display in card.display for line in self._display(display, card, view)]
         if card.repairs and view.opened:
-            codes = clean(" ".join(card.repairs)).replace("\n", " ")
+            codes = flat(" ".join(card.repairs))
             lines += wrap(
                 [(self._words("transcript.repairs", codes=codes), "muted")], view.width, (_INDENT,), (_INDENT,)
             )
@@ -121,7 +121,7 @@ class Cards:
         """Plain rows behind a bar, whole when they are opened; `before` counts those above that are not shown."""
         lines = self.more(before, view.width, above=True)
         for row in rows:
-            text = clean(_bounded(row)).replace("\n", " ")
+            text = flat(_bounded(row))
             if view.opened:
                 lines += fold_hard(((text, style),), view.width, _BAR)
             else:
@@ -164,7 +164,7 @@ class Cards:
 
     def _diff(self, display: DiffBlock, card: Card, view: View, most: int) -> list[Line]:
         rows = diff_rows(display.diff, most + 1)
-        path = clean(display.path).replace("\n", " ")
+        path = flat(display.path)
         lines = [] if path in card.subject or path == "." else [Line((_INDENT, (fit(path, view.width - 2), "accent")))]
         named = path in ("", ".")
         drawn = diff_lines(rows[:most], display.path, view.width - 2, self._pen.colours, named)
@@ -203,7 +203,7 @@ def _hit(row: list[str], place: int, width: int) -> Line:
 
 
 def _cell(text: str) -> str:
-    return clean(str(text)[:_MOST_CELL]).replace("\n", " ")
+    return flat(str(text)[:_MOST_CELL])
 
 
 def _bounded(row: str) -> str:

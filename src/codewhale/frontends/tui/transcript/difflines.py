@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codewhale.frontends.tui.transcript.highlight import Highlighter, language_of
-from codewhale.frontends.tui.transcript.lines import Line, Span, clean, fit, fold_hard
+from codewhale.frontends.tui.transcript.lines import Line, Span, fit, flat, fold_hard
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _MOST_ROW = 2_000
@@ -103,9 +103,9 @@ def diff_lines(rows: Sequence[Row], path: str, width: int, colours: Highlighter,
     for row in rows:
         if row.sign == "f":
             word = language_of(row.text)
-            lines += [Line(((fit(clean(row.text), width), "accent bold"),))] if named else []
+            lines += [Line(((fit(flat(row.text), width), "accent bold"),))] if named else []
         elif row.sign == "@":
-            lines.append(Line(((fit(f"{'⋯':>{digits}} {clean(row.text)}".rstrip(), width), "muted"),)))
+            lines.append(Line(((fit(f"{'⋯':>{digits}} {flat(row.text)}".rstrip(), width), "muted"),)))
         else:
             lines += _row(row, word, (width, digits), colours)
     return lines
@@ -115,7 +115,7 @@ def _row(row: Row, word: str, sizes: tuple[int, int], colours: Highlighter) -> l
     width, digits = sizes
     mark, ground = _SIGNS.get(row.sign, ("muted", ""))
     before = ((f"{row.number:>{digits}} ", f"muted {ground}".strip()), (f"{row.sign} ", f"{mark} {ground}".strip()))
-    text = clean(row.text)
+    text = flat(row.text)
     spans: Sequence[Span] = colours.single(text, word)
     if row.changed[1] > row.changed[0] and text == row.text:
         spans = _marked(spans, *row.changed)

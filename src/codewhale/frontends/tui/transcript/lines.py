@@ -35,6 +35,11 @@ def clean(text: str) -> str:
     return sanitise(text.expandtabs(_TAB) if "\t" in text else text)
 
 
+def flat(text: str) -> str:
+    """Text that can be drawn on one row."""
+    return clean(text).replace("\n", " ")
+
+
 def cells(text: str) -> int:
     """How many cells a text takes."""
     if text.isascii():

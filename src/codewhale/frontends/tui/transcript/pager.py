@@ -16,7 +16,7 @@ from codewhale.frontends.tui.transcript.copying import bounded, whole_text
 from codewhale.frontends.tui.transcript.difflines import Row, diff_lines, diff_rows
 from codewhale.frontends.tui.transcript.drawing import Drawer
 from codewhale.frontends.tui.transcript.finding import Finding
-from codewhale.frontends.tui.transcript.lines import Line, clean, fit, fold_hard
+from codewhale.frontends.tui.transcript.lines import Line, clean, fit, flat, fold_hard
 from codewhale.frontends.tui.transcript.markdown import Pen, markdown_lines
 from codewhale.frontends.tui.transcript.search import Search
 from codewhale.frontends.tui.transcript.splitting import Opening
@@ -108,7 +108,7 @@ class Pager(ModalScreen[None]):
 
     def __init__(self, title: str, pages: Sequence[Page], text: str, words: Words, palette: Palette) -> None:
         super().__init__()
-        self._title = clean(title).replace("\n", " ")
+        self._title = flat(title)
         self._words = words
         self._text = text
         self.pane = PagerPane(Pages(pages), words, palette)

@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.transcript.lines import Line, Span, cells, fit
+from codewhale.frontends.tui.transcript.lines import Line, Span, cells, fit, flat
 
 _ATTRIBUTES = {"bold", "italic", "underline", "strike"}
 _MOST_STRIPS = 1_500
@@ -67,6 +67,8 @@ class Paint:
         room = max(0, width - 2)
         segments = [Segment(_MARK if marked else " ", self.style("accent"))]
         for text, style in line.spans:
+            if not text.isprintable():
+                text = flat(text)  # whatever was forgotten where the line was made
             size = cells(text)
             if size > room:
                 text = fit(text, room) if room else ""

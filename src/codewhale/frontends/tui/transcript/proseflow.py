@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from codewhale.frontends.tui.transcript.highlight import GROUND, Highlighter, grounded
-from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, fold_hard, wrap
+from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, flat, fold_hard, wrap
 from codewhale.frontends.tui.transcript.tables import Cell, table_lines
 
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
@@ -176,19 +176,19 @@ def inline_rows(tokens: Sequence[Any], style: str) -> list[list[Span]]:
             case "strong_close" | "em_close" | "s_close":
                 marks.pop()
             case "link_open":
-                links.append((safe_row(token.attrGet("href") or ""), len(rows[-1])))
+                links.append((flat(token.attrGet("href") or ""), len(rows[-1])))
                 marks.append("underline")
             case "link_close":
                 marks.pop()
                 _close_link(rows[-1], *links.pop())
             case "image":
-                rows[-1].append((safe_row(token.content) or "image", f"{style} italic"))
-                rows[-1].append((f" ({safe_row(token.attrGet('src') or '')})", "muted"))
+                rows[-1].append((flat(token.content) or "image", f"{style} italic"))
+                rows[-1].append((f" ({flat(token.attrGet('src') or '')})", "muted"))
             case "code_inline":
-                rows[-1].append((safe_row(token.content), "code on:code_background"))
+                rows[-1].append((flat(token.content), "code on:code_background"))
             case _:
                 base = "link" if links else style
-                rows[-1].append((safe_row(token.content), " ".join([base, *marks])))
+                rows[-1].append((flat(token.content), " ".join([base, *marks])))
     return [[span for span in row if span[0]] for row in rows]
 
 
@@ -197,8 +197,3 @@ def _close_link(row: list[Span], address: str, start: int) -> None:
     said = "".join(text for text, _ in row[start:])
     if address and said not in (address, address.removeprefix("mailto:")):
         row.append((f" ({address})", "muted"))
-
-
-def safe_row(text: str) -> str:
-    """What a parser gave back, on one row: it reads entities and percent escapes, so it is made safe again."""
-    return clean(text).replace("\n", " ")
