@@ -1,7 +1,15 @@
 """The asking panel: one ask at a time, none answered by what was typed for something else."""
 
 from codewhale.frontends.tui.asking.card import Patience
-from codewhale.protocol.events import ApprovalAnswered, QuestionAnswered, SessionResumed, TurnFinished
+from codewhale.protocol.events import (
+    ApprovalAnswered,
+    MessageAdded,
+    QuestionAnswered,
+    RepairRecorded,
+    SessionResumed,
+    TurnFinished,
+)
+from codewhale.protocol.messages import Message, ToolCall
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, SendMessage
 from support.tuiasking import approval, asked, question
@@ -100,6 +108,14 @@ async def test_a_child_is_answered_by_its_own_session() -> None:
         await stage.press("y")
         await stage.gone()
         assert stage.client.ops == [Answer("s-child", "ask_1", True)]
+
+
+async def test_a_call_without_a_subject_is_shown_as_it_was_written() -> None:
+    calls = Message("assistant", (ToolCall("call_1", "run_test", '{"path": "x\x1b'), ToolCall("call_2", "b", "{}")))
+    mended = RepairRecorded("call_1", ("closed",), False, "run_tests", '{"path": "x\x1b"}')
+    async with asked([MessageAdded(calls), mended, approval(tool="run_tests", subjects=())]) as stage:
+        await stage.armed()
+        assert 'run_tests {"path": "x\\x1b"}' in screen_text(stage.host)
 
 
 async def test_what_an_earlier_run_asked_is_not_asked_again() -> None:

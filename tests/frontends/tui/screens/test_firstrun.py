@@ -104,7 +104,7 @@ async def test_a_failure_leaves_every_way_open() -> None:
 async def test_nothing_on_this_machine_says_what_to_start_and_looks_again() -> None:
     local: list[object] = []
     async with opened("firstrun", ANSWERS | {FindLocal: lambda query: tuple(local)}) as stage:
-        await stage.shown("No model server answers on this machine", "start Ollama")
+        await stage.shown("No model server answers on this machine", "start Ollama, LM Studio, llama.cpp or vLLM, then")
         local.append(OLLAMA)
         await stage.press("enter")
         await stage.shown("whale:7b")

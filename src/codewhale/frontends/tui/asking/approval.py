@@ -107,6 +107,9 @@ class ApprovalCard(Card):
                 lines += self._subject(subject, width)
         for block in ask.display:
             lines += block_lines(block, width)
+        if not lines and self.arguments:
+            # Nothing in it is a command, a path or an address: what it was written with is all there is.
+            lines = exact_lines(f"{ask.tool} {self.arguments}", width)
         return lines or [((self.words("asking.nothing_said"), "muted"),)]
 
     def _subject(self, subject: Subject, width: int) -> list[Line]:

@@ -79,6 +79,7 @@ class Card(Vertical, can_focus=True):
         self.envelope = envelope
         self.keys = keys
         self.patience = patience
+        self.arguments = ""
         self.armed = False
         self.page = Page(palette, "surface")
         self.page.can_focus = False

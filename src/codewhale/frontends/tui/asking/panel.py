@@ -109,6 +109,7 @@ class AskingPanel(Vertical):
     async def _show(self, envelope: Envelope) -> None:
         kind = "approval" if isinstance(envelope.event, ApprovalAsked) else "question"
         self._card = load(kind)(self._words, self._palette, envelope, self._patience, self._keys)
+        self._card.arguments = self.asks.arguments(envelope.session, getattr(envelope.event, "call_id", ""))
         self._left = False
         self.set_class(True, "asking")
         await self.mount(self._card)

@@ -16,7 +16,8 @@ from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
 from codewhale.frontends.tui.screens.page import Page
 from codewhale.frontends.tui.screens.rowlist import Item, RowList, ranked, unranked
-from codewhale.frontends.tui.screens.tones import Line
+from codewhale.frontends.tui.screens.tagline import TagLine
+from codewhale.frontends.tui.screens.tones import Line, flat
 
 WIDE = 100
 MOST_TYPED = 1000
@@ -48,6 +49,7 @@ class Chooser(Frame):
         self._all: Sequence[Item] = ()
         self.list = RowList(desk.palette, id="rows")
         self.page = Page(desk.palette, id="preview") if self.PREVIEW else None
+        self._detail = TagLine(desk.palette, id="detail")
 
     # -------------------------------------------------------------- what a picker says
 
@@ -72,6 +74,7 @@ class Chooser(Frame):
         yield Field(placeholder=self.words(f"{self.PANEL}.search"), id="sought", max_length=MOST_TYPED)
         inner: list[Widget] = [self.list] if self.page is None else [self.list, self.page]
         yield Container(*inner, id="parts")
+        yield self._detail
 
     def on_mount(self) -> None:
         """Show what there is."""
@@ -132,9 +135,11 @@ class Chooser(Frame):
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
-        if self.page is None:
-            return
         item = event.item
+        if self.page is None:
+            # Without a preview, what had no room in its row is told below.
+            self._detail.show([((flat(item.detail), "muted"),)] if item is not None and self.list.cuts(item) else [])
+            return
         if item is None:
             self.page.show(())
             return

@@ -137,6 +137,11 @@ class RowList(ScrollView, can_focus=True):
         self._see()
         self.post_message(self.Moved(self.current))
 
+    def cuts(self, item: Item) -> bool:
+        """Whether a row has not enough room for its detail."""
+        width = columns(((flat(item.label), ""), ("  " + flat(item.detail), "")))
+        return bool(item.detail) and width > self.size.width - 1 - MARK
+
     def page(self) -> int:
         """How many rows a page has."""
         return max(1, self.size.height - 1)
