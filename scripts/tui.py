@@ -31,6 +31,7 @@ from support.terminal import FRAME_END, Terminal, environment  # noqa: E402
 CODEWHALE = str(Path(sys.executable).parent / "codewhale")
 EMPTY = "from textual.app import App\nApp().run()"
 FIRST_PAINT, STREAM_CPU, ECHO_MS, SCROLL_MS, MEMORY_MB = 1.3, 7.0, 50.0, 50.0, 400.0
+FLOOD_MS = 100.0
 CHUNKS, RATE = 3000, 100
 # Keys that stand in nothing the model says, so that the one that comes back is the one that was typed.
 KEYS = "αβγδεζηθικλμνξοπρστυφχψω"
@@ -266,10 +267,25 @@ def long_session(messages: int) -> list[dict[str, Any]]:
             ]
 
 
+def flood(lines: int) -> list[dict[str, Any]]:
+    """Keys typed while a command prints a line of a million characters and then as many lines as it can."""
+    with world() as here, here.open() as term:
+        ready(term)
+        text = "e" + "\u0301" * 20 + "\u4f60" * 20
+        program = f"print('x' * 1_000_000); [print(n, {text!a}) for n in range({lines})]; print('Last' + 'line')"
+        (here.work / "flood.py").write_text(program)
+        at = len(term.raw)
+        term.type("!python3 flood.py\r")
+        took = echoes(term, 40, 0.02)
+        term.until_raw(b"Lastline", at, seconds=120)
+        took += echoes(term, 10, 0.02)
+        return [figure("key to echo in a flood of output, p95 ms", FLOOD_MS, percentile(took, 0.95))]
+
+
 def main() -> int:
     """0 when every figure is within its bound."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("only", nargs="*", choices=[[], "paint", "stream", "long"], help="(all)")
+    parser.add_argument("only", nargs="*", choices=[[], "paint", "stream", "flood", "long"], help="(all)")
     parser.add_argument("--rounds", type=int, default=7, help="first paints of each app")
     parser.add_argument("--pieces", type=int, default=CHUNKS, help="pieces of the streamed answer")
     parser.add_argument("--messages", type=int, default=100_000, help="of the long session")
@@ -277,6 +293,7 @@ def main() -> int:
     parts = {
         "paint": lambda: first_paint(options.rounds),
         "stream": lambda: streaming(options.pieces),
+        "flood": lambda: flood(100_000),
         "long": lambda: long_session(options.messages),
     }
     found = [row for name, part in parts.items() if not options.only or name in options.only for row in part()]
