@@ -6,8 +6,10 @@ from msgspec import Struct
 
 from codewhale.frontends.tui.transcript.blocks import Asked, Block, Card, Note, Said, Work
 from codewhale.frontends.tui.transcript.difflines import diff_rows
+from codewhale.frontends.tui.transcript.drawing import lines_of
 from codewhale.frontends.tui.transcript.splitting import Splitter
 from codewhale.frontends.tui.transcript.story import Story
+from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import scrub_surrogates
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
@@ -44,6 +46,11 @@ def whole_text(story: Story, block: Block) -> str:
         case Asked():
             return "\n".join(text for row in block.rows for text in row if text)
     return ""
+
+
+def shown_text(block: Block, words: Words) -> str:
+    """What is seen of a block, as text."""
+    return "\n".join(lines_of(block, words))
 
 
 def card_text(card: Card) -> str:

@@ -62,6 +62,15 @@ class Drawer:
         """The lines of a block."""
         return self._draw[type(block)](block, view)
 
+    def below(self, former: Block | None, block: Block, width: int, opened: bool, now: float) -> list[Line]:
+        """The lines of a block with the gap between it and the one before."""
+        lines = self.lines(block, View(width, opened, now))
+        return [Line(), *lines] if lines and gap_before(former, block) else lines
+
+    def warm(self) -> None:
+        """Load the parser and the lexers' package."""
+        self._pen.warm()
+
     # ------------------------------------------------------------------ words
 
     def _said(self, block: Said, view: View) -> list[Line]:

@@ -19,6 +19,12 @@ class Pen:
         self.colours = Highlighter()
         self._parser: Any = None
 
+    def warm(self) -> None:
+        """Load what is dear to load; may be called beside the event loop."""
+        import pygments.lexers.python  # noqa: F401
+
+        self._parser = self._parser or _parser()
+
     def piece(self, piece: Piece, width: int, *, growing: bool = False) -> list[Line]:
         """The lines of a piece, the gap before it included. Code that still grows is coloured line by line."""
         gap = [Line()] if piece.gap else []
@@ -84,13 +90,6 @@ def markdown_lines(pen: Pen, text: str, width: int, opening: Opening | None = No
     growing = Growing(pen, width, opening)
     growing.feed(text)
     return growing.whole()
-
-
-def warm() -> None:
-    """Load what is dear to load, beside the event loop, before the first word has come."""
-    import pygments.lexers.python  # noqa: F401
-
-    _parser().parse("*a*")
 
 
 def _plain(text: str) -> bool:

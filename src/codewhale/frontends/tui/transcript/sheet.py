@@ -1,15 +1,19 @@
-"""The blocks of a story as a pane shows them: each with its gap, folded or opened."""
+"""The blocks of a story as a pane shows them: each with its gap, folded or opened. What draws them is imported when
+there is something to draw."""
 
+import importlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from codewhale.frontends.tui.transcript.blocks import Asked, Block, Card, Note, Receipt, Said
-from codewhale.frontends.tui.transcript.cards import View
-from codewhale.frontends.tui.transcript.drawing import Drawer, gap_before
+from codewhale.frontends.tui.transcript.blocks import Block, Card, Receipt, Said
 from codewhale.frontends.tui.transcript.lines import Line
 from codewhale.frontends.tui.transcript.story import Story
 from codewhale.frontends.tui.words import Words
 
-_FOLDED = (Card, Asked, Note)
+if TYPE_CHECKING:
+    from codewhale.frontends.tui.transcript.drawing import Drawer
+
+_DRAWER = "codewhale.frontends.tui.transcript.drawing:Drawer"
 
 
 class Sheet:
@@ -25,7 +29,7 @@ class Sheet:
         self.all_open = False
         self.now = 0.0
         self._opened: dict[int, bool] = {}
-        self._drawer = Drawer(self._words)
+        self._drawer: Drawer | None = None
 
     def __len__(self) -> int:
         return len(self.story.settled) + len(self.story.live)
@@ -38,9 +42,20 @@ class Sheet:
     def lines(self, index: int, width: int) -> Sequence[Line]:
         """The lines of a block with the gap before it."""
         block = self.block(index)
-        lines = self._drawer.lines(block, View(width, self.is_open(block), self.now))
         former = self.block(index - 1) if index else None
-        return [Line(), *lines] if lines and gap_before(former, block) else lines
+        return self.drawer.below(former, block, width, self.is_open(block), self.now)
+
+    @property
+    def drawer(self) -> "Drawer":
+        """What draws the blocks."""
+        if self._drawer is None:
+            module, _, name = _DRAWER.partition(":")
+            self._drawer = getattr(importlib.import_module(module), name)(self._words)
+        return self._drawer
+
+    def warm(self) -> None:
+        """Load what draws the blocks, beside the event loop."""
+        self.drawer.warm()
 
     def estimate(self, index: int, width: int) -> int:
         """About how many lines a block takes."""

@@ -1,16 +1,18 @@
 """Taking things out of a transcript: into the clipboard, into the editor, onto a screen of their own."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.transcript.copying import Place, bounded, code_blocks, last_words, place_of, whole_text
-from codewhale.frontends.tui.transcript.drawing import lines_of
 from codewhale.frontends.tui.transcript.finding import Finding
 from codewhale.frontends.tui.transcript.sheet import Sheet
 
+if TYPE_CHECKING:
+    from codewhale.frontends.tui.transcript.copying import Place
+
+_COPYING = "codewhale.frontends.tui.transcript.copying"
 _PAGER = "codewhale.frontends.tui.transcript.pager:Pager"
 
 
@@ -43,6 +45,11 @@ class Taking(Finding):
         """The person is done here: the composer has the keys again."""
 
     @property
+    def copying(self) -> Any:
+        """The module that knows what can be taken out of a story."""
+        return importlib.import_module(_COPYING)
+
+    @property
     def chosen(self) -> int:
         """The block that keys are about, -1 for none."""
         raise NotImplementedError
@@ -56,8 +63,8 @@ class Taking(Finding):
         if self.chosen >= 0:
             block = self.sheet.block(self.chosen)
             what = {"Card": "call", "Said": "message"}.get(type(block).__name__, "message")
-            text = whole_text(self.sheet.story, block)
-            self._copy(what, text or "\n".join(lines_of(block, self._words)))
+            text = self.copying.whole_text(self.sheet.story, block)
+            self._copy(what, text or self.copying.shown_text(block, self._words))
 
     def action_copy_block(self) -> None:
         """Copy a code block of the chosen words; the next one each time."""
@@ -67,27 +74,27 @@ class Taking(Finding):
     def action_copy_answer(self) -> None:
         """Copy the last answer."""
         self.take_all()
-        words = last_words(self.sheet.story)
-        self._copy("answer", "" if words is None else whole_text(self.sheet.story, words))
+        words = self.copying.last_words(self.sheet.story)
+        self._copy("answer", "" if words is None else self.copying.whole_text(self.sheet.story, words))
 
     def action_copy_code(self) -> None:
         """Copy a code block of the last answer; the one before it each time."""
         self.take_all()
-        words = last_words(self.sheet.story)
+        words = self.copying.last_words(self.sheet.story)
         if words is None:
             self._copy("block", "")
         else:
             self._copy_code(self.sheet.index_of(words.whole), -1)
 
     def _copy_code(self, index: int, step: int = 1) -> None:
-        blocks = code_blocks(whole_text(self.sheet.story, self.sheet.block(index)))
+        blocks = self.copying.code_blocks(self.copying.whole_text(self.sheet.story, self.sheet.block(index)))
         former, number = self._code
         number = number + step if former == index else (0 if step > 0 else -1)
         self._code = index, number
         self._copy("block", blocks[number % len(blocks)] if blocks else "")
 
     def _copy(self, what: str, text: str) -> None:
-        kept, whole = bounded(text)
+        kept, whole = self.copying.bounded(text)
         if kept:
             self.app.copy_to_clipboard(kept)
         self.post_message(self.Copied(self._words(f"transcript.copied_{what}"), len(kept), whole))
@@ -95,15 +102,15 @@ class Taking(Finding):
     def action_open(self) -> None:
         """Open the file that the chosen block is about."""
         if self.chosen >= 0:
-            self._open(place_of(self.sheet.story, self.sheet.block(self.chosen)))
+            self._open(self.copying.place_of(self.sheet.story, self.sheet.block(self.chosen)))
 
     def action_open_last(self) -> None:
         """Open the file that was changed last."""
         self.take_all()
         path = self.sheet.story.last_file
-        self._open(Place(path) if path else None)
+        self._open(self.copying.Place(path) if path else None)
 
-    def _open(self, place: Place | None) -> None:
+    def _open(self, place: "Place | None") -> None:
         if place is not None:
             self.post_message(self.OpenFile(place.path, place.line))
         else:

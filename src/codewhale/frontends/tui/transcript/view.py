@@ -12,8 +12,6 @@ from textual import events
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.transcript.blocks import Countdown
-from codewhale.frontends.tui.transcript.copying import searchable
-from codewhale.frontends.tui.transcript.markdown import warm
 from codewhale.frontends.tui.transcript.search import Search
 from codewhale.frontends.tui.transcript.sheet import Sheet
 from codewhale.frontends.tui.transcript.taking import Taking
@@ -69,7 +67,7 @@ class Transcript(Taking):
             self.wake()
             if not self._warm and self.is_mounted and isinstance(envelope.event, TurnStarted):
                 self._warm = True
-                self.run_worker(asyncio.to_thread(warm), group="warm", exit_on_error=False)
+                self.run_worker(asyncio.to_thread(self.sheet.warm), group="warm", exit_on_error=False)
 
     def tell(self, text: str, detail: str = "", level: str = "error") -> None:
         """Show a line that is no event of the session, such as why there is none."""
@@ -238,7 +236,7 @@ class Transcript(Taking):
     def search_for(self, query: str) -> Search:
         """The search through the settled blocks."""
         story = self.sheet.story
-        return Search(len(story.settled), lambda index: searchable(story, story.settled[index]), query)
+        return Search(len(story.settled), lambda index: self.copying.searchable(story, story.settled[index]), query)
 
     def reveal(self, index: int) -> None:
         """Unfold a block."""
