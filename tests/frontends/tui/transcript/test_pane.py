@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from codewhale.frontends.tui.transcript.lines import Line
 from codewhale.frontends.tui.transcript.pane import Pane
 from support.tuirecord import hosted, screen_text, until
@@ -115,3 +117,16 @@ async def test_nothing_to_show_is_nothing() -> None:
         pane.move(-3)
         await pilot.pause()
         assert seen(screen_text(host)) == []
+
+
+async def test_no_colour_is_used_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with hosted(lambda palette: Pane(palette, Numbers(20)), size=(30, 10)) as (host, _):
+        pane = host.panel
+        assert isinstance(pane, Pane)
+        pane.draw()
+        colours = [
+            segment.style.color for row in pane.render_lines(pane.size.region) for segment in row if segment.style
+        ]
+        assert colours
+        assert all(colour is None or len(set(colour.get_truecolor())) == 1 for colour in colours)

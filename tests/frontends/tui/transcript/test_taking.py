@@ -76,5 +76,6 @@ async def test_the_pager_shows_a_call_in_full() -> None:
         assert "call edit_file" in screen_text(host)
         await pilot.press("y")
         assert host.clipboard == DIFF
+        await until(pilot, lambda: f"{len(DIFF)} characters copied" in screen_text(host))
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(host.screen, Pager))

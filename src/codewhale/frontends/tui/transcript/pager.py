@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -111,6 +112,7 @@ class Pager(ModalScreen[None]):
         self._title = flat(title)
         self._words = words
         self._text = text
+        self._keys = Static(words("transcript.pager_keys"), markup=False, classes="keys")
         self.pane = PagerPane(Pages(pages), words, palette)
 
     @classmethod
@@ -128,7 +130,7 @@ class Pager(ModalScreen[None]):
         """Title, text, keys."""
         yield Static(fit(self._title, 200), markup=False, classes="title")
         yield self.pane
-        yield Static(self._words("transcript.pager_keys"), markup=False, classes="keys")
+        yield self._keys
 
     def on_mount(self) -> None:
         """The text has the keys."""
@@ -178,7 +180,7 @@ class Pager(ModalScreen[None]):
         """Copy all of it, as far as a terminal takes it."""
         kept, _ = bounded(self._text)
         self.app.copy_to_clipboard(kept)
-        self.app.bell()
+        self._keys.update(Content(self._words("transcript.pager_copied", n=f"{len(kept):,}")))
 
     def action_close(self) -> None:
         """Back."""

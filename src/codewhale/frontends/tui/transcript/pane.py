@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from textual import events
+from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -202,6 +203,9 @@ class Pane(Widget, can_focus=True):
         width = self.size.width
         blank = self._paint.strip(Line(), width)
         rows = [self._screen[y] if y < len(self._screen) else blank for y in crop.line_range]
+        for wanted in self.get_line_filters():  # such as the one of NO_COLOR; no colour of ours is a terminal's own
+            if not isinstance(wanted, ANSIToTruecolor):
+                rows = [row.apply_filter(wanted, self.background_colors[1]) for row in rows]
         return rows if crop.column_span == (0, width) else [row.crop(*crop.column_span) for row in rows]
 
     # ------------------------------------------------------------------ measuring
