@@ -60,7 +60,9 @@ async def test_a_no_takes_its_reason_to_the_model() -> None:
         await stage.armed()
         await stage.press("n")
         await shown(stage, "why not?")
-        await stage.press(*"use y", "enter")
+        await stage.press(*"use y")
+        await shown(stage, "use y")
+        await stage.press("enter")
         await stage.gone()
         assert stage.client.ops == [
             SendMessage("s-recorded", "use y", delivery="steer"),

@@ -42,7 +42,9 @@ async def test_words_of_ones_own() -> None:
         await stage.armed()
         await stage.press("3")
         await until(stage.pilot, lambda: "your answer" in screen_text(stage.host))
-        await stage.press("enter", *"t1 DB", "enter")
+        await stage.press("enter", *"t1 DB")
+        await until(stage.pilot, lambda: "t1 DB" in screen_text(stage.host))
+        await stage.press("enter")
         await stage.gone()
         assert stage.client.ops == [answered({"id": "database", "label": "Other", "value": "t1 DB"})]
 

@@ -46,6 +46,7 @@ async def test_a_value_is_changed() -> None:
         await stage.shown("enter keeps the value")
         assert stage.host.focused.value == "high"
         await stage.type("low")
+        await stage.shown("│ low ")
         await stage.press("up", "down", "enter")
         await stage.shown("effort = low", "effort is changed")
         assert stage.client.ops == [ChangeSetting(SESSION, "effort", "low")]

@@ -62,7 +62,9 @@ async def test_any_endpoint_is_connected() -> None:
         await stage.shown("The key for mine")
         await stage.press("enter")
         await stage.shown("The model to ask for")
-        await stage.press(*"m-1", "enter")
+        await stage.press(*"m-1")
+        await stage.shown("│ m-1 ")
+        await stage.press("enter")
         assert await stage.done() == Connected("mine", "m-1")
         assert stage.client.ops == [ConnectProvider(SESSION, "mine", "", "http://127.0.0.1:9/v1", "m-1")]
 

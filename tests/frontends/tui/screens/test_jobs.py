@@ -68,7 +68,9 @@ async def test_one_is_ended_on_the_second_press() -> None:
 
 async def test_its_input_is_written_and_ended() -> None:
     async with opened("jobs", {ListJobs: ROWS, RunCommand: said("[shell_1: running, 3 s]")}) as stage:
-        await stage.press("i", *"x y", "enter")
+        await stage.press("i", *"x y")
+        await stage.shown("│ x y ")
+        await stage.press("enter")
         await stage.shown("[shell_1: running, 3 s]")
         await stage.press("alt+d")
         await until(stage.pilot, lambda: len(stage.client.ops) == 2)

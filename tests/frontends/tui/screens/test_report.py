@@ -25,7 +25,9 @@ async def test_a_command_is_run_and_read() -> None:
 
 async def test_it_is_searched() -> None:
     async with opened("report", {RunCommand: said(LONG)}, "/tokens") as stage:
-        await stage.press("slash", *"LINE 15", "enter")
+        await stage.press("slash", *"LINE 15")
+        await stage.shown("│ LINE 15 ")
+        await stage.press("enter")
         await stage.shown("line 15 of")
         await stage.press("n")
         await stage.shown("line 150 of")

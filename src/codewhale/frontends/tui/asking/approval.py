@@ -140,7 +140,7 @@ class ApprovalCard(Card):
         sandbox = ask.sandbox if ask.sandbox in SANDBOXES else "other"
         held = words(f"asking.sandbox_{sandbox}", name=flat(ask.sandbox))
         yield self._fact("sandbox", (held, "warning" if sandbox == "none" else "text"))
-        rule: list[Span] = [(" (", "muted"), *spans(ask.rule, "muted"), (")", "muted")] if ask.rule else []
+        rule = spans(f" ({ask.rule})", "muted") if ask.rule else []
         yield self._fact("why", *spans(flat(ask.reason, REASON), "text"), *rule)
         if any(hides(text) for text in self._texts()):
             yield ((words("asking.hidden"), ESCAPED),)

@@ -46,7 +46,7 @@ class Card(Vertical, can_focus=True):
     Card:focus, Card:focus-within { border: round $accent; }
     Card > Page { height: 1; background: $surface; }
     Card > TagLine { background: $surface; }
-    Card > Input { display: none; border: none; height: 1; padding: 0; background: $background; }
+    Card > Input { display: none; background: $background; }
     Card.writing > Input { display: block; }
     """
 
@@ -130,6 +130,8 @@ class Card(Vertical, can_focus=True):
             event.stop()
         elif not self.armed or event.key not in self._bound:
             event.stop()
+            # The focus follows a moment later; what is typed on until then is no answer either.
+            self.armed = False
             self.post_message(self.Typed(event.character))
 
     def pressed(self, key: str) -> bool:

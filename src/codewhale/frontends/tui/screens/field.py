@@ -8,6 +8,10 @@ from codewhale.lib.text import sanitise
 class Field(Input):
     """Textual's line, without control, bidi and zero-width characters; a tab or a line end is a blank."""
 
+    DEFAULT_CSS = """
+    Field, Field:focus, Field.-invalid, Field.-invalid:focus { border: none; height: 1; padding: 0; }
+    """
+
     def validate_value(self, value: str) -> str:
         """The value as it may stand here."""
         if value.isprintable() and value.isascii():

@@ -35,8 +35,7 @@ class Frame(ModalScreen[Outcome | None]):
         border: round $border; border-title-color: $accent; border-title-style: bold; background: $background;
     }
     Frame #said, Frame #hints { height: auto; }
-    Frame Input { border: none; height: 1; padding: 0; background: $surface; }
-    Frame Input:focus { border: none; }
+    Frame Input { background: $surface; }
     """
 
     def __init__(self, desk: Desk, argument: str = "") -> None:
