@@ -13,6 +13,7 @@ from codewhale.frontends.tui.app import CodeWhaleApp
 from codewhale.frontends.tui.asking.card import Patience
 from codewhale.frontends.tui.settings import TuiSettings
 from codewhale.frontends.tui.setup import Setup
+from codewhale.lib.clock import Clock, SystemClock
 from codewhale.protocol.events import Envelope, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import ContextView, OpenSession, SessionStatus, StatusView
@@ -36,7 +37,7 @@ STATUS = StatusView(
     approval=Approval.SUGGEST, branch="main", sandbox="landlock",
 )  # fmt: skip
 CONTEXT = ContextView(
-    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 0, 80_000, (), True, 0, 0, 0, 0, 0
+    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 6_372, 80_000, (), True, 0, 0, 0, 0, 0
 )
 READY = (ProviderRow("deepseek", "openai-chat", "https://api.deepseek.com", True, "", current=True),)
 ANSWERS: dict[type, Any] = {
@@ -93,6 +94,7 @@ async def recorded(
     size: tuple[int, int] = (80, 24),
     settings: TuiSettings | None = None,
     answers: Mapping[type, Any] | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Stage]:
     """The app on a record. `answers` join or replace the usual ones."""
     record = [event for event in events if isinstance(event, Envelope)]
@@ -104,7 +106,7 @@ async def recorded(
         yield client
 
     opening = OpenSession(FOLDER, authority=Authority.PERSON)
-    setup = Setup(connect, opening, str(home), settings or TuiSettings(), {}, AT_ONCE)
+    setup = Setup(connect, opening, str(home), settings or TuiSettings(), {}, AT_ONCE, clock=clock or SystemClock())
     async with running(setup, client, size) as stage:
         yield stage
 

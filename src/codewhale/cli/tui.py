@@ -4,6 +4,7 @@ Without a terminal it says so and ends with 2; codewhale exec runs one prompt wi
 """
 
 import argparse
+import gc
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -83,6 +84,8 @@ def main(arguments: list[str], program: str = "codewhale") -> int:
 
 
 def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> int:
+    # Nothing of what is imported until the first frame is garbage; the app collects again from then on.
+    gc.disable()
     from codewhale.config import Project, home_dir, load
     from codewhale.frontends.tui.settings import TuiSettings
     from codewhale.frontends.tui.setup import Setup
@@ -99,6 +102,7 @@ def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> in
     engine = _Engine(home, opening, overrides, notices)
     setup = Setup(engine.connect, opening, home, settings, notices=notices)
     if plain:
+        gc.enable()
         from codewhale.frontends.plain import run_plain
 
         return run_plain(setup)

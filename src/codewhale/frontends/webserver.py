@@ -51,7 +51,7 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
             if not self._matches(given):
                 raise web.HTTPForbidden(text=_REFUSED)
             # The token leaves the address, and with it the history of the browser.
-            response = web.HTTPFound("/")
+            response = web.Response(status=302, headers={"Location": "/"})
             response.set_cookie(self._cookie, self._token, httponly=True, samesite="Strict", path="/")
             return response
         if not self._matches(request.cookies.get(self._cookie, "")):

@@ -1,6 +1,7 @@
 """The app: where the panels stand, which keys hold, and which way events and messages go. Each panel owns its state."""
 
 import asyncio
+import gc
 import os
 import time
 from typing import Any, ClassVar
@@ -69,19 +70,24 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         self._greeted = False
         self._sending = asyncio.Lock()  # messages are sent in the order in which they were written
         self.link = Link(setup.connect, setup.opening, self)
-        self.attention = Attention(self._write, self.words, way_of(settings.notify, environ), settings.title)
+        way, clock = way_of(settings.notify, environ), setup.clock
+        self.attention = Attention(self._write, self.words, way, settings.title, clock.monotonic)
+        # Before there is anything to be styled again.
+        self.register_theme(theme := self.palette.theme())
+        self.set_reactive(App.theme, theme.name)
+        self.stylesheet.set_variables(self.get_css_variables())
         self._build(setup.opening.workspace)
 
     def _build(self, folder: str) -> None:
-        words, palette = self.words, self.palette
+        words, palette, clock = self.words, self.palette, self._setup.clock
         submit = self.link.submit
         self.desk = Desk(words, palette, self._ask, submit, self.own_keys)
         self.desk.workspace = folder
-        self.transcript = Transcript(words, palette)
+        self.transcript = Transcript(words, palette, now=clock.now)
         self.asking = AskingPanel(words, palette, submit, self._idle, self.own_keys, self._setup.patience)
         keeper = Keeper(self._setup.home, folder)
         self.composer = Composer(words, palette, self._ask, submit, keeper, self._editor)
-        self.status = Status(words, palette)
+        self.status = Status(words, palette, clock.monotonic)
         self.progress: Any = None
         self.doings = Doings(self.link, words, lambda: self.status.standing, self, folder)
         self.overlays = Overlays(self, self.desk, self.doings, self.composer, self.say, self._editor)
@@ -89,15 +95,13 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
     # -------------------------------------------------------------- life
 
     def on_load(self) -> None:
-        """The colours and the keys, before anything is drawn. Tasks begin as they do everywhere else in the program."""
+        """The person's own keys. Tasks begin as they do everywhere else in the program."""
         asyncio.get_running_loop().set_task_factory(None)
-        self._colour()
         self.set_keymap(dict(self.own_keys))
 
     def compose(self) -> ComposeResult:
-        """The panels, top to bottom."""
+        """The panels, top to bottom; that of what is asked comes behind the first frame."""
         yield self.transcript
-        yield self.asking
         yield self.composer
         yield self.status
 
@@ -107,7 +111,13 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         self.attention.begin(os.path.basename(self.desk.workspace) or self.desk.workspace)
         if self._wrong:
             self.say(self._wrong, "error")
-        self.call_after_refresh(self.link.start)
+        self.call_after_refresh(self._painted)
+
+    async def _painted(self) -> None:
+        """The first frame is out: the engine is opened."""
+        gc.enable()
+        await self.mount(self.asking, before=self.composer)
+        self.link.start()
 
     def on_unmount(self) -> None:
         """The terminal gets its title back."""

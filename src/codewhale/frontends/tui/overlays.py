@@ -7,8 +7,8 @@ from typing import Any
 from textual.app import App
 
 from codewhale.frontends.tui.composer.composer import Composer
-from codewhale.frontends.tui.composer.editor import edit_file
 from codewhale.frontends.tui.doings import Doings
+from codewhale.frontends.tui.later import later
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.outcomes import (
     Connected,
@@ -105,6 +105,6 @@ class Overlays:
     async def edit(self, path: str, line: int) -> None:
         """Open a file of the workspace, at a line from 1, in the person's editor."""
         whole = os.path.join(self._desk.workspace, path)
-        edited = await edit_file(self._app, self._editor, whole, line)
+        edited = await later("edit_file")(self._app, self._editor, whole, line)
         if edited.code:
             self._say(self._desk.words(f"composer.{edited.code}", wrong=edited.wrong), "error")

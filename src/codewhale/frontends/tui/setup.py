@@ -9,6 +9,7 @@ from codewhale.frontends.tui.keys import check_keys
 from codewhale.frontends.tui.link import Connect
 from codewhale.frontends.tui.palette import Palette, load_palette
 from codewhale.frontends.tui.settings import TuiSettings, theme_of
+from codewhale.lib.clock import Clock, SystemClock
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import OpenSession
 
@@ -25,6 +26,7 @@ class Setup(Struct, frozen=True):
     environ: Mapping[str, str] = os.environ
     patience: object = None
     notices: Sequence[str] = ()
+    clock: Clock = SystemClock()
 
 
 def checked(settings: TuiSettings, home: str, environ: Mapping[str, str]) -> tuple[Palette, Mapping[str, str], str]:

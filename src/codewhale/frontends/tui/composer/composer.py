@@ -11,13 +11,12 @@ from codewhale.frontends.headless import is_command
 from codewhale.frontends.tui.composer import said
 from codewhale.frontends.tui.composer.attachments import IMAGE_BYTES, Chip, TooLargeError
 from codewhale.frontends.tui.composer.box import Box
-from codewhale.frontends.tui.composer.clipboard import image_of_clipboard
 from codewhale.frontends.tui.composer.drafts import Draft
-from codewhale.frontends.tui.composer.editor import edit_text
 from codewhale.frontends.tui.composer.keeper import Keeper
 from codewhale.frontends.tui.composer.queue import QueueLines
 from codewhale.frontends.tui.composer.stash import Parked
 from codewhale.frontends.tui.keys import bindings
+from codewhale.frontends.tui.later import later
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
@@ -96,6 +95,10 @@ class Composer(Box, can_focus=False):
             if found and not former:
                 self.hint("restored")
         self.run_worker(self.queue.look(), group="queue")
+
+    def _set_busy(self, busy: bool) -> None:
+        super()._set_busy(busy)
+        self.queue.busy = busy
 
     def take(self, envelope: Envelope) -> None:
         """An event of the session."""
@@ -206,7 +209,7 @@ class Composer(Box, can_focus=False):
             self._recall(draft)
             self.text.focus()
         elif message.purpose == "steer":
-            self.post_message(said.Sent(draft, "steer"))
+            self.post_message(said.Sent(draft, "turn"))
         else:
             self._keeper.park(draft)
             self.hint("dropped")
@@ -296,7 +299,7 @@ class Composer(Box, can_focus=False):
 
     async def _edit(self) -> None:
         before = self._now
-        edited = await edit_text(self.app, self._editor, before.text)
+        edited = await later("edit_text")(self.app, self._editor, before.text)
         if edited.code:
             self.hint(edited.code, wrong=edited.wrong)
         elif edited.text != before.text:
@@ -308,11 +311,11 @@ class Composer(Box, can_focus=False):
             self.run_worker(self._attach_image(), group="clipboard", exclusive=True)
 
     async def _attach_image(self) -> None:
-        data = await image_of_clipboard()
+        data = await later("image_of_clipboard")()
         try:
             chip = self._keeper.image(data, "clipboard.png") if data else None
         except TooLargeError:
-            self.hint("too_large", size=IMAGE_BYTES // 1_000_000)
+            self.hint("too_large", size=IMAGE_BYTES >> 20)
             return
         if chip is not None:
             self._add_chip(chip)
