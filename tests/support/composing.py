@@ -51,11 +51,12 @@ class Desk:
         self.pilot: Pilot[None]
 
     def _edit(self, op: EditQueue) -> str:
-        if op.index >= len(self.waiting):
+        if op.index >= len(self.waiting) or (op.was and self.waiting[op.index].text != op.was):
             return ""
-        former = self.waiting[op.index].text
-        self.waiting[op.index : op.index + 1] = []
-        return former
+        former = self.waiting[op.index]
+        kept = [QueuedRow(op.text, op.delivery or former.delivery, former.attachments)] if op.text else []
+        self.waiting[op.index : op.index + 1] = kept
+        return former.text
 
     @property
     def composer(self) -> Composer:

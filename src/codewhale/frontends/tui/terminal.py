@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
+from codewhale.frontends.tui.keyboard import read_keys
+
 # A terminal that has this many characters still to take is not sent another frame.
 BEHIND = 1 << 16
 # At the end it is given so long to take what is left.
@@ -167,6 +169,10 @@ class Terminal(LinuxDriver):
         self._mouse = on
         end = "h" if on else "l"
         self.write("".join(f"\x1b[?{mode}{end}" for mode in _MOUSE_MODES))
+
+    def run_input_thread(self) -> None:
+        """Read keys and pastes until the driver ends. Raises OSError when the terminal is gone."""
+        read_keys(self.fileno, self.exit_event, self.process_message, self._debug)
 
     def _run_input_thread(self) -> None:
         try:

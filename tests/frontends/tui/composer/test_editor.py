@@ -1,6 +1,7 @@
 """The person's editor: what comes back, and that nothing is lost when it does not."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,10 @@ async def test_what_was_written_comes_back(tmp_path: Path) -> None:
 async def test_a_failure_is_said(tmp_path: Path, body: str, code: str) -> None:
     edited = await edit_text(Terminal(), editor(tmp_path, body), "text")
     assert edited.code == code
+    left = edited.wrong.rpartition(" ")[2]
+    assert os.path.isfile(left) == ("open(path" in body)
+    if os.path.isfile(left):
+        shutil.rmtree(os.path.dirname(left))
 
 
 async def test_no_editor_and_one_that_is_not_there() -> None:

@@ -7,8 +7,10 @@ from support.program import scripted
 from support.terminal import Terminal, environment
 
 EDITOR = """
-import os, sys, termios, tty
-assert os.getpgrp() == os.tcgetpgrp(0) and open("/dev/tty")
+import os, sys, termios, time, tty
+while os.getpgrp() != os.tcgetpgrp(0):
+    time.sleep(0.01)
+open("/dev/tty").close()
 before = termios.tcgetattr(0)
 tty.setraw(0)
 os.write(1, b"EDITING " + open(sys.argv[-1], "rb").read())

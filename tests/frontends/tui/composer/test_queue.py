@@ -4,7 +4,7 @@ from pathlib import Path
 
 from codewhale.frontends.tui.composer.composer import Composer
 from codewhale.frontends.tui.composer.keeper import Keeper
-from codewhale.protocol.events import QueueChanged, Queued, TurnStarted
+from codewhale.protocol.events import QueueChanged, Queued, TurnFinished, TurnStarted
 from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.views import QueuedRow
 from support.composing import desk
@@ -19,9 +19,12 @@ async def test_what_waits_is_shown_and_enter_on_nothing_sends_the_oldest(tmp_pat
         await here.until(lambda: "waits: second" in screen_text(here.host))
         assert "joins the turn: steered" in screen_text(here.host)
         await here.pilot.press("enter")
+        await here.until(lambda: "joins the turn: first" in screen_text(here.host))
+        assert [row.delivery for row in here.waiting] == ["steer", "steer", "queue"] and here.said(Composer.Sent) == []
+        here.happen(TurnFinished(1, "interrupted"))
+        await here.pilot.press("enter")
         [sent] = await here.until(lambda: here.said(Composer.Sent))
-        assert (sent.text, sent.delivery) == ("first", "steer")
-        assert [row.text for row in here.waiting] == ["steered", "second"]
+        assert (sent.text, sent.delivery) == ("second", "turn")
         here.waiting = []
         here.happen(QueueChanged(0))
         await here.until(lambda: "waits" not in screen_text(here.host))
@@ -39,7 +42,8 @@ async def test_a_waiting_message_is_changed_dropped_or_sent(tmp_path: Path) -> N
         await here.pilot.press("alt+q", "d")
         await here.until(lambda: [row.text for row in here.waiting] == ["one"])
         await here.pilot.press("s")
-        await here.until(lambda: here.said(Composer.Sent))
+        await here.until(lambda: here.waiting[0].delivery == "steer")
+        await here.pilot.press("escape")
         await here.until(lambda: here.composer.text.has_focus)
         keeper = Keeper(str(here.home), str(here.home))
         assert {row.draft.text for row in keeper.parked()} == {"mine", "three"}
@@ -81,9 +85,9 @@ async def test_attachments_go_along_where_they_are_known(tmp_path: Path) -> None
         here.waiting = [QueuedRow("look", "queue", 1), QueuedRow("by another", "queue", 2)]
         here.happen(Queued("look", 1))
         await here.until(lambda: "+1 attachment" in screen_text(here.host))
-        await here.pilot.press("enter")
-        await here.until(lambda: len(here.said(Composer.Sent)) == 2)
-        assert [attachment.name for attachment in here.said(Composer.Sent)[1].attachments] == ["a.png"]
-        await here.pilot.press("enter")
+        await here.pilot.press("alt+q", "enter")
         await here.until(lambda: "stays in the queue" in screen_text(here.host))
-        assert [row.text for row in here.waiting] == ["by another"] and len(here.said(Composer.Sent)) == 2
+        await here.pilot.press("up", "enter")
+        await here.until(lambda: here.text == "look")
+        assert here.composer.draft.chips[0].name == "a.png"
+        assert [row.text for row in here.waiting] == ["by another"]

@@ -20,8 +20,9 @@ from codewhale.protocol.ops import Attachment
 LONG_CHARACTERS = 2_000
 LONG_LINES = 20
 MOST_CHIPS = 20
-IMAGE_BYTES = 20_000_000
-TEXT_BYTES = 4_000_000
+# What a message takes of one attachment.
+IMAGE_BYTES = 5 << 20
+TEXT_BYTES = 1 << 20
 # What chips once were is kept this long, for drafts, the stash and the history.
 KEPT_SECONDS = 30 * 86_400.0
 _DATA_URL = re.compile(r"data:(image/[a-z.+-]{1,30});base64,([A-Za-z0-9+/=\s]+)")

@@ -148,7 +148,7 @@ class Box(Widget, can_focus=False):
         try:
             chip = None if self._list or (line and len(text) <= MOST_CHARACTERS) else self._keeper.chip(text)
         except TooLargeError as error:
-            self.hint("too_large", size=error.limit // 1_000_000)
+            self.hint("too_large", size=error.limit >> 20)
             return
         if chip is None:
             self.text.type(text[:_LABEL] if self._list else text)
@@ -175,7 +175,7 @@ class Box(Widget, can_focus=False):
         try:
             chip = self._keeper.text(text) if len(text) > MOST_CHARACTERS else None
         except TooLargeError as error:
-            self.hint("too_large", size=error.limit // 1_000_000)
+            self.hint("too_large", size=error.limit >> 20)
             return
         self._put(Draft(text, len(text), chips) if chip is None else Draft("", 0, (*chips, chip)))
 

@@ -92,7 +92,8 @@ class Drafts:
         return kept if kept is not None and kept.version == _VERSION else None
 
     def _path(self, session: str) -> str:
-        safe = re.sub(r"[^A-Za-z0-9_-]", "_", session)[:90] or "none"
+        # Before there is a session each process has a file of its own.
+        safe = re.sub(r"[^A-Za-z0-9_-]", "_", session)[:90] or f"none-{os.getpid()}"
         return self._folder.path("drafts", f"{safe}.json")
 
 

@@ -5,19 +5,22 @@ import asyncio
 import contextlib
 import os
 import shlex
+import shutil
 import signal
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from textual.app import App, SuspendNotSupported
 
+from codewhale.frontends.tui.composer.attachments import TEXT_BYTES
 from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import one_line
 from codewhale.system import launch
 from codewhale.system.command import Completed, Launch
 
-MOST_BYTES = 4_000_000
+MOST_BYTES = TEXT_BYTES
 # What an editor needs to find its screen and itself, beside what every child gets.
 _PASSED = (
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "EDITOR", "VISUAL", "VIMINIT",
@@ -48,17 +51,18 @@ async def edit_text(app: App[object], command: str, text: str) -> Edited:
     argv = words_of(command)
     if not argv:
         return Edited(code="no_editor")
-    with tempfile.TemporaryDirectory(prefix="codewhale-") as folder:
-        path = os.path.join(folder, "message.md")
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(fd, "w", encoding="utf-8", errors="replace", newline="") as file:
-            file.write(text)
-        done = await run_in_front(app, (*argv, path), folder)
-        if isinstance(done, Edited):
-            return done
-        if done.exit_code != 0:
-            return Edited(code="editor_failed", wrong=f"{argv[0]}: {_ended(done)}")
-        return _read(path)
+    folder = tempfile.mkdtemp(prefix="codewhale-")
+    path = os.path.join(folder, "message.md")
+    written = text.encode("utf-8", "replace")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(written)
+    done = await run_in_front(app, (*argv, path), folder)
+    edited = done if isinstance(done, Edited) else _came_back(path, f"{argv[0]}: {_ended(done)}", done.exit_code == 0)
+    if edited.code and _size(path) not in (-1, len(written)):
+        # What was written in vain can still be had.
+        return Edited(code=edited.code, wrong=f"{edited.wrong} {path}".strip())
+    shutil.rmtree(folder, ignore_errors=True)
+    return edited
 
 
 async def edit_file(app: App[object], command: str, path: str, line: int = 0) -> Edited:
@@ -148,7 +152,9 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED if name in os.environ}
 
 
-def _read(path: str) -> Edited:
+def _came_back(path: str, ended: str, well: bool) -> Edited:
+    if not well:
+        return Edited(code="editor_failed", wrong=ended)
     try:
         data = read_regular(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), MOST_BYTES)
     except OSError as error:
@@ -156,10 +162,18 @@ def _read(path: str) -> Edited:
     if data is None:
         return Edited(code="editor_too_long")
     try:
-        text = data.decode()
+        return Edited(data.decode().removesuffix("\n"))
     except UnicodeDecodeError:
         return Edited(code="editor_not_text")
-    return Edited(text.removesuffix("\n"))
+
+
+def _size(path: str) -> int:
+    """A regular file's size, -1 for anything else."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return -1
+    return found.st_size if stat.S_ISREG(found.st_mode) else -1
 
 
 def _ended(done: Completed) -> str:

@@ -47,14 +47,15 @@ class Keeper:
         for left in self._orphans():
             found, older = (left, found) if not found else (found, left)
             self.park(older)
+        if first and now:
+            self.park(found)
+            found = now
+        self.save(found)
         if first:
             with contextlib.suppress(OSError):
                 self._drafts.save(before, Draft())
             if os.path.isdir(self.folder.path("attached")):
                 prune(self.folder, self._kept_files())
-        if first and now:
-            self.park(found)
-            return now
         return found
 
     def save(self, draft: Draft, *, sync: bool = False) -> None:

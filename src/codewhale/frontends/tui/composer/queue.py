@@ -1,7 +1,7 @@
 """What waits for the turn, above the text: each message on a line, to be changed, dropped or sent into the turn."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -25,7 +25,7 @@ _TEXT_MOST = 400
 
 class QueueLines(Widget, can_focus=True):
     """The queue of `session`. It takes the focus only when it is asked to, and gives it back with Left. `known` tells
-    whether the attachments of a text are at hand."""
+    whether the attachments of a text are at hand; `busy`, that a turn runs."""
 
     BINDINGS: ClassVar = bindings("queue")
     DEFAULT_CSS = "QueueLines { height: auto; width: 1fr; display: none; }"
@@ -63,6 +63,7 @@ class QueueLines(Widget, can_focus=True):
         self._at = 0
         self._asking = self._stale = False
         self.session = ""
+        self.busy = False
         self.rows: tuple[QueuedRow, ...] = ()
 
     # -------------------------------------------------------------- what waits
@@ -98,18 +99,25 @@ class QueueLines(Widget, can_focus=True):
         if not 0 <= index < len(self.rows):
             return
         row = self.rows[index]
+        if purpose == "steer" and self.busy:
+            await self._change(index, row.text, row.text, "steer")
+            await self.look()
+            return
         if row.attachments and purpose != "drop" and not self._known(row.text):
             self.post_message(self.Kept())
             return
-        try:
-            former = await self._submit(EditQueue(self.session, index, ""))
-        except CodeWhaleError:
-            former = ""
+        former = await self._change(index, row.text, "")
         if former:
-            # The queue may have moved on since it was shown: what was taken is what the answer says.
-            attachments = row.attachments if former == row.text else self._attachments(former)
-            self.post_message(self.Taken(former, purpose, attachments))
+            self.post_message(self.Taken(former, purpose, row.attachments))
         await self.look()
+
+    async def _change(self, index: int, was: str, text: str, delivery: Literal["", "steer"] = "") -> str:
+        """Change a message where it still says `was`; its former text, "" when it is gone."""
+        try:
+            former: str = await self._submit(EditQueue(self.session, index, text, was, delivery))
+        except CodeWhaleError:
+            return ""
+        return former
 
     async def push_oldest(self) -> None:
         """Send the message that has waited longest into the turn."""
@@ -117,9 +125,6 @@ class QueueLines(Widget, can_focus=True):
             if row.delivery == "queue":
                 await self.take(index, "steer")
                 return
-
-    def _attachments(self, text: str) -> int:
-        return next((row.attachments for row in self.rows if row.text == text), 0)
 
     # -------------------------------------------------------------- keys
 
