@@ -66,6 +66,7 @@ def test_an_approval_shows_every_character() -> None:
 def test_a_long_command_is_never_cut_in_silence() -> None:
     asked = Asked(subject="exec_shell", rows=(("command", "echo " + "a " * 900 + "END"),), state="allowed")
     assert drawn(asked)[-1].endswith("END")
+    assert "… +1," in " ".join(drawn(asked))
     asked.rows = (("command", "\n".join(f"echo {number}" for number in range(30))),)
     assert drawn(asked)[-1] == "  … 26 more lines"
 

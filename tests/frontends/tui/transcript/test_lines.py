@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.frontends.tui.transcript.lines import cells, clean, fit, fold_hard, wrap
+from codewhale.frontends.tui.transcript.lines import cells, clean, ends, fit, fold_hard, wrap
 
 TEXTS = st.text(alphabet=st.sampled_from("ab 中文，é́👍\ufe0f-x"), max_size=200)
 
@@ -52,3 +52,8 @@ def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
 
 def test_line_ends_and_tabs() -> None:
     assert clean("a\r\nb\rc\td") == "a\nb\nc   d"
+
+
+def test_a_long_text_keeps_both_its_ends() -> None:
+    assert ends("abcdefghi", 9) == "abcdefghi"
+    assert ends("a" * 50 + "END", 9) == "aaaaaa … +44 … END"

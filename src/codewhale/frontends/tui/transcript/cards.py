@@ -7,7 +7,7 @@ import msgspec
 
 from codewhale.frontends.tui.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, Card
 from codewhale.frontends.tui.transcript.difflines import counts, diff_lines, diff_rows
-from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, fit, flat, fold_hard, wrap
+from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, ends, fit, flat, fold_hard, wrap
 from codewhale.frontends.tui.transcript.markdown import Pen, markdown_lines
 from codewhale.frontends.tui.transcript.tables import Cell, table_lines
 from codewhale.frontends.tui.words import Words
@@ -121,7 +121,7 @@ class Cards:
         """Plain rows behind a bar, whole when they are opened; `before` counts those above that are not shown."""
         lines = self.more(before, view.width, above=True)
         for row in rows:
-            text = flat(_bounded(row))
+            text = flat(ends(row, _MOST_ROW))
             if view.opened:
                 lines += fold_hard(((text, style),), view.width, _BAR)
             else:
@@ -203,11 +203,7 @@ def _hit(row: list[str], place: int, width: int) -> Line:
 
 
 def _cell(text: str) -> str:
-    return flat(str(text)[:_MOST_CELL])
-
-
-def _bounded(row: str) -> str:
-    return row if len(row) <= _MOST_ROW else f"{row[:_MOST_ROW]}… (+{len(row) - _MOST_ROW:,})"
+    return flat(ends(str(text), _MOST_CELL))
 
 
 def time_text(words: Words, seconds: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codewhale.frontends.tui.transcript.highlight import Highlighter, language_of
-from codewhale.frontends.tui.transcript.lines import Line, Span, fit, flat, fold_hard
+from codewhale.frontends.tui.transcript.lines import Line, Span, ends, fit, flat, fold_hard
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _MOST_ROW = 2_000
@@ -50,7 +50,7 @@ def _rows(diff: str, most: int) -> Iterator[Row]:
                 yield Row("@", 0, hunk[5])
             first = False
         elif old_left > 0 or new_left > 0:
-            sign, rest = text[:1] or " ", text[1 : _MOST_ROW + 1]
+            sign, rest = text[:1] or " ", ends(text[1:], _MOST_ROW)
             if sign == "+":
                 yield Row("+", new, rest)
                 new, new_left = new + 1, new_left - 1

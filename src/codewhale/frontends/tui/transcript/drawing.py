@@ -16,7 +16,7 @@ from codewhale.frontends.tui.transcript.blocks import (
     Writing,
 )
 from codewhale.frontends.tui.transcript.cards import OPENED, Cards, View, time_text
-from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, fit, flat, wrap
+from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, ends, fit, flat, wrap
 from codewhale.frontends.tui.transcript.markdown import Growing, Pen
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import sanitise
@@ -152,7 +152,8 @@ class Drawer:
         rows = [(name, row) for name, text in block.rows for row in _asked_rows(block, name, text)]
         most = OPENED if view.opened else _ASKED_ROWS
         for name, row in rows[:most]:
-            lines += wrap([(row[:_MOST_ROW], "code" if name in ("command", "url") else "text")], view.width, _BAR, _BAR)
+            shown = ends(row, _MOST_ROW * 3 if view.opened else _MOST_ROW // 3)
+            lines += wrap([(shown, "code" if name in ("command", "url") else "text")], view.width, _BAR, _BAR)
         lines += self._cards.more(len(rows) - most, view.width)
         if block.reason and (view.opened or block.state == "open"):
             lines += wrap([(flat(block.reason), "muted")], view.width, _BAR, _BAR)
@@ -191,7 +192,9 @@ class Drawer:
         most = OPENED if view.opened else _NOTE_ROWS
         lines: list[Line] = []
         for row in rows[:most]:
-            lines += wrap([(row[:_MOST_ROW], style)], view.width, (_INDENT if lines else (mark, style),), (_INDENT,))
+            lines += wrap(
+                [(ends(row, _MOST_ROW), style)], view.width, (_INDENT if lines else (mark, style),), (_INDENT,)
+            )
         lines += self._cards.more(len(rows) - most, view.width)
         if block.detail and view.opened:
             for row in clean(block.detail).strip("\n").split("\n")[:OPENED]:
@@ -210,7 +213,7 @@ class Drawer:
             row += [(joint, "muted"), (text, style)]
         lines += wrap(row, view.width, (), (_INDENT,))
         if block.reason and block.status != "done":
-            for part in clean(block.reason)[:_MOST_ROW].split("\n"):
+            for part in clean(ends(block.reason, _MOST_ROW)).split("\n"):
                 lines += wrap([(part, _ENDINGS.get(block.status, "error"))], view.width, (_INDENT,), (_INDENT,))
         return lines
 

@@ -40,6 +40,15 @@ def flat(text: str) -> str:
     return clean(text).replace("\n", " ")
 
 
+def ends(text: str, most: int) -> str:
+    """A text in about `most` characters: what is too long keeps its beginning and its end, and says what is not
+    shown."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 3
+    return f"{text[:head]} … +{len(text) - head - tail:,} … {text[-tail:]}"
+
+
 def cells(text: str) -> int:
     """How many cells a text takes."""
     if text.isascii():

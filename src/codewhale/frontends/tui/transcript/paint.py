@@ -65,7 +65,7 @@ class Paint:
 
     def _build(self, line: Line, width: int, marked: bool, bar: str) -> Strip:
         room = max(0, width - 2)
-        segments = [Segment(_MARK if marked else " ", self.style("accent"))]
+        pieces: list[tuple[str, str]] = [(_MARK, "accent") if marked else (" ", "text")]
         for text, style in line.spans:
             if not text.isprintable():
                 text = flat(text)  # whatever was forgotten where the line was made
@@ -73,16 +73,25 @@ class Paint:
             if size > room:
                 text = fit(text, room) if room else ""
                 size = cells(text)
-            if text:
-                segments.append(Segment(text, self.style(style)))
+            pieces.append((text, style))
             room -= size
-        if room > 0:
-            segments.append(Segment(" " * room, self.style(f"text {line.fill}" if line.fill else "text")))
-        segments.append(Segment({"thumb": _THUMB, "track": _TRACK}.get(bar, " "), self.style(_BARS.get(bar, "text"))))
-        return Strip(segments, width)
+        pieces.append((" " * room, f"text {line.fill}" if line.fill else "text"))
+        pieces.append(_BARS.get(bar, (" ", "text")))
+        return Strip(self._segments(pieces), width)
+
+    def _segments(self, pieces: Sequence[Span]) -> list[Segment]:
+        """Neighbours of one style as one segment: each change of style is sent to the terminal."""
+        segments: list[Segment] = []
+        for text, name in pieces:
+            style = self.style(name)
+            if text and segments and segments[-1].style is style:
+                segments[-1] = Segment(segments[-1].text + text, style)
+            elif text:
+                segments.append(Segment(text, style))
+        return segments
 
 
-_BARS = {"thumb": "accent", "track": "border"}
+_BARS = {"thumb": (_THUMB, "accent"), "track": (_TRACK, "border")}
 
 
 def lit(line: Line, query: str, style: str) -> Line:
