@@ -14,6 +14,7 @@ from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
 from codewhale.protocol.ops import ChangeSetting
 from codewhale.protocol.views import GetSettings, SettingRow
 
+UNSET = ("", '""')
 # It stands here before there is anything that reads it.
 MCP = SettingRow("mcp_config_path", "", "", fixed=True)
 
@@ -47,7 +48,7 @@ class ConfigScreen(Chooser):
         return [self._item(row) for row in rows]
 
     def _item(self, row: SettingRow) -> Item:
-        shown = row.shown if row.shown else self.words("config.not_set")
+        shown = row.shown if row.shown not in UNSET else self.words("config.not_set")
         origin = row.origin or self.words("config.nowhere")
         mark = "" if row.origin in ("", "default") else "*"
         return Item(row.key, f"{row.key} = {flat(shown, 200)}", origin, "", mark, "accent", value=row)
@@ -61,15 +62,27 @@ class ConfigScreen(Chooser):
         """The whole value, where it comes from and what else it may be."""
         row: SettingRow = item.value
         words = self.words
-        lines: list[Line] = [((flat(row.key), "bold text"),), *safe_lines(row.shown or words("config.not_set"))]
+        lines: list[Line] = [((flat(row.key), "bold text"),), *self._value(row)]
         lines.append(((words("config.from", origin=flat(row.origin or words("config.nowhere"))), "muted"),))
         if row.choices:
-            lines.append(((words("config.choices", choices=flat(", ".join(row.choices), 1000)), "text"),))
-        if row.key == MCP.key and not row.shown:
+            lines.append(
+                (
+                    (
+                        words(
+                            "config.choices", choices=flat(", ".join(choice or '""' for choice in row.choices), 1000)
+                        ),
+                        "text",
+                    ),
+                )
+            )
+        if row.key == MCP.key and row.shown in UNSET:
             lines.append(((words("config.mcp"), "muted"),))
         elif row.fixed:
             lines.append(((words("config.fixed"), "warning"),))
         return lines
+
+    def _value(self, row: SettingRow) -> Sequence[Line]:
+        return safe_lines(row.shown if row.shown not in UNSET else self.words("config.not_set"))
 
     # -------------------------------------------------------------- changing one
 

@@ -42,7 +42,7 @@ class ContextReport(Report):
         words = self.words
         percent = 100 * view.used // max(1, view.spendable)
         tone = "error" if percent >= 90 else "warning" if percent >= 75 else "success"
-        yield named(words("context.model"), words("models.set", model=flat(view.model), provider=flat(view.provider)))
+        yield named(words("context.model"), words("context.at", model=flat(view.model), provider=flat(view.provider)))
         source = words(f"context.source_{view.window_source}") if view.window_source in SOURCES else ""
         yield named(words("context.window"), f"{words('context.tokens', n=f'{view.window:,}')}  {source}")
         yield named(words("context.reserved"), words("context.tokens", n=f"{view.reserved:,}"))

@@ -59,7 +59,9 @@ class SessionPicker(Chooser):
         ]
         if row.parent:
             lines.append(((self.words("sessions.forked", parent=flat(row.parent)), "muted"),))
-        if row.state in _MARKS:
+        if row.id == self.desk.session:
+            lines.append(((self.words("sessions.this"), "accent"),))
+        elif row.state in _MARKS:
             lines.append(((self.words(f"sessions.{row.state}"), _MARKS[row.state][1]),))
         found = await self.ask(self.desk.query(PreviewSession(row.id, PREVIEWED)))
         if found is None:
