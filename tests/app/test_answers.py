@@ -10,7 +10,15 @@ import pytest
 
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ConfigError, SessionError
-from codewhale.protocol.events import Envelope, MessageAdded, QueueChanged, ShellOutput, ShellRan, TurnFinished
+from codewhale.protocol.events import (
+    Envelope,
+    MessageAdded,
+    ProgressShown,
+    QueueChanged,
+    ShellOutput,
+    ShellRan,
+    TurnFinished,
+)
 from codewhale.protocol.messages import Image, Text
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import (
@@ -30,6 +38,7 @@ from codewhale.protocol.ops import (
 from codewhale.protocol.views import (
     CompleteCommand,
     FindFiles,
+    FindLocal,
     GetContext,
     GetDiff,
     GetQueue,
@@ -44,6 +53,7 @@ from codewhale.protocol.views import (
     PreviewUndo,
 )
 from codewhale.testing import Harness, collect, harness
+from support.loopserver import LoopServer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
@@ -319,3 +329,47 @@ async def test_jobs_context_tools_sessions_and_new_ones(tmp_path: Path, shop: Pa
         assert said.ok and said.session and said.session != session
         fresh = await agent.client.query(SessionStatus(said.session))
         assert (fresh.mode, fresh.authority, fresh.turns) == (Mode.YOLO, Authority.PERSON, 0)
+
+
+class ModelServer(LoopServer):
+    """Lists two models."""
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = b'{"data":[{"id":"small"},{"id":"la\\u001b[2Jrge"}]}' if b"/v1/models" in head else b"{}"
+        size = str(len(body)).encode()
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: " + size
+        )
+        writer.write(b"\r\n\r\n" + body)
+        await writer.drain()
+
+
+async def test_a_model_server_on_this_machine_is_found_and_chosen(tmp_path: Path, shop: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    async with ModelServer() as server:
+        (home / "config.toml").write_text(f'[providers.ollama]\nbase_url = "http://{server.address}/v1"\n')
+        async with harness(home, shop, []) as agent:
+            session = await agent.open()
+            rows = {row.name: row for row in await agent.client.query(FindLocal(session))}
+            assert rows["ollama"].models == ("la\\x1b[2Jrge", "small") and rows["ollama"].local
+            models = [row.model for row in await agent.client.query(ListModels(session)) if row.provider == "ollama"]
+            assert "small" in models
+            said = await agent.client.submit(RunCommand(session, "/models ollama"))
+            assert said.ok and "small" in said.text
+            assert await agent.client.submit(ConnectProvider(session, "ollama", model="small")) == ""
+            status = await agent.client.query(SessionStatus(session))
+            assert (status.provider, status.model) == ("ollama", "small")
+
+
+async def test_the_building_of_an_index_is_told(tmp_path: Path, shop: Path) -> None:
+    for number in range(80):
+        (shop / f"part{number}.py").write_text(f"def part_{number}():\n    return {number}\n")
+    async with harness(tmp_path / "home", shop, []) as agent:
+        session = await agent.open()
+        watch = Watch(agent, session)
+        await agent.client.submit(RunCommand(session, "/search part of a thing"))
+        await watch.until(lambda: any(one.done == one.total > 0 for one in watch.of(ProgressShown)))  # type: ignore[attr-defined]
+        assert {one.task for one in watch.of(ProgressShown)} == {"index"}  # type: ignore[attr-defined]
