@@ -22,13 +22,14 @@ _MOST_THEMES = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _WORDS = ("text", "muted", "accent", "user", "success", "warning", "error", "link")
-_TOKENS = ("text", "keyword", "string", "number", "comment", "function", "type_")
+_TOKENS = ("text", "keyword", "string", "number", "comment", "function", "type_", "code")
+_GROUNDS = ("background", "code_background", "added_background", "removed_background")
 # Every text that is drawn on a background.
 PAIRS = (
     *((text, ground) for ground in ("background", "surface") for text in _WORDS),
-    *((text, ground) for ground in ("code_background", "added_background", "removed_background") for text in _TOKENS),
-    ("code", "code_background"),
-    ("code", "background"),
+    *((text, ground) for ground in _GROUNDS for text in _TOKENS),
+    ("added", "code_background"),
+    ("removed", "code_background"),
     ("added", "added_background"),
     ("added", "background"),
     ("removed", "removed_background"),

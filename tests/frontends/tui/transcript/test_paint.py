@@ -2,9 +2,15 @@
 
 from rich.segment import Segment
 
-from codewhale.frontends.tui.palette import load_palette
+from codewhale.frontends.tui.palette import PAIRS, load_palette
+from codewhale.frontends.tui.transcript.cards import View
+from codewhale.frontends.tui.transcript.drawing import Drawer
 from codewhale.frontends.tui.transcript.lines import Line
 from codewhale.frontends.tui.transcript.paint import Paint, lit
+from codewhale.frontends.tui.words import Words
+from codewhale.protocol.blocks import DiffBlock
+from codewhale.protocol.events import CallFinished
+from support.transcripts import ANSWER, answered, said, told, whole_session
 
 PALETTE = load_palette("dark", "")
 LINE = Line((("one ", "text"), ("中文", "keyword bold on:code_background")), "on:code_background")
@@ -51,3 +57,20 @@ def test_the_last_door_is_shut() -> None:
 
 def test_no_control_segment_is_made() -> None:
     assert all(isinstance(segment, Segment) and not segment.control for segment in Paint(PALETTE).strip(LINE, 20))
+
+
+def test_every_pair_of_colours_that_is_drawn_is_checked_for_contrast() -> None:
+    drawer, drawn = Drawer(Words("en")), set[str]()
+    code = "```diff\n+ new\n- old\n```\n```py\n@x\ndef f(a: int) -> None: return 'a' + 1  # why\n```\n"
+    rows = "@@ -1,9 +1,9 @@\n" + "".join(f"{sign}@x\n{sign}def f(a: int): return 'a' + 1  # why\n" for sign in "+- ")
+    changed = CallFinished("c8", "edit_file", True, "", 1, display=(DiffBlock("a.py", rows + " x\n" * 6),))
+    for block in told([*whole_session(), changed, answered(said(ANSWER + "> q\n\n`c` ~~s~~ *i*\n" + code))]).blocks:
+        for opened in (False, True):
+            drawn |= {style for line in drawer.lines(block, View(80, opened)) for _, style in line.spans}
+    pairs = set()
+    for style in drawn - {"border"}:
+        words = [word for word in style.split() if word not in ("bold", "italic", "underline", "strike")]
+        grounds = [word[3:] for word in words if word.startswith("on:")]
+        colour = next((word for word in words if not word.startswith("on:")), "text")
+        pairs.add((colour, grounds[-1] if grounds else "background"))
+    assert pairs - set(PAIRS) == set()
