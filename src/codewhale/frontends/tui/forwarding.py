@@ -4,9 +4,10 @@ from typing import Any
 
 
 class Forwarding:
-    """Of an app that has a `transcript` and opens screens."""
+    """Of an app that has a `transcript` and an `asking` panel, and opens screens."""
 
     transcript: Any
+    asking: Any
 
     def open_screen(self, name: str, argument: str = "") -> None:
         """Open a screen of the table."""
@@ -35,6 +36,10 @@ class Forwarding:
     def action_keys(self) -> None:
         """All keys."""
         self.open_screen("keys")
+
+    def action_answer(self) -> None:
+        """What is asked has the keys."""
+        self.asking.focus_card()
 
     def action_pager(self) -> None:
         """The transcript's."""

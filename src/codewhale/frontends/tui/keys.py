@@ -55,6 +55,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.sessions", "ctrl+r", first=True),
     Action("app.models", "alt+m", first=True),
     Action("app.jobs", "alt+j", first=True),
+    Action("app.answer", "alt+a", first=True),
     Action("app.help", "f1", first=True),
     Action("app.keys", "f2", first=True),
     Action("app.theme", "f3", first=True),

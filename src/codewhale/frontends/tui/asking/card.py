@@ -13,7 +13,7 @@ from textual.message import Message
 from codewhale.frontends.tui.keys import ACTIONS, keys_of
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.field import Field
-from codewhale.frontends.tui.screens.hints import in_rows
+from codewhale.frontends.tui.screens.hints import hint, in_rows
 from codewhale.frontends.tui.screens.page import Page
 from codewhale.frontends.tui.screens.tagline import TagLine
 from codewhale.frontends.tui.screens.tones import Line, flat
@@ -80,6 +80,7 @@ class Card(Vertical, can_focus=True):
         self.keys = keys
         self.patience = patience
         self.arguments = ""
+        self.left = False
         self.armed = False
         self.page = Page(palette, "surface")
         self.page.can_focus = False
@@ -175,7 +176,10 @@ class Card(Vertical, can_focus=True):
 
     def show_hints(self, hints: Sequence[Line]) -> None:
         """Show which keys answer; while none does, how to come to that."""
-        shown = hints if self.armed or self.writing else [((self.words("asking.wait"), "muted"),), *hints]
+        wait: Line = ((self.words("asking.wait"), "muted"),)
+        if self.left:
+            wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
+        shown = hints if self.armed or self.writing else [wait, *hints]
         self.hints.show(in_rows(shown, self.inner))
 
     def room(self) -> int:

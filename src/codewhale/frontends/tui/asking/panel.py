@@ -69,7 +69,6 @@ class AskingPanel(Vertical):
         self._keys = keys
         self._patience = patience
         self._card: Any = None
-        self._left = False
         self._looking: Timer | None = None
         self._answering = ""
 
@@ -110,7 +109,6 @@ class AskingPanel(Vertical):
         kind = "approval" if isinstance(envelope.event, ApprovalAsked) else "question"
         self._card = load(kind)(self._words, self._palette, envelope, self._patience, self._keys)
         self._card.arguments = self.asks.arguments(envelope.session, getattr(envelope.event, "call_id", ""))
-        self._left = False
         self.set_class(True, "asking")
         await self.mount(self._card)
 
@@ -124,7 +122,7 @@ class AskingPanel(Vertical):
 
     def _consider(self) -> None:
         card = self._card
-        if card is None or self._left or card.has_focus or card.writing or self.app.screen is not self.screen:
+        if card is None or card.left or card.has_focus or card.writing or self.app.screen is not self.screen:
             return
         if self._idle() >= card.patience.idle:
             card.focus()
@@ -135,7 +133,7 @@ class AskingPanel(Vertical):
         """Give the card the focus, as the person asked for; whether there is one."""
         if self._card is None:
             return False
-        self._left = False
+        self._card.left = False
         self._card.focus()
         return True
 
@@ -168,7 +166,9 @@ class AskingPanel(Vertical):
     def on_card_left(self, message: Any) -> None:
         """Let the card wait."""
         message.stop()
-        self._left = True
+        if self._card is not None:
+            self._card.left = True
+            self._card.lay_out()
         self.post_message(self.Left())
 
     def repaint(self, palette: Palette) -> None:

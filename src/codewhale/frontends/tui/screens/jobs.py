@@ -100,6 +100,8 @@ class JobsCentre(Frame):
         if rows is None:
             return False
         self.say(said)
+        if self.has_class("writing") and not any(row.id == self._at() and row.status == "Running" for row in rows):
+            self._close_line()
         self.list.show(unranked([self._item(row) for row in rows[:MOST_JOBS]]), self._at())
         running = sum(row.status == "Running" for row in rows)
         self.retitle(self.words("jobs.running", n=running) if rows else "")

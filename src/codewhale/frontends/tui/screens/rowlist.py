@@ -201,7 +201,7 @@ def _drawn(match: Match, width: int) -> Line:
     item = match.item
     room = max(4, width - MARK)
     detail = flat(item.detail)
-    least = min(columns(((detail, ""),)), _DETAIL) if detail else 0
+    least = min(columns(((detail, ""),)), max(_DETAIL, room // 3)) if detail else 0
     label = fit(match.label, max(4, room - (least + 2 if least else 0)))
     spans: list[Span] = [(fit(flat(item.mark, 1), 1).ljust(1) + " ", item.tone), *_lit(label, match.places)]
     left = room - columns(((label, ""),)) - 2
