@@ -173,3 +173,11 @@ def test_a_process_killed_in_a_turn_keeps_what_was_acknowledged(world: World) ->
     again = world.open("--continue")
     again.sees("Begun.", "half a thought", "outcome unknown")
     assert_sound(world)
+
+
+def test_what_is_typed_before_the_first_paint_is_not_lost(world: World) -> None:
+    world.says({"text": "Answered."})
+    term = Terminal(PROGRAM, environment(world.home), cwd=world.work)
+    world.opened.append(term)
+    term.type("typed early")
+    term.sees("› typed early")

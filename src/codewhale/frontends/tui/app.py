@@ -66,6 +66,7 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         self._mouse = settings.mouse
         self._key_at = time.monotonic()
         self._armed = 0.0
+        self._early: list[events.Event] | None = []
         self.gone = False
         self._greeted = False
         self._sending = asyncio.Lock()  # messages are sent in the order in which they were written
@@ -114,7 +115,10 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         self.call_after_refresh(self._painted)
 
     async def _painted(self) -> None:
-        """The first frame is out: the engine is opened."""
+        """The first frame is out: the engine is opened, and the composer has what was typed before."""
+        early, self._early = self._early or [], None
+        for event in early:
+            self.post_message(event)
         gc.enable()
         await self.mount(self.asking, before=self.composer)
         self.link.start()
@@ -294,6 +298,9 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
         if isinstance(event, events.Key | events.Paste):
             self._key_at = time.monotonic()
             self.attention.key()
+            if self._early is not None:
+                self._early.append(event)
+                return
         await super().on_event(event)
 
     def _idle(self) -> float:

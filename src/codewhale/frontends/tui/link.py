@@ -182,6 +182,6 @@ class Link:
 async def _last(client: Client, session: str) -> int:
     """The number of the last event of the past, 0 where nobody can say."""
     try:
-        return int((await client.query(SessionStatus(session))).seq)
+        return int(getattr(await client.query(SessionStatus(session)), "seq", 0))
     except (CodeWhaleError, OSError, LookupError):
         return 0
