@@ -22,4 +22,4 @@ async def test_a_card_tells_when_answers_count() -> None:
         await stage.armed()
         assert "answers count" not in screen_text(stage.host)
         await stage.press("tab")
-        await until(stage.pilot, lambda: "alt+a to answer" in screen_text(stage.host))
+        await until(stage.pilot, lambda: "alt+y to answer" in screen_text(stage.host))
