@@ -227,7 +227,11 @@ PIECES = [
     "👩‍👩‍👧", "é́́", "x" * 90, " ", "- ```\n", "<b>", "&#x202e;", "[a]: https://b.c\n", "![i](file:///x)",
     "==\n", "\r\n", "\\", "$", "_", "*",
 ]  # fmt: skip
-markdown_texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+LONG = [" " * 5_000, "`" * 5_000, "x" * 9_000, "> " * 3_000, "- " * 3_000, "中" * 5_000, "a b " * 2_000, "~" * 4_097]
+_ALL = [*PIECES, *LONG]
+markdown_texts = st.one_of(
+    st.lists(st.integers(0, len(PIECES) - 1), max_size=40), st.lists(st.integers(0, len(_ALL) - 1), max_size=12)
+).map(lambda places: "".join(_ALL[place] for place in places))
 
 
 @st.composite

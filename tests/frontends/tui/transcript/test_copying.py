@@ -1,6 +1,8 @@
 """What is taken out of a transcript: whole messages, code, places, within what a terminal takes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codewhale.frontends.tui.transcript.blocks import Asked, Block, Card, Note, Said, Work
 from codewhale.frontends.tui.transcript.copying import (
@@ -33,6 +35,12 @@ def test_all_parts_of_a_message_are_one_text() -> None:
 def test_code_is_whole_even_where_it_is_long() -> None:
     code = "\n".join(f"x = {number}" for number in range(1_500))
     assert code_blocks(f"a\n```py\n{code}\n```\nb\n- ```\n  y\n  ```\n") == [code, "y"]
+
+
+@given(st.text(alphabet="ab c", max_size=30).map(lambda text: text * 700), st.integers(0, 3))
+def test_code_is_copied_to_the_letter(line: str, rows: int) -> None:
+    code = "\n".join([line] * rows + ["end"])
+    assert code_blocks(f"```\n{code}\n```\n") == [code]
 
 
 def test_the_last_words_of_the_model() -> None:

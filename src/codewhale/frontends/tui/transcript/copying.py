@@ -79,11 +79,13 @@ def code_blocks(text: str) -> list[str]:
     splitter = Splitter()
     splitter.feed(text)
     found: list[str] = []
+    joint = "\n"
     for piece in splitter.finish():
         if piece.code is not None and piece.goes_on and found:
-            found[-1] += "\n" + piece.text
+            found[-1] += joint + piece.text
         elif piece.code is not None:
             found.append(piece.text)
+        joint = "" if piece.broken else "\n"
     return found
 
 

@@ -31,7 +31,7 @@ class Opening(Struct, frozen=True, gc=False):
 class Piece(Struct, frozen=True):
     """A part of a text: `code` is its fence (None for prose). `gap` tells whether a blank line stands before it,
     `goes_on` whether it continues the code before it. `end` is where it ends in the text, `then` how things
-    stand there (None where a text cannot be parted)."""
+    stand there (None where a text cannot be parted); `broken` that it ends inside a line."""
 
     text: str
     code: Fence | None
@@ -39,6 +39,7 @@ class Piece(Struct, frozen=True):
     goes_on: bool
     end: int
     then: Opening | None
+    broken: bool = False
 
 
 class Splitter:
@@ -71,8 +72,11 @@ class Splitter:
         while len(line) > MOST_CHARS:
             space = line.rfind(" ", MOST_CHARS - _NEAR, MOST_CHARS)
             cut = space + 1 if space >= 0 else MOST_CHARS
+            had = len(self.pieces)
             self._line(line[:cut], 0)
             self._flush()
+            if len(self.pieces) > had:
+                self.pieces[-1] = structs.replace(self.pieces[-1], broken=True)
             line = line[cut:]
         return line
 

@@ -1,6 +1,7 @@
 """The transcript on the screen: takes events, shows their blocks, and is moved about in by key."""
 
 import asyncio
+import bisect
 import gc
 import time
 from collections import deque
@@ -186,17 +187,18 @@ class Transcript(Taking):
 
     def action_turn_up(self) -> None:
         """The turn before the one that is seen first."""
-        top = self._anchor
-        starts = [index for index in self.sheet.story.turn_starts if (index, 0) < top]
-        if starts:
-            self.go_to(starts[-1])
+        index, line = self._anchor
+        starts = self.sheet.story.turn_starts
+        at = bisect.bisect_left(starts, index + (line > 0))
+        if at:
+            self.go_to(starts[at - 1])
 
     def action_turn_down(self) -> None:
         """The next turn, or the end."""
-        top = self._anchor
-        later = next((index for index in self.sheet.story.turn_starts if index > top[0]), -1)
-        if later >= 0 and not self.follow:
-            self.go_to(later)
+        starts = self.sheet.story.turn_starts
+        at = bisect.bisect_right(starts, self._anchor[0])
+        if at < len(starts) and not self.follow:
+            self.go_to(starts[at])
         else:
             self.go_to_end()
 
