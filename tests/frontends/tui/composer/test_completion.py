@@ -146,8 +146,16 @@ async def test_tab_before_the_answer_is_no_other_mode(tmp_path: Path) -> None:
         here.host.post_message(events.Key("at", "@"))
         here.host.post_message(events.Key("a", "a"))
         here.host.post_message(events.Key("tab", None))
-        await here.until(lambda: "> src/app.py" in screen_text(here.host))
-        assert here.said(here.composer.ModeCycled) == [] and here.text == "@a"
+        await here.until(lambda: here.text == "src/app.py ")
+        assert here.said(here.composer.ModeCycled) == []
+
+
+async def test_enter_waits_for_what_a_command_may_be(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        for key, letter in (("slash", "/"), ("s", "s"), ("t", "t"), ("enter", None)):
+            here.host.post_message(events.Key(key, letter))
+        [command] = await here.until(lambda: here.said(here.composer.Command))
+        assert command.line == "/status"
 
 
 async def test_a_file_is_mentioned_by_tab(tmp_path: Path) -> None:
@@ -155,12 +163,12 @@ async def test_a_file_is_mentioned_by_tab(tmp_path: Path) -> None:
         await here.type("see @ap")
         await here.until(lambda: "src/app.py" in screen_text(here.host))
         await here.pilot.press("tab")
-        assert here.text == "see src/app.py "
+        await here.until(lambda: here.text == "see src/app.py ")
         await here.until(lambda: any(isinstance(op, NoteFile) and op.path == "src/app.py" for op in here.client.ops))
         await here.pilot.press("@")
         await here.until(lambda: "> src/app.py" in screen_text(here.host))
         await here.pilot.press("down", "enter")
-        assert here.text == "see src/app.py @src/"
+        await here.until(lambda: here.text == "see src/app.py @src/")
         await here.until(lambda: "> src/app.py" in screen_text(here.host))
 
 

@@ -16,7 +16,7 @@ from textual.widgets import TextArea
 from codewhale.frontends.headless import is_command
 from codewhale.frontends.tui.composer.attachments import MOST_CHIPS, Chip, TooLargeError
 from codewhale.frontends.tui.composer.chips import Chips
-from codewhale.frontends.tui.composer.completion import Completer, Found, Row, wanted
+from codewhale.frontends.tui.composer.completion import Completer, Found, Row, Wanted, wanted
 from codewhale.frontends.tui.composer.drafts import Draft
 from codewhale.frontends.tui.composer.history import Entry
 from codewhale.frontends.tui.composer.keeper import Keeper
@@ -58,6 +58,8 @@ class Box(Widget, can_focus=False):
         self._mark = Mark(palette)
         self._completer = Completer(query, self._found)
         self._completion: Found | None = None
+        # What a key waits for, and what it does then.
+        self._then: tuple[Wanted, Callable[[], None]] | None = None
         # "" while the list shows completions, else "history" or "stash"; `_held` stood here before that was opened.
         self._list = ""
         self._held = Draft()
@@ -189,12 +191,33 @@ class Box(Widget, can_focus=False):
             self._popup.close()
         else:
             self._popup.show([Line(row.label, row.detail, row) for row in found.rows], found.header)
+        then, self._then = self._then, None
+        if then is not None and then[0] == self._wanted:
+            then[1]()
+
+    @property
+    def _wanted(self) -> Wanted | None:
+        return wanted(self.text.content, self.text.offset_of_cursor)
+
+    def when_found(self, do: Callable[[], None]) -> bool:
+        """Do it when the completions of the text as it stands have come; False when none are on their way."""
+        self._completer.look(self.text.content, self.text.offset_of_cursor)
+        if not self._completer.asking:
+            return False
+        at = self._wanted
+        self._then = None if at is None else (at, do)
+        return True
+
+    def take_first(self) -> None:
+        """Take the completion at hand, if there is one."""
+        row = self._row_at_hand()
+        if row is not None:
+            self._take(row)
 
     def _row_at_hand(self) -> Row | None:
         """The completion that is chosen, None when it was found for another text."""
         line = None if self._list else self._popup.chosen
-        here = wanted(self.text.content, self.text.offset_of_cursor)
-        if line is None or self._completion is None or self._completion.wanted != here:
+        if line is None or self._completion is None or self._completion.wanted != self._wanted:
             return None
         row: Row = line.stands_for
         return row
@@ -239,15 +262,19 @@ class Box(Widget, can_focus=False):
         letters = self.text.content
         if self._list == "history":
             entries = self._keeper.history.search(letters)
-            self._popup.show([Line(one_line(entry.text, _LABEL), "", entry) for entry in entries])
+            self._popup.show([Line(self._label(entry.draft()), "", entry) for entry in entries])
         else:
             rows = [row for row in self._keeper.parked() if letters.lower() in row.draft.text.lower()]
             self._popup.show([self._parked_line(row) for row in rows])
 
     def _parked_line(self, row: Parked) -> Line:
-        chips = ", ".join(self._chips.label(chip) for chip in row.draft.chips)
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.at))
-        return Line(one_line(row.draft.text, _LABEL) or chips, f"{when} {chips if row.draft.text.strip() else ''}", row)
+        return Line(self._label(row.draft), when, row)
+
+    def _label(self, draft: Draft) -> str:
+        """A draft on one line: what it says, and what goes with it."""
+        chips = "  ".join(f"[{self._chips.label(chip)}]" for chip in draft.chips)
+        return f"{one_line(draft.text, _LABEL)} {chips}".strip()
 
     def _close_list(self, put: Draft | None = None) -> None:
         """Leave a list for what stood here before it, or for `put`: then that is put aside."""

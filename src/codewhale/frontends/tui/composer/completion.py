@@ -158,7 +158,7 @@ def sources() -> dict[str, Source]:
     return {
         "commands": commands,
         "files": Files(),
-        "skills": Skills(commands, ("/skill", "/skills")),
+        "skills": Skills(commands, ("/skill",)),
         "memory": Skills(commands, ("/memory", "/note")),
     }
 

@@ -139,6 +139,11 @@ class Composer(Box, can_focus=False):
         if self._list:
             self._take_row()
             return
+        name = self.text.content.startswith("/") and " " not in self.text.content
+        if not (name and self.when_found(self._send_now)):
+            self._send_now()
+
+    def _send_now(self) -> None:
         row = self._row_at_hand()
         if row is not None and self._enter_takes(row):
             self._take(row)
@@ -281,11 +286,11 @@ class Composer(Box, can_focus=False):
         if self._list:
             self._take_row()
             return
-        self._completer.look(self.text.content, self.text.offset_of_cursor)
-        row = self._row_at_hand()
-        if row is not None:
-            self._take(row)
-        elif not self._completer.asking:
+        if self.when_found(self.take_first):
+            return
+        if self._row_at_hand() is not None:
+            self.take_first()
+        else:
             self.post_message(said.ModeCycled())
 
     def action_effort(self) -> None:
