@@ -170,16 +170,20 @@ def world() -> Iterator[World]:
 # ---------------------------------------------------------------------- figures
 
 
+def painted(here: World, command: list[str], wanted: bytes) -> float:
+    """Seconds until a program has painted what is wanted."""
+    with Terminal(command, environment(here.home), cwd=here.work, emulate=False) as term:
+        return term.until_raw(wanted) - term.started
+
+
 def first_paint(rounds: int) -> list[dict[str, Any]]:
     """Seconds from the start of the process to the last row of its first frame, ours beside the empty app's."""
     ours, empty = [], []
     with world() as here:
-        for number in range(rounds + 1):
-            for found, command in ((ours, [CODEWHALE]), (empty, [sys.executable, "-c", EMPTY])):
-                with Terminal(command, environment(here.home), cwd=here.work, emulate=False) as term:
-                    at = term.until_raw(b"\x1b[40;1H") if found is empty else term.until_raw("›".encode())
-                    if number:  # the first round finds nothing in the machine's caches
-                        found.append(at - term.started)
+        for _ in range(rounds + 1):
+            ours.append(painted(here, [CODEWHALE], "›".encode()))
+            empty.append(painted(here, [sys.executable, "-c", EMPTY], b"\x1b[40;1H"))
+    del ours[0], empty[0]  # the first round finds nothing in the machine's caches
     print(f"  first paint: {statistics.median(ours):.3f} s; empty app: {statistics.median(empty):.3f} s")
     return [figure("first paint, times an empty app", FIRST_PAINT, statistics.median(ours) / statistics.median(empty))]
 

@@ -4,6 +4,7 @@ A folder whose index is not there yet is answered from names and plain text whil
 """
 
 import asyncio
+import contextlib
 import os
 import time
 from collections import OrderedDict
@@ -150,7 +151,12 @@ class CodeSearch:
     def _progress(self, folder: _Folder) -> Progress | None:
         """Tells from whatever thread counts, on the loop of whoever asked."""
         told, root, loop = self._told, folder.index.root, asyncio.get_running_loop()
-        return None if told is None else lambda *count: loop.call_soon_threadsafe(told, root, *count)
+
+        def tell(done: int, total: int) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(told, root, done, total)  # type: ignore[arg-type]
+
+        return None if told is None else tell
 
     async def _renewed(self, folder: _Folder, patience: float | None, progress: Progress | None) -> bool:
         """Whether the index is true of the folder now, given that long."""
