@@ -33,7 +33,7 @@ async def test_a_provider_is_connected_with_a_key_that_is_not_shown() -> None:
     async with opened("firstrun", ANSWERS) as stage:
         await to(stage, "deep")
         await stage.press("enter")
-        await stage.shown("The key for deep.", "DEEP_API_KEY")
+        await stage.shown("The key for deep.", "DEEP_API_KEY", "enter done  esc back")
         await stage.type("sk-secret-123")
         assert "sk-secret" not in stage.text
         await stage.press("enter")

@@ -84,6 +84,12 @@ class ConfigScreen(Chooser):
     def _value(self, row: SettingRow) -> Sequence[Line]:
         return safe_lines(row.shown if row.shown not in UNSET else self.words("config.not_set"))
 
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """In the line there is nothing to choose."""
+        if self.editing:
+            return (("chooser.choose", "config.keep"), ("chooser.close", "config.leave"))
+        return self.HINTS
+
     # -------------------------------------------------------------- changing one
 
     @property
@@ -105,6 +111,7 @@ class ConfigScreen(Chooser):
         self._line.value = row.shown
         self._line.placeholder = flat(", ".join(row.choices), 200)
         self._line.focus()
+        self._show_hints()
         self.say(self.words("config.editing", setting=flat(row.key, 100)))
 
     @on(Input.Submitted, "#value")
@@ -128,6 +135,7 @@ class ConfigScreen(Chooser):
 
     def _stop_editing(self) -> None:
         self.set_class(False, "editing")
+        self._show_hints()
         self.query_one("#sought", Input).focus()
 
     def filter(self, more: Sequence[Item] = (), stay: bool = False) -> None:

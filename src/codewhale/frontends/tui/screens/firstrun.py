@@ -49,6 +49,12 @@ class FirstRun(Chooser):
         yield from super().body()
         yield Field(id="field", max_length=4000)
 
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """In a field there is nothing to choose."""
+        if self.has_class("asking"):
+            return (("chooser.choose", "frame.done"), ("chooser.close", "firstrun.back"))
+        return self.HINTS
+
     # -------------------------------------------------------------- the ways
 
     async def rows(self) -> Sequence[Item] | None:
@@ -115,6 +121,7 @@ class FirstRun(Chooser):
         who = flat(self._row.name, 60) if self._row is not None else self._given.get("name", "")
         self.set_class(True, "asking")
         self.retitle(who)
+        self._show_hints()
         field = self._field
         field.value = ""
         field.password = name == "key"
@@ -174,6 +181,7 @@ class FirstRun(Chooser):
         if self.has_class("asking"):
             self.set_class(False, "asking")
             self.retitle()
+            self._show_hints()
             self.say("")
             self.query_one("#sought", Input).focus()
         else:
