@@ -11,8 +11,8 @@ from support.tuirecord import BEGAN, SESSION, PanelHost, envelopes, hosted, scre
 
 
 def rows_of(host: PanelHost) -> list[str]:
-    """The rows of the screen without the scroll bar."""
-    return [row.rstrip("│┃").rstrip() for row in screen_text(host).splitlines()]
+    """The rows of the screen without the scroll bar and the mark of the chosen block."""
+    return [row[1:].rstrip("│┃").rstrip() for row in screen_text(host).splitlines()]
 
 
 def turns(count: int) -> list[Event]:
@@ -100,6 +100,8 @@ async def test_turns_are_gone_through() -> None:
 async def test_blocks_are_chosen_and_folded_by_key() -> None:
     async with shown(*whole_session()) as (view, host, pilot):
         view.focus()
+        await until(pilot, lambda: "▌" in screen_text(host))
+        assert view.chosen == len(view.sheet) - 1
         await pilot.press("g")
         assert view.cursor == 0 and "▌" in screen_text(host)
         await pilot.press("j", "j", "enter")

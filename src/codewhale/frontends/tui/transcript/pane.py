@@ -168,6 +168,7 @@ class Pane(Widget, can_focus=True):
     def _strips(self, width: int, room: int) -> list[Strip]:
         first, last = self._bar(room)
         hint = self.hint() if self._rows else ""
+        chosen = self.marked
         strips = []
         for at in range(room):
             line, index = Line(), -1
@@ -179,9 +180,14 @@ class Pane(Widget, can_focus=True):
             if hint and at == room - 1:
                 line = Line(((f" {hint} ", "selection_text on:selection"),))
             bar = "" if last >= room and first == 0 else ("thumb" if first <= at < last else "track")
-            marked = index == self.cursor and index >= 0 and self.has_focus and bool(line.spans)
+            marked = index == chosen and index >= 0 and bool(line.spans)
             strips.append(self._paint.strip(line, width, marked=marked, bar=bar))
         return strips
+
+    @property
+    def marked(self) -> int:
+        """The block that is marked at the side, -1 for none."""
+        return -1
 
     def hint(self) -> str:
         """What is said over the last row, "" for nothing."""

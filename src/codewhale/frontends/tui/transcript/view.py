@@ -252,6 +252,11 @@ class Transcript(Taking):
             return self.cursor
         return self.seen[-1][0] if self.seen else -1
 
+    @property
+    def marked(self) -> int:
+        """The block that is shown to be the one that keys are about."""
+        return self.chosen if self.has_focus else -1
+
     def show_block(self, index: int) -> None:
         """Have a block in sight, from its first line."""
         lines = len(self.lines_at(index))
