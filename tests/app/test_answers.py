@@ -269,7 +269,8 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
         session, client = await agent.open(), agent.client
         rows = {row.name: row for row in await client.query(ListProviders(session))}
         assert not rows["deepseek"].ready and "DEEPSEEK_API_KEY" in rows["deepseek"].why
-        assert rows["ollama"].local and rows["ollama"].ready and "scripted" not in rows
+        assert rows["ollama"].local and "scripted" not in rows
+        assert rows["ollama"].ready or rows["ollama"].why == "nothing answers there now"
         wrong = await client.submit(ConnectProvider(session, "deepseek"))
         assert "DEEPSEEK_API_KEY is not set" in wrong
         assert "not a key" in await client.submit(ConnectProvider(session, "deepseek", key="no key"))

@@ -92,8 +92,7 @@ class Answers:
             case CompleteCommand(session=session, line=line):
                 return tuple(await complete(line, self._commands.specs(), self._sources, session))
             case ListProviders(session=session):
-                current = self._engine.session(session).state.provider
-                return await asyncio.to_thread(self._choices.providers, current)
+                return await self._choices.providers(self._engine.session(session).state.provider)
             case ListModels(session=session):
                 state = self._engine.session(session).state
                 return await self._choices.models((state.provider, state.model))

@@ -41,10 +41,19 @@ class Choices:
         self._routes = routes
         self._redactor = redactor
 
-    def providers(self, current: str) -> tuple[ProviderRow, ...]:
-        """Every provider, usable ones first, `current` before all others. Nothing is dialled."""
+    async def providers(self, current: str) -> tuple[ProviderRow, ...]:
+        """Every provider, usable ones first, `current` before all others. Those on this machine are asked whether they
+        are there, nobody else is."""
+        return await asyncio.to_thread(self._providers, current, await self._answering())
+
+    def _providers(self, current: str, served: Mapping[str, ProviderRow]) -> tuple[ProviderRow, ...]:
         rows = [self._provider(name, current) for name in self._routes.tables if name not in _HIDDEN]
-        return tuple(sorted(rows, key=lambda row: (not row.current, not row.ready or row.local, row.local, row.name)))
+        rows = [served.get(row.name, row) if not row.current else row for row in rows]
+        rows = [_absent(row) if row.name in LOCAL and row.local and row.name not in served else row for row in rows]
+        return tuple(sorted(rows, key=lambda row: (not row.current, not row.ready, row.local, row.name)))
+
+    async def _answering(self) -> dict[str, ProviderRow]:
+        return {row.name: row for row in await self.local()}
 
     def _provider(self, name: str, current: str) -> ProviderRow:
         settings = self._routes.tables[name]
@@ -72,15 +81,15 @@ class Choices:
     async def models(self, current: tuple[str, str]) -> tuple[ModelRow, ...]:
         """The models that are known by name at providers that can be asked, and what a server on this machine says that
         it serves; then, of providers that lack something, what they are asked for by default."""
-        served = {row.name: row.models for row in await self.local()}
-        return await asyncio.to_thread(self._models, current, served)
+        return await asyncio.to_thread(self._models, current, await self._answering())
 
-    def _models(self, current: tuple[str, str], served: Mapping[str, tuple[str, ...]]) -> tuple[ModelRow, ...]:
+    def _models(self, current: tuple[str, str], served: Mapping[str, ProviderRow]) -> tuple[ModelRow, ...]:
         rows = []
-        for provider in self.providers(current[0]):
-            if provider.local and provider.name != current[0] and provider.name not in served:
+        for provider in self._providers(current[0], served):
+            if provider.local and not provider.ready:
                 continue  # nothing answers there
-            for model in self._names(provider, current, served.get(provider.name, ())):
+            names = served[provider.name].models if provider.name in served else ()
+            for model in self._names(provider, current, names):
                 rows.append(self._model(provider, model, current))
         return tuple(sorted(rows, key=lambda row: (not row.current, not row.ready, row.provider)))
 
@@ -170,6 +179,11 @@ class Choices:
         if (now := self._place.config().origin(key)) == "command line":
             return f"The {now} says otherwise, and wins over config.toml."
         return ""
+
+
+def _absent(row: ProviderRow) -> ProviderRow:
+    """A provider of this machine that does not answer; the one in use may only be slow."""
+    return row if row.current else msgspec.structs.replace(row, ready=False, why="nothing answers there now")
 
 
 def _local(settings: ProviderSettings) -> bool:
