@@ -3,6 +3,7 @@
 With --check nothing is written; names of scenes limit it to those."""
 
 import asyncio
+import itertools
 import sys
 from pathlib import Path
 
@@ -15,23 +16,26 @@ from support.tuiscenes import SCENES, SIZES, THEMES  # noqa: E402
 
 async def main() -> int:
     """Capture every scene, or those that are named."""
-    wanted = set(sys.argv[1:]) - {"--check"}
     check = "--check" in sys.argv
+    wanted = set(sys.argv[1:]) - {"--check"}
     FOLDER.mkdir(exist_ok=True)
     changed = 0
-    for scene in SCENES:
-        if wanted and scene.name not in wanted:
-            continue
-        for size in SIZES:
-            for theme in THEMES:
-                for path, text in zip(names(scene, size, theme), await capture(scene, size, theme), strict=True):
-                    if not path.exists() or path.read_text() != text:
-                        if not check:
-                            path.write_text(text)
-                        changed += 1
-                        print(f"{'differs' if check else 'written'}: {path.relative_to(ROOT)}")
+    for scene, size, theme in itertools.product(SCENES, SIZES, THEMES):
+        if not wanted or scene.name in wanted:
+            drawn = await capture(scene, size, theme)
+            changed += sum(keep(path, text, check) for path, text in zip(names(scene, size, theme), drawn, strict=True))
     print(f"captures: {changed} changed")
     return int(check and changed > 0)
+
+
+def keep(path: Path, text: str, check: bool) -> bool:
+    """Write a capture, or with `check` only look; whether it is another one."""
+    if path.exists() and path.read_text() == text:
+        return False
+    if not check:
+        path.write_text(text)
+    print(f"{'differs' if check else 'written'}: {path.relative_to(ROOT)}", flush=True)
+    return True
 
 
 if __name__ == "__main__":

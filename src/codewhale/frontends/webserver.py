@@ -13,6 +13,7 @@ from textual_serve.server import Server
 COOKIE = "codewhale-token"
 _HOSTS = frozenset({"127.0.0.1", "localhost"})
 MOST_PAGES = 8
+CLOSE_SECONDS = 20.0
 _REFUSED = "This page needs the whole address that codewhale web printed.\n"
 
 # Nothing of the page comes from elsewhere, and nobody else's page holds it.
@@ -30,7 +31,7 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
     def __init__(self, command: str, port: int, token: str) -> None:
         super().__init__(command, host="127.0.0.1", port=port, title="CodeWhale")
         self._token = token
-        self._pages = 0
+        self._pages: set[asyncio.Task[object]] = set()
 
     async def make(self) -> web.Application:
         """The application with the guard before every route."""
@@ -40,6 +41,13 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
 
     async def on_startup(self, app: web.Application) -> None:
         """Whoever started it has been told the address already."""
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        """End what every page runs, and wait for it."""
+        for task in self._pages:
+            task.cancel()
+        if self._pages:
+            await asyncio.wait(self._pages, timeout=CLOSE_SECONDS)
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -61,13 +69,15 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
         return await self._page(request, handler) if request.path == "/ws" else _sealed(await handler(request))
 
     async def _page(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if self._pages >= MOST_PAGES:
+        if len(self._pages) >= MOST_PAGES:
             raise web.HTTPServiceUnavailable(text=f"{MOST_PAGES} pages are open already; close one.\n")
-        self._pages += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._pages.add(task)
         try:
             return await handler(request)
         finally:
-            self._pages -= 1
+            self._pages.discard(task)
 
     @property
     def _cookie(self) -> str:

@@ -19,6 +19,7 @@ from codewhale.frontends.tui.composer.keeper import Keeper
 from codewhale.frontends.tui.crash import write_crash
 from codewhale.frontends.tui.doings import Doings
 from codewhale.frontends.tui.forwarding import Forwarding
+from codewhale.frontends.tui.hearing import Hearing
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.link import Link
 from codewhale.frontends.tui.local import with_local
@@ -45,7 +46,7 @@ _ALWAYS = frozenset({"redraw", "mouse", "theme"})
 _OWN = frozenset(row.action for row in bindings("app") if not isinstance(row, tuple)) - _ALWAYS
 
 
-class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
+class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
     """Transcript, what is asked, composer and status, one above the other. Fed by a Link alone."""
 
     BINDINGS: ClassVar = bindings("app")
@@ -226,64 +227,7 @@ class CodeWhaleApp(Forwarding, App[int], inherit_bindings=False):
     async def _ask(self, query: Query) -> Any:
         return with_local(query, await self.link.query(query), self.words, self._setup.home)
 
-    # -------------------------------------------------------------- what panels say
-
-    def on_composer_sent(self, message: Any) -> None:
-        """A message to the model; what could not be sent stands in the composer again."""
-        self.run_worker(self._send(message))
-
-    async def _send(self, message: Any) -> None:
-        async with self._sending:
-            if not await self.doings.send(message):
-                self.composer.give_back(message.draft)
-
-    def on_composer_command(self, message: Any) -> None:
-        """A slash command."""
-        self.run_worker(self.doings.command(message.line))
-
-    def on_composer_shell(self, message: Any) -> None:
-        """The person's own command."""
-        self.run_worker(self.doings.shell(message.line))
-
-    def on_composer_mode_cycled(self) -> None:
-        """The next mode."""
-        self.run_worker(self.doings.next_mode())
-
-    def on_composer_effort_cycled(self) -> None:
-        """The next effort."""
-        self.run_worker(self.doings.next_effort())
-
-    def on_transcript_open_file(self, message: Any) -> None:
-        """A file in the editor."""
-        self.run_worker(self.overlays.edit(message.path, message.line))
-
-    def on_transcript_copied(self, message: Any) -> None:
-        """Something was copied, or there was nothing."""
-        name = "copied_nothing" if not message.size else "copied" if message.whole else "copied_part"
-        said = self.words(f"app.{name}", what=message.what, size=f"{message.size:,}")
-        self.say(said, "success" if message.size and message.whole else "warning")
-
-    def on_transcript_left(self) -> None:
-        """The composer has the keys."""
-        self.composer.focus()
-
-    def on_asking_panel_edit(self, message: AskingPanel.Edit) -> None:
-        """A refused command, to be changed."""
-        self.composer.offer(message.text)
-        self.composer.focus()
-
-    def on_asking_panel_typed(self, message: AskingPanel.Typed) -> None:
-        """Characters that were meant for the composer."""
-        self.composer.focus()
-        self.composer.text.type(message.text)
-
-    def on_asking_panel_left(self) -> None:
-        """The composer has the keys."""
-        self.composer.focus()
-
-    def on_asking_panel_failed(self, message: AskingPanel.Failed) -> None:
-        """An answer could not be given."""
-        self.say(message.text, "error")
+    # -------------------------------------------------------------- who is there
 
     def on_app_focus(self) -> None:
         """The terminal is looked at."""

@@ -226,9 +226,6 @@ def clashes(changed: Mapping[str, str]) -> list[tuple[str, str, str]]:
     found = []
     for panels in TOGETHER:
         owner: dict[str, str] = {}
-        for row in ACTIONS:
-            if row.panel in panels:
-                for key in keys_of(row, changed):
-                    if owner.setdefault(key, row.id) != row.id:
-                        found.append((key, owner[key], row.id))
+        taken = ((key, row.id) for row in ACTIONS if row.panel in panels for key in keys_of(row, changed))
+        found += [(key, owner[key], action) for key, action in taken if owner.setdefault(key, action) != action]
     return found
