@@ -103,7 +103,8 @@ class Page:
 
     async def press(self, key: str, code: int, text: str = "") -> None:
         """Press a key."""
-        common = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        name = f"Key{key.upper()}" if len(key) == 1 else key
+        common = {"key": key, "code": name, "windowsVirtualKeyCode": code}
         await self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
         await self.ask("Input.dispatchKeyEvent", type="keyUp", **common)
 
@@ -162,11 +163,14 @@ async def check(path: str) -> None:
 async def turn(page: Page) -> None:
     """The demonstration, from connecting to the receipt."""
     await page.until("Try the demonstration")
+    await page.until("With a key")
+    await page.ask("Runtime.evaluate", expression="document.querySelector('.xterm-helper-textarea').focus()")
     await page.press("ArrowDown", 40)
+    await asyncio.sleep(1)
     await page.press("Enter", 13, "\r")
     await page.until(TASK[:30])
     await page.press("Enter", 13, "\r")
-    print("web-check: a turn was sent")
+    print("web-check: a turn was sent", flush=True)
     approved = 0
     while True:
         text = await page.text()
