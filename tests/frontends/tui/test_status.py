@@ -70,7 +70,7 @@ async def test_everything_is_told_where_there_is_room() -> None:
     assert lines[0].rstrip() == " ● waiting for the model  8 s  esc stops"
     left, right = lines[1].split("   ", 1)
     assert left.split("  ") == [" AGENT", "deepseek/deepseek-v4 · high", "asks", "sandboxed"]
-    assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "⎇ feature/login "]
+    assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "git feature/login "]
 
 
 async def test_what_matters_least_goes_first() -> None:

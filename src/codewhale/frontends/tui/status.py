@@ -206,7 +206,7 @@ class Status(Widget):
             (words("status.context", share=f"{share:.0%}") if standing.context_room else "", tone, 2),
             (words("status.cache", share=f"{hit:.0%}") if hit is not None else "", "muted", 7),
             (words("status.unpriced") if unknown else money, "muted", 4),
-            (f"⎇ {one_line(standing.branch, 28)}" if standing.branch else "", "muted", 8),
+            (f"git {one_line(standing.branch, 28)}" if standing.branch else "", "muted", 8),
         ]
 
     # -------------------------------------------------------------- drawing
