@@ -125,6 +125,12 @@ def job_rows(code: int, printed: str) -> Rows:
     return told or [row("jobs: exit code", 0, code or 1)]
 
 
+def tui_rows(code: int, printed: str) -> Rows:
+    """What the terminal interface costs, each figure with its bound."""
+    rows = [row(f"tui: {one['id']}", one["bound"], one["measured"]) for one in last_json(printed) or []]
+    return rows or [row("tui: ran", 0, 1)]
+
+
 def escape_rows(code: int, printed: str) -> Rows:
     """What got out of the sandbox, of how many tries."""
     told = last_json(printed) or {"escapes": None, "ran": 0}
@@ -175,6 +181,8 @@ SHOWS = (
     Show("damage", ("scripts/damage.py",), 4, exit_zero("damage: bounds")),
     Show("peers-cases", ("scripts/peers_cases.py",), 3, exit_zero("peers' cases: bounds")),
     Show("weak-model", ("scripts/weak_model.py", "--seeds", "10", "--json"), 3, weak_rows),
+    Show("tui", ("scripts/tui.py",), 7, tui_rows),
+    Show(*named("tui: hostile text and hardship on a terminal", "attacks/test_screen.py", "frontends/tui")),
     Show("bench", ("scripts/bench.py", "--json"), 8, bench_rows),
     Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 24, crash_rows),
     Show("real", ("scripts/real.py", "--json"), 16, real_rows),

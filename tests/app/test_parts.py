@@ -18,7 +18,9 @@ from support.calls import context
 GIVEN = {
     "artifacts", "lists", "asker", "sessions", "listener", "control", "command_specs", "find_session", "redactor",
     "audit", "catalog", "clock", "decide", "home", "hooking", "hooks_written", "lookups", "map_of", "past_jobs",
-    "person", "redact", "repair_extent", "search_settings", "shell_env", "touched", "turn_of",
+    "person", "part", "command_registry", "open_session", "place", "routes", "index_told", "diff", "ask",
+    "setting_rows", "change_setting", "queued", "edit_queue", "redact", "repair_extent", "search_settings", "shell_env",
+    "touched", "turn_of",
 }  # fmt: skip
 
 

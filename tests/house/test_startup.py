@@ -83,3 +83,42 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
     rooms = ("codewhale.tools.", "codewhale.services.", "codewhale.commands.")
     families = {name for name in found if name.startswith(rooms)} - {"codewhale.tools.base", "codewhale.commands.base"}
     assert families == set()
+
+
+FIRST_PAINT = """
+import asyncio, contextlib, json, sys
+from codewhale.cli.tui import OPTIONS
+from codewhale.frontends.tui.running import CodeWhaleApp
+from codewhale.frontends.tui.setup import Setup
+from codewhale.protocol.ops import OpenSession
+
+seen = []
+
+@contextlib.asynccontextmanager
+async def connect():
+    seen.extend(sys.modules)
+    app.exit()
+    raise OSError
+    yield
+
+app = CodeWhaleApp(Setup(connect, OpenSession(sys.argv[1]), sys.argv[1]))
+asyncio.run(app.run_async(headless=True))
+print(json.dumps(seen))
+"""
+
+
+def test_the_first_frame_of_the_screen_needs_no_engine(tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV", "PYTEST"))}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_PAINT, str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    found = set(json.loads(done.stdout.splitlines()[-1]))
+    heavy = {"pygments", "markdown_it", "httpcore2", "sqlite3", "tomlkit", "numpy", "hypothesis"}
+    assert found & heavy == set()
+    ours = {name.split(".")[1] for name in found if name.startswith("codewhale.")}
+    assert ours <= {"cli", "config", "frontends", "lib", "protocol", "system"}, ours
+    screens = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.frontends.tui.screens.")}
+    assert screens <= {"desk", "outcomes", "table"}
+    cards = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.frontends.tui.asking.")}
+    assert cards <= {"asks", "panel"}

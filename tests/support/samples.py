@@ -31,6 +31,8 @@ def _make(info: inspect.Type) -> Any:
             return {"key": _make(value)}
         case inspect.LiteralType(values=values):
             return values[0]
+        case inspect.BytesType():
+            return b"\x00bytes"
         case inspect.RawType():
             return msgspec.Raw(b"{}")
         case _:

@@ -324,3 +324,12 @@ async def test_g5_no_file_may_grow_past_its_limit(tmp_path: Path) -> None:
 async def test_fifty_commands_side_by_side(tmp_path: Path) -> None:
     results = await asyncio.gather(*(run(shell(f"echo {number}; sleep 0.1", tmp_path)) for number in range(50)))
     assert [int(done.stdout) for done in results] == list(range(50))
+
+
+async def test_what_is_to_have_the_terminal_stays_in_this_session_with_a_group_of_its_own(tmp_path: Path) -> None:
+    script = "import os; print(os.getsid(0), os.getpgrp() == os.getpid())"
+    for foreground in (True, False):
+        argv = (sys.executable, "-c", script)
+        done = await run(Launch(argv, str(tmp_path), supervised=False, foreground=foreground))
+        session, leads = done.stdout.split()
+        assert (int(session) == os.getsid(0)) is foreground and leads == b"True"

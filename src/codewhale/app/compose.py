@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from codewhale.app.client import Client
+from codewhale.app.faces import DEMO, FACES
 from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.routes import Routes, open_routes
-from codewhale.app.settings import SandboxSettings, SecretSettings, ToolSettings, open_config, search_settings
-from codewhale.app.table import COMMANDS
+from codewhale.app.settings import Place, SandboxSettings, SecretSettings, ToolSettings, open_config, search_settings
+from codewhale.app.table import COMMANDS, target
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
 from codewhale.config import Config
@@ -24,12 +25,13 @@ from codewhale.engine.asking import Asking
 from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.engine import Engine, workspace_facts
 from codewhale.engine.opening import Opener, Surroundings
+from codewhale.engine.outgoing import edit, queued
 from codewhale.engine.outputs import Outputs
 from codewhale.engine.passage import Passage
 from codewhale.engine.redaction import Redactor
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.protocol.errors import ConfigError, SessionError
-from codewhale.protocol.events import Event, Notice
+from codewhale.protocol.events import Event, Notice, ProgressShown
 from codewhale.protocol.modes import Approval
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.audit import AuditLog
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 LEFTOVERS_MOST = 20
 DEEPEST = 16
+INDEX_SHOWN = 50
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -85,7 +88,8 @@ async def open_app(
     overrides.update({key: value for key, value in _routes(options).items() if value})
     config = open_config(options.home, options.workspace, environ, overrides)
     routes = open_routes(options.home, config, environ, options.api_key, providers or {})
-    app = _build(options.home, config, environ, clock, routes)
+    place = Place(options.home, options.workspace, environ, overrides)
+    app = _build(place, config, clock, routes)
     try:
         yield app
     finally:
@@ -100,7 +104,8 @@ def _routes(options: AppOptions) -> dict[str, str]:
     return {"provider": options.provider, "model": options.model}
 
 
-def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, routes: Routes) -> App:
+def _build(place: Place, config: Config, clock: Clock, routes: Routes) -> App:
+    home, environ = place.home, place.environ
     hiding = config.section("secrets", SecretSettings)
     redactor = Redactor({**environ, **routes.secrets()}, hiding.shapes, hiding.prefixes)
     routes.on_key(redactor.learn)
@@ -129,9 +134,10 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         tools=HeadChoice(tools.profile, _known_tools(config, catalog, "always_load", tools.always_load)),
     )
     asking = Asking(lambda session: engine.session(session))
-    parts = Parts({"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog})
-    for key, given in (("home", home), ("person", person), ("redactor", redactor), ("touched", parts.touched)):
-        parts.give(key, given)
+    given = {"artifacts": artifacts, "lists": lists, "asker": asking, "sessions": sessions, "catalog": catalog}
+    parts = Parts({**given, "place": place, "routes": routes}, FACES)
+    for key, thing in (("home", home), ("person", person), ("redactor", redactor), ("touched", parts.touched)):
+        parts.give(key, thing)
     parts.give("search_settings", search_settings(config))
     parts.give("map_of", lambda root, depth: _map_of(parts, root, depth))
     hooking = Hooking(parts, config.get("hooks"), config.path)
@@ -153,14 +159,31 @@ def _build(home: str, config: Config, environ: Mapping[str, str], clock: Clock, 
         gateway.permits().check()
     parts.give("clock", clock)
     parts.give("redact", redactor.text)
+    engine.on_close(lambda session: _end_jobs(engine, parts, session))
+    engine.on_close(gateway.forget)
+    client = Client(engine, asking, commands, sessions, hooking, parts)
+    _give_faces(parts, engine, commands, client)
+    return App(client, config, engine, parts)
+
+
+def _give_faces(parts: Parts, engine: Engine, commands: CommandRegistry, client: Client) -> None:
+    """What tools and the person's faces need of the engine."""
     parts.give("past_jobs", lambda session: engine.session(session).state.stale_jobs.values())
     parts.give("turn_of", lambda session: _turn_of(engine, session))
     parts.give("control", engine)
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)
-    engine.on_close(lambda session: _end_jobs(engine, parts, session))
-    engine.on_close(gateway.forget)
-    return App(Client(engine, asking, commands, sessions, hooking), config, engine, parts)
+    parts.give("index_told", lambda root, done, total: _tell_index(engine, root, done, total))
+    parts.give("command_registry", commands)
+    parts.give("part", parts.part)
+    parts.give("start_demo", lambda open_session: target(DEMO)(open_session))
+    parts.give("diff", lambda *where: parts.part("looking").diff(*where))  # type: ignore[attr-defined]
+    parts.give("setting_rows", lambda: parts.part("choices").settings())  # type: ignore[attr-defined]
+    parts.give("change_setting", lambda *what: parts.part("choices").change(*what))  # type: ignore[attr-defined]
+    parts.give("queued", lambda session: queued(engine.session(session)))
+    parts.give("edit_queue", lambda op: edit(engine.session(op.session), op))
+    parts.give("open_session", client.submit)
+    parts.give("ask", client.query)
 
 
 def _known_tools(config: Config, catalog: Catalog, key: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -211,7 +234,16 @@ def _tell(engine: Engine, session: str, event: Event) -> None:
         return
 
 
+def _tell_index(engine: Engine, root: str, done: int, total: int) -> None:
+    """How far the index of a workspace has come, to every session there; one that is nearly current is not told of."""
+    if total >= INDEX_SHOWN:
+        for session in engine.at(root):
+            session.emit(ProgressShown("index", done, total))
+
+
 async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:
+    if (own := parts.built("own_shell")) is not None:
+        await own.interrupt(session)
     jobs = parts.built("jobs")
     if jobs is not None:
         ended = await jobs.cancel_all(session)

@@ -55,6 +55,10 @@ class Keys:
         self._environ = environ
         self._flag = flag
 
+    def renew(self, config: Config) -> None:
+        """The configuration stands otherwise from now on."""
+        self._config = config
+
     def find(self, name: str, settings: ProviderSettings) -> Key:
         """The key of a provider at the base URL of its settings."""
         host = host_of(settings.base_url)

@@ -3,6 +3,7 @@ the reverse order."""
 
 from collections import deque
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """The parts of one application. `given` are those built beforehand. Implements the Toolbox of dispatch."""
+    """The parts of one application. `given` are those built beforehand, `rows` say how the others are built beside
+    those of the table. Implements the Toolbox of dispatch."""
 
-    def __init__(self, given: Mapping[str, object]) -> None:
+    def __init__(self, given: Mapping[str, object], rows: Mapping[str, Row] = MappingProxyType({})) -> None:
         self._built: dict[str, object] = dict(given)
+        self._rows = {**PARTS, **rows}
         self._opened: list[object] = []
         self._tools: dict[str, BoundTool] = {}
         self._touched: deque[tuple[str, str]] = deque(maxlen=500)
@@ -29,7 +32,7 @@ class Parts:
     def part(self, key: str) -> object:
         """The part of a key, built on first use."""
         if key not in self._built:
-            self._built[key] = self._build(PARTS[key])
+            self._built[key] = self._build(self._rows[key])
         return self._built[key]
 
     def give(self, key: str, part: object) -> None:

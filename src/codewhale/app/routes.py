@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.app.keys import MISSING, Key, Keys, plain_name
+from codewhale.app.table import LOOKUPS, target
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
 from codewhale.config.values import closest
@@ -42,15 +43,20 @@ class Routes:
     """The providers there are. `ready` are ready-made ones, used before any table of their name."""
 
     def __init__(self, config: Config, environ: Mapping[str, str], keys: Keys, ready: Mapping[str, Provider]) -> None:
+        self._environ = environ
+        self._keys = keys
+        self._ready = dict(ready)
+        self._tell: Callable[[dict[str, str]], None] = lambda secrets: None
+        self.renew(config)
+
+    def renew(self, config: Config) -> None:
+        """The configuration stands otherwise from now on; what was built stays as it is."""
         self.tables = config.section("providers", dict[str, ProviderSettings])
         self._config = config
         self._provider = config.get("provider") or ""
         self._model = config.get("model") or ""
         self._file = config.path
-        self._environ = environ
-        self._keys = keys
-        self._ready = ready
-        self._tell: Callable[[dict[str, str]], None] = lambda secrets: None
+        self._keys.renew(config)
 
     def default(self, provider: str = "") -> tuple[str, str]:
         """A provider ("" is the configured one) and what it is asked for when nobody names a model: the configured
@@ -85,6 +91,9 @@ class Routes:
         """The provider of a configured name, for a model. Raises ConfigError naming the known ones."""
         if name in self._ready:
             return self._ready[name]
+        if name == "demo" and name not in self.tables:
+            demo: Provider = target(LOOKUPS["demo"])()
+            return demo
         settings = self.settings(name)
         key = self._keys.find(name, settings)
         self._keys.check_headers(name, settings)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import CallFinished, ContextAppended, Envelope, Event, MessageAdded
 from codewhale.protocol.messages import Message, ResultPart, Text
-from codewhale.protocol.ops import SessionSummary
+from codewhale.protocol.views import SessionSummary
 from codewhale.stores.sessions import SessionStore
 
 

@@ -13,6 +13,7 @@ from codewhale.config.tighten import Rules, chosen, joined, ladder
 from codewhale.context.window import ContextSettings
 from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import ConfigError
+from codewhale.protocol.screen import TuiSettings
 from codewhale.providers.models import DEFAULT_PROVIDER, built_in
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
@@ -29,7 +30,7 @@ class ToolSettings(Struct, frozen=True):
     repair: Literal["full", "names", "off"] = "full"
 
 
-Place = Annotated[str, Meta(pattern=r"^(?:/|~/)[^\x00]", max_length=4096)]
+HostFolder = Annotated[str, Meta(pattern=r"^(?:/|~/)[^\x00]", max_length=4096)]
 Family = Literal["npm", "yarn", "pnpm", "bun", "deno", "pip", "uv", "poetry", "cargo", "go", "maven", "gradle", "ruby",
                  "composer", "nuget", "ccache"]  # fmt: skip
 
@@ -40,9 +41,9 @@ class SandboxSettings(Struct, frozen=True):
     `caches` the families of programs whose real caches they always have, `hidden` places that they cannot see."""
 
     network: Literal["off", "ask", "on"] = "ask"
-    writable: tuple[Place, ...] = ()
+    writable: tuple[HostFolder, ...] = ()
     caches: tuple[Family, ...] = ()
-    hidden: tuple[Place, ...] = ()
+    hidden: tuple[HostFolder, ...] = ()
 
     @property
     def more(self) -> tuple[str, ...]:
@@ -70,8 +71,9 @@ class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
     what becomes of calls that no rule decides: suggest asks the person, auto runs them, never refuses them, `hooks` the
-    commands that run at moments of a session. The four last ones are of code search: whether it has an index at all,
-    and the local programs, or folders of models, in its slots ("" is none)."""
+    commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
+    `mcp_config_path` the file that names MCP servers. The four last ones are of code search: whether it has an index at
+    all, and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -83,6 +85,8 @@ class Settings(Struct, frozen=True):
     sandbox: SandboxSettings = SandboxSettings()
     secrets: SecretSettings = SecretSettings()
     hooks: dict[str, Any] = {}
+    tui: TuiSettings = TuiSettings()
+    mcp_config_path: str = ""
     codebase_search_core: bool = field(default=True, name="codebase-search-core")
     sparse_splade: str = field(default="", name="sparse-splade")
     dense_embed: str = field(default="", name="dense-embed")
@@ -122,6 +126,19 @@ PROJECT_RULES: Rules = MappingProxyType(
 )
 
 
+class Place(Struct, frozen=True):
+    """Where the configuration of a process comes from: its state directory, workspace, environment and command line."""
+
+    home: str
+    workspace: str
+    environ: Mapping[str, str]
+    overrides: Mapping[str, Any]
+
+    def config(self, over: Mapping[str, Any] | None = None) -> Config:
+        """The configuration as it stands now, with more said at the command line. Raises ConfigError."""
+        return open_config(self.home, self.workspace, self.environ, {**self.overrides, **(over or {})})
+
+
 def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:
     """Read and check all configuration. A project's file counts where it was trusted as it is, and only as far as it
     makes things narrower. Raises ConfigError."""
@@ -129,7 +146,8 @@ def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides
     def trusted(path: str, sha256: str) -> bool:
         return bool(target(PARTS["trust"])(home).holds(path, sha256))
 
-    config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), defaults())
+    lowest = {**defaults(), "mcp_config_path": os.path.join(home, "mcp.json")}
+    config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), lowest)
     config.check(Settings)
     for path in config.section("sandbox", SandboxSettings).writable:
         whole = os.path.realpath(os.path.expanduser(path)).rstrip("/") + "/"

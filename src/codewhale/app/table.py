@@ -37,8 +37,14 @@ PARTS: dict[str, Row] = {
     "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
     "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
     "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trust")),
-    "code_search": Row("codewhale.codesearch.answering:CodeSearch", ("home", "touched", "search_settings")),
+    "code_search": Row(
+        "codewhale.codesearch.answering:CodeSearch", ("home", "touched", "search_settings", "index_told")
+    ),
     "code_maps": Row("codewhale.codesearch.codemap:CodeMaps", ("code_search",)),
+    "frecency": Row("codewhale.stores.frecency:FrecencyStore", ("home", "clock")),
+    "mentions": Row("codewhale.services.mentions:Mentions", ("frecency",)),
+    "attaching": Row("codewhale.services.attaching:Attaching", ("artifacts",)),
+    "own_shell": Row("codewhale.services.shelljobs.own:OwnShell", ("listener", "shell_env")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 
@@ -51,6 +57,8 @@ LOOKUPS: dict[str, Row] = {
     "leak": Row("codewhale.policy.network:leak"),
     "sandbox": Row("codewhale.system.probing:sandbox"),
     "rights": Row("codewhale.policy.pipeline:Rights"),
+    "branch": Row("codewhale.services.differences:branch_of"),
+    "demo": Row("codewhale.providers.demo:demo_provider"),
 }
 
 # The parts that watch calls which may change the workspace.
@@ -90,6 +98,11 @@ COMMAND_FAMILIES: dict[str, Row] = {
     "permissions": Row("codewhale.commands.permissions:PermissionsCommands", ("permits", "control")),
     "hooks": Row("codewhale.commands.hooks:HooksCommand", ("hooking",)),
     "search": Row("codewhale.commands.search:SearchCommand", ("code_search",)),
+    "workspace": Row("codewhale.commands.workspace:WorkspaceCommands", ("diff",)),
+    "config": Row("codewhale.commands.config:ConfigCommand", ("setting_rows", "change_setting")),
+    "queue": Row("codewhale.commands.queue:QueueCommand", ("queued", "edit_queue")),
+    "providers": Row("codewhale.commands.providers:ProviderCommands", ("ask",)),
+    "new": Row("codewhale.commands.new:NewCommands", ("control", "open_session")),
     "help": Row("codewhale.commands.help:HelpCommand", ("command_specs",)),
 }
 
@@ -97,9 +110,12 @@ COMMANDS: dict[str, str] = {
     "/approval": "permissions",
     "/budget": "usage",
     "/cache": "usage",
+    "/clear": "new",
     "/compact": "context",
+    "/config": "config",
     "/context": "context",
     "/cost": "usage",
+    "/diff": "workspace",
     "/tokens": "usage",
     "/tools": "tools",
     "/effort": "effort",
@@ -110,6 +126,10 @@ COMMANDS: dict[str, str] = {
     "/network": "permissions",
     "/permissions": "permissions",
     "/model": "session",
+    "/models": "providers",
+    "/new": "new",
+    "/providers": "providers",
+    "/queue": "queue",
     "/restore": "undo",
     "/search": "search",
     "/sessions": "session",

@@ -3,14 +3,6 @@ what the sub-command at hand needs is loaded."""
 
 import sys
 
-_TUI_HELP = """usage: codewhale-tui [--version] [--help]
-
-The full-screen interface is not part of this version. Give a prompt to the headless one:
-
-  codewhale exec "fix the failing test"
-  codewhale exec --help
-"""
-
 
 def main() -> int:
     """The `codewhale` program; returns its exit code."""
@@ -30,11 +22,12 @@ def tui() -> int:
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["-V"]):
         return _version("codewhale-tui")
-    if arguments in (["--help"], ["-h"]):
-        sys.stdout.write(_TUI_HELP)
-        return 0
-    sys.stderr.write(_TUI_HELP.partition("\n\n")[2])
-    return 2
+    try:
+        from codewhale.cli.dispatch import run_tui
+
+        return run_tui(arguments)
+    except KeyboardInterrupt:
+        return 130
 
 
 def _version(program: str) -> int:

@@ -1,10 +1,11 @@
 """From the command line to a sub-command and from what it raises to an exit code."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from codewhale.cli.parser import ChoiceError, Parser, UsageError
-from codewhale.cli.stdio import InputError, keep_standard_descriptors, put, say, say_raw
+from codewhale.cli.stdio import InputError, keep_standard_descriptors, put, say
 from codewhale.protocol.errors import CodeWhaleError, ConfigError, ProviderError, SessionBusyError, StorageFullError
 
 USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
@@ -28,6 +29,7 @@ COMMANDS = (
     ("history", "history", "find commits by what they say and change"),
     ("index", "index", "build or look at the index that code search answers from"),
     ("tools", "tools", "list the tools and the bytes that a model is sent"),
+    ("web", "web", "the terminal interface in a browser on this machine"),
 )
 
 
@@ -35,8 +37,9 @@ def overview() -> str:
     """What `codewhale --help` says."""
     rows = "\n".join(f"  {name:<10}{summary}" for name, _, summary in COMMANDS)
     return (
-        "usage: codewhale COMMAND [options]\n\n"
+        "usage: codewhale [options]\n       codewhale COMMAND [options]\n\n"
         "A terminal coding agent whose harness lets a weaker model succeed.\n\n"
+        "Without a command it opens the terminal interface; its options: codewhale-tui --help\n\n"
         f"commands:\n{rows}\n  {'help':<10}this text, or that of a command: codewhale help exec\n\n"
         'example:\n  codewhale exec "why does test_login fail?"\n\n'
         "options:\n  --version  print the version\n  --help     this text; after a command, that of the command\n"
@@ -44,10 +47,21 @@ def overview() -> str:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the sub-command; returns the exit code and never raises."""
+    """Run the sub-command, or without one the interface; returns the exit code and never raises."""
+    return _told(lambda: _run(arguments), f"codewhale {arguments[0]}" if _is_command(arguments) else "codewhale")
+
+
+def run_tui(arguments: list[str]) -> int:
+    """Run the interface; returns the exit code and never raises."""
+    from codewhale.cli.tui import main
+
+    return _told(lambda: main(arguments, "codewhale-tui"), "codewhale-tui")
+
+
+def _told(doing: Callable[[], int], program: str) -> int:
     try:
         keep_standard_descriptors()
-        return _run(arguments)
+        return doing()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt:
@@ -55,8 +69,7 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return BROKEN_PIPE
     except UsageError as error:
-        name = arguments[0]
-        say(f"codewhale {name}: {error}; try: codewhale {name} --help")
+        say(f"{program}: {error}; try: {program} --help")
         return USAGE
     except CodeWhaleError as error:
         first, *more = str(error).splitlines() or [type(error).__name__]
@@ -79,10 +92,10 @@ def exit_code(error: CodeWhaleError) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if not arguments:
-        say_raw('Type a prompt after exec, or ask for help:\n\n  codewhale exec "fix the failing test"\n')
-        say_raw("  codewhale --help\n")
-        return USAGE
+    if _for_the_interface(arguments):
+        from codewhale.cli.tui import main
+
+        return main(arguments)
     name, rest = arguments[0], arguments[1:]
     if name == "help" and rest and not rest[0].startswith("-"):
         name, rest = rest[0], ["--help"]
@@ -97,6 +110,21 @@ def _run(arguments: list[str]) -> int:
     module.build(parser)
     result = module.run(parser.parse_args(rest))
     return int(result)
+
+
+def _is_command(arguments: list[str]) -> bool:
+    return bool(arguments) and not arguments[0].startswith("-")
+
+
+def _for_the_interface(arguments: list[str]) -> bool:
+    if not arguments:
+        return True
+    if not arguments[0].startswith("-"):
+        return False
+    from codewhale.cli.tui import OPTIONS
+
+    name = arguments[0].partition("=")[0]
+    return name in OPTIONS or (name.startswith("-w") and not name.startswith("--"))
 
 
 def _module(name: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
+from codewhale.lib.text import fenced
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
@@ -117,14 +118,6 @@ def _prompt(argument: str) -> tuple[str, str]:
 
     piped = read_stdin() if piped_in() and not is_command(argument) else ""
     return argument, fenced(piped) if piped.strip() else ""
-
-
-def fenced(text: str) -> str:
-    """Text in a fence longer than any run of backticks in it."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    end = "" if text.endswith("\n") else "\n"
-    return f"{fence}\n{text}{end}{fence}"
 
 
 async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, context: str) -> int:

@@ -94,13 +94,16 @@ class CodeSearch:
         state: str,
         touched: Callable[[str], list[str]] | None = None,
         settings: Mapping[str, Any] | None = None,
+        told: Callable[[str, int, int], None] | None = None,
         weights: Weights | None = None,
     ) -> None:
         """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
         changed in a folder since it was last asked; `settings` are configuration keys: whether there is an index at
-        all, and what fills the slots for models; `weights` rank instead of those that ship."""
+        all, and what fills the slots for models; `told(root, files done, files in all)` hears how far the building of
+        an index has come, unless whoever asks listens; `weights` rank instead of those that ship."""
         self._state = state
         self._touched = touched or _nothing
+        self._told = told
         self.is_on = bool((settings or {}).get(CORE, True))
         self._scorers = Scorers(settings or {})
         self._weights = weights or Weights.shipped()
@@ -210,10 +213,20 @@ class CodeSearch:
             self._folders.popitem(last=False)[1].close()
         return self._folders[real]
 
+    def _progress(self, folder: _Folder) -> Progress | None:
+        """Tells from whatever thread counts, on the loop of whoever asked."""
+        told, root, loop = self._told, folder.index.root, asyncio.get_running_loop()
+
+        def tell(done: int, total: int) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(told, root, done, total)  # type: ignore[arg-type]
+
+        return None if told is None else tell
+
     async def _renewed(self, folder: _Folder, patience: float | None, progress: Progress | None) -> bool:
         """Whether the index is true of the folder now, given that long."""
         if folder.building is None or folder.building.done():
-            folder.building = asyncio.create_task(_renew(folder, progress))
+            folder.building = asyncio.create_task(_renew(folder, progress or self._progress(folder)))
         if patience is None:
             await asyncio.shield(folder.building)
         else:

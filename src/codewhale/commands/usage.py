@@ -81,7 +81,7 @@ class UsageCommands:
             rows += [(f"call {row['request']}", _call(row)) for row in view.calls]
         return CommandOutput(_table(rows))
 
-    @command("/budget", "[AMOUNT|tokens N|turns N|off]")
+    @command("/budget", "[AMOUNT | tokens N | turns N | off]")
     async def budget(self, args: str, context: CommandContext) -> CommandOutput:
         """Show what bounds this session, or bound it in money, tokens or model calls."""
         words = args.split()

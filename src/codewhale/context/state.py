@@ -27,6 +27,7 @@ from codewhale.protocol.events import (
     RequestSent,
     SessionOpened,
     SessionResumed,
+    ShellRan,
     ToolActivated,
     TurnFinished,
     TurnStarted,
@@ -38,6 +39,7 @@ from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin
 
 STALE_MOST = 128
+RAN_MOST = 16
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
 
 
@@ -85,6 +87,7 @@ class SessionState:
         self.origins: tuple[Origin, ...] = ()
         self.changed_files = 0
         self.jobs: dict[str, JobStarted] = {}  # that run
+        self.ran: list[ShellRan] = []  # the person's own commands since their last message
         self.stale_jobs: dict[str, JobStarted] = {}  # that ran when their process was gone
 
     def apply(self, event: Event) -> None:
@@ -142,6 +145,8 @@ class SessionState:
 
     def _message(self, event: MessageAdded) -> None:
         self.messages += 1
+        if event.message.role == "user":
+            self.ran = []
         for call in event.message.calls:
             self.open_calls[call.id] = call
             self.call_ids.add(call.id)
@@ -203,6 +208,9 @@ class SessionState:
     def _job_ended(self, event: JobEnded) -> None:
         self.jobs.pop(event.job_id, None)
 
+    def _shell_ran(self, event: ShellRan) -> None:
+        self.ran = [*self.ran, event][-RAN_MOST:]
+
 
 _STEPS: dict[type, Any] = {
     SessionOpened: SessionState._opened,
@@ -226,4 +234,5 @@ _STEPS: dict[type, Any] = {
     JobStarted: SessionState._job_started,
     JobEnded: SessionState._job_ended,
     ToolActivated: SessionState._activated,
+    ShellRan: SessionState._shell_ran,
 }

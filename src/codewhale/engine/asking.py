@@ -74,12 +74,12 @@ class Asking:
         """The answer and who gave it: person, or timeout with None."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         session.answers[request] = future
-        session.waiting_for = what
+        before, session.waiting_for = session.waiting_for, what
         try:
             async with asyncio.timeout(seconds):
                 return await future, "person"
         except TimeoutError:
             return None, "timeout"
         finally:
-            session.waiting_for = ""
+            session.waiting_for = before
             session.answers.pop(request, None)

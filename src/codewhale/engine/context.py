@@ -82,12 +82,33 @@ def _used(session: Session) -> int:
     return int(known) + pictures // _PICTURE_BYTES
 
 
-def context_view(session: Session, settings: ContextSettings) -> ContextView:
-    """The same for people, with what each layer takes."""
+def context_view(session: Session, settings: ContextSettings, brief: bool = False) -> ContextView:
+    """The same for people, with what each layer takes unless it is `brief`: for that the whole log is read."""
     now, state = measure(session, settings), session.state
+    return ContextView(
+        provider=state.provider,
+        model=state.model,
+        window=now.window,
+        window_source=now.window_source,
+        reserved=now.reserved,
+        spendable=now.spendable,
+        used=now.used,
+        threshold=now.threshold,
+        layers=() if brief else _layers(session),
+        calibrated=state.measured[1] > 0,
+        billed_input=state.usage.input,
+        billed_output=state.usage.output,
+        last_hit=state.last_usage.cache_hit,
+        last_miss=state.last_usage.cache_miss,
+        compactions=len(state.standing),
+    )
+
+
+def _layers(session: Session) -> tuple[tuple[str, int], ...]:
+    """What each layer takes, in tokens."""
+    state, rate = session.state, bytes_to_tokens(session)
     conversation = Conversation(envelope.event for envelope in session.log.read())
     messages = (*conversation.messages, Message("user", conversation.pending))
-    rate = bytes_to_tokens(session)
     system, mark, chain = state.header.system.rpartition(INSTRUCTIONS) if state.header is not None else ("", "", "")
     system, chain = (system, chain) if mark else (chain, "")
     tools = state.header.tools_json if state.header is not None else ""
@@ -98,23 +119,7 @@ def context_view(session: Session, settings: ContextSettings) -> ContextView:
     }
     for name, size in _sizes(part for message in messages for part in message.parts):
         layers[name] = layers.get(name, 0) + size
-    return ContextView(
-        provider=state.provider,
-        model=state.model,
-        window=now.window,
-        window_source=now.window_source,
-        reserved=now.reserved,
-        spendable=now.spendable,
-        used=now.used,
-        threshold=now.threshold,
-        layers=tuple((name, int(size * rate)) for name, size in layers.items() if size),
-        calibrated=state.measured[1] > 0,
-        billed_input=state.usage.input,
-        billed_output=state.usage.output,
-        last_hit=state.last_usage.cache_hit,
-        last_miss=state.last_usage.cache_miss,
-        compactions=len(state.standing),
-    )
+    return tuple((name, int(size * rate)) for name, size in layers.items() if size)
 
 
 def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:

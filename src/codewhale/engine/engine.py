@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Awaitable, Callable
 
@@ -13,22 +14,22 @@ from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
+from codewhale.engine.outgoing import letter_message, post, take_steers, tell_queue
 from codewhale.engine.report import usage_view
 from codewhale.engine.room import CompactionFailed
-from codewhale.engine.session import BROKEN, STOPPED, Session
+from codewhale.engine.session import BROKEN, STOPPED, Letter, Session
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import (
     ContextAppended,
     EffortChanged,
     Event,
-    MessageAdded,
     ModeChanged,
     ModelChanged,
     Queued,
     TurnFinished,
     TurnStarted,
 )
-from codewhale.protocol.messages import Message, Part, Text
+from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import ContextView, Limits, OpenSession, SendMessage, StatusView, ToolsView, UsageView
 
@@ -63,6 +64,10 @@ class Engine:
             raise SessionError(f"session {session_id} is not open here")
         return found
 
+    def at(self, workspace: str) -> list[Session]:
+        """The open sessions of a workspace, its real path."""
+        return [one for one in self._sessions.values() if os.path.realpath(one.state.workspace) == workspace]
+
     def on_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
         """Call `closer(session id)` whenever a session closes, before its log does."""
         self._closers.append(closer)
@@ -73,19 +78,19 @@ class Engine:
         self._sessions[session.id] = session
         return session
 
-    async def send(self, op: SendMessage) -> None:
-        """Take a person's message; returns once it is safe on disk (or queued in memory behind a running turn). Raises
-        ConfigError when the session's provider cannot be asked."""
+    async def send(self, op: SendMessage, images: tuple[Image, ...] = ()) -> None:
+        """Take a person's message with its images; returns once it is safe on disk (or queued in memory behind a
+        running turn). Raises ConfigError when the session's provider cannot be asked."""
         session = self.session(op.session)
+        letter = Letter(op, images)
         if not session.busy:
             self._may_ask(session.state.provider)
-            self._begin(session, op)
+            self._begin(session, letter)
             await session.barrier()
-        elif op.delivery == "steer" and not session.ending:
-            session.steers.append(op)
-        else:
-            self._queue(session, op)
+        elif post(session, letter):
             session.emit(Queued(op.text, len(session.queue)))
+        else:
+            tell_queue(session)
 
     def interrupt(self, session_id: str) -> None:
         """Stop the running turn, if any."""
@@ -141,6 +146,15 @@ class Engine:
         here.emit(ModelChanged(*wanted))
         self._opener.attach(here, ready)
 
+    def reconnect(self, session: str, provider: str, model: str) -> None:
+        """Take a provider up anew, with the key and the address it has now. Raises SessionError while a turn runs,
+        ConfigError where it cannot be used."""
+        here = self._idle(session)
+        ready = self._opener.provider(provider, model)
+        if (provider, model) != (here.state.provider, here.state.model):
+            here.emit(ModelChanged(provider, model))
+        self._opener.attach(here, ready)
+
     def set_effort(self, session: str, effort: str) -> None:
         """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level, and while
         a turn runs if thinking begins: the conversation so far must be said otherwise."""
@@ -179,11 +193,15 @@ class Engine:
             tokens_out=state.usage.output,
             effort=state.effort,
             approval=here.rights.approval,
+            waiting_since=here.waiting[1],
+            queue=len(here.queue) + len(here.steers),
+            jobs=len(state.jobs),
+            seq=here.log.seq,
         )
 
-    def context(self, session: str) -> ContextView:
-        """How full a session's context is."""
-        return self._opener.context(self.session(session))
+    def context(self, session: str, brief: bool = False) -> ContextView:
+        """How full a session's context is; a `brief` view has no layers."""
+        return self._opener.context(self.session(session), brief)
 
     def tools(self, session: str) -> ToolsView:
         """The tools array of a session's requests."""
@@ -230,10 +248,10 @@ class Engine:
 
     # ------------------------------------------------------------------ turns
 
-    def _begin(self, session: Session, op: SendMessage) -> None:
+    def _begin(self, session: Session, letter: Letter) -> None:
         state = session.state
-        session.emit(TurnStarted(state.turns + 1), _message(op))
-        session.request_effort = turn_effort(state.effort, op.text)
+        session.emit(TurnStarted(state.turns + 1), letter_message(session, letter))
+        session.request_effort = turn_effort(state.effort, letter.op.text)
         told: list[Event] = []
         if state.told.get("mode") != mode_text(state.mode):
             told.append(ContextAppended("mode", mode_text(state.mode)))
@@ -254,7 +272,7 @@ class Engine:
         left = session.budget.seconds_left
         timer = None if left is None else asyncio.get_running_loop().call_later(left, session.stop, "budget")
         try:
-            ending = await turn.run(lambda: _take_steers(session))
+            ending = await turn.run(lambda: take_steers(session))
         except asyncio.CancelledError:
             if not session.stop_reason:
                 raise
@@ -290,20 +308,13 @@ class Engine:
             session.fault = error
             session.fanout.close()
 
-    def _queue(self, session: Session, op: SendMessage) -> None:
-        """Keep a message for its turn. One sent after the end of an interrupted turn goes first: it says go on."""
-        if session.ending and session.stop_reason:
-            session.stop_reason = ""
-            session.queue.appendleft(op)
-        else:
-            session.queue.append(op)
-
     def _next(self, session: Session) -> None:
         """Begin the next queued message's turn; steers that came too late are turns of their own."""
         while session.steers:
             session.queue.appendleft(session.steers.pop())
         if session.queue and not session.stop_reason:
             self._begin(session, session.queue.popleft())
+            tell_queue(session)
 
 
 def _record_end(session: Session, end: TurnFinished) -> None:
@@ -315,18 +326,6 @@ def _swallow_cancellation() -> None:
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
-
-
-def _take_steers(session: Session) -> None:
-    while session.steers:
-        session.emit(_message(session.steers.popleft()))
-
-
-def _message(op: SendMessage) -> MessageAdded:
-    parts: list[Part] = [Text(op.text)]
-    if op.context:
-        parts.append(Text(op.context))
-    return MessageAdded(Message("user", tuple(parts)))
 
 
 def _stopped(reason: str) -> Ending:

@@ -217,9 +217,9 @@ class Opener:
         """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
         return changes(self._sources, session, self._around.redactor)
 
-    def context(self, session: Session) -> ContextView:
-        """How full a session's context is."""
-        return context_view(session, self._around.context)
+    def context(self, session: Session, brief: bool = False) -> ContextView:
+        """How full a session's context is; a `brief` view has no layers."""
+        return context_view(session, self._around.context, brief)
 
     def room(self, session: Session) -> Room:
         """What keeps a session within its model's window."""

@@ -24,6 +24,8 @@ from codewhale.protocol.events import (
     KnownEvent,
     Notice,
     SessionOpened,
+    ShellOutput,
+    ShellRan,
     TurnFinished,
     UnknownEvent,
 )
@@ -32,7 +34,9 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGN
 _MIN_LENGTH = 8
 _NESTING = 5
 # What programs, files and services say. A key that the person or the model itself writes is what they work with.
-_FROM_OUTSIDE = (CallFinished, CallProgress, ContextAppended, HeaderPinned, Notice, TurnFinished)
+_FROM_OUTSIDE = (
+    CallFinished, CallProgress, ContextAppended, HeaderPinned, Notice, ShellOutput, ShellRan, TurnFinished,
+)  # fmt: skip
 
 
 class Redactor:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
+from msgspec import Struct
+
 from codewhale.context.accounting import Accounts
 from codewhale.context.budget import Budget
 from codewhale.context.prefixcache import PrefixCache
@@ -31,6 +33,13 @@ BROKEN = "Interrupted, outcome unknown: the turn ended while this call ran. It w
 NEVER_RUN = "Interrupted before it started: this call did not run and changed nothing."
 
 
+class Letter(Struct, frozen=True):
+    """A message on its way: the operation, and the images that its attachments came to."""
+
+    op: SendMessage
+    images: tuple[Image, ...] = ()
+
+
 class Session:
     """One conversation with its log, state, wire projection and listeners."""
 
@@ -49,15 +58,15 @@ class Session:
         self.providers: list[Provider] = []
         self.projection: Projection | None = None
         self.budget: Budget | None = None
-        self.steers: deque[SendMessage] = deque()
-        self.queue: deque[SendMessage] = deque()
+        self.steers: deque[Letter] = deque()
+        self.queue: deque[Letter] = deque()
         self.answers: dict[str, asyncio.Future[Answer]] = {}
         self.task: asyncio.Task[Any] | None = None
         self.stop_reason = ""
         self.running = False
         self.ending = False
         self.fault: Exception | None = None
-        self.waiting_for = ""
+        self.waiting = ("", 0.0)
         self.request_effort = ""
         self.load_image: LoadImage = _no_image
         self._redactor = redactor
@@ -73,6 +82,16 @@ class Session:
         """How far the session may go at this moment; a child's never reach beyond its parent's."""
         own = Rights(self.state.mode, self.authority, self.approval)
         return own if self.parent is None else narrowest(own, self.parent())
+
+    @property
+    def waiting_for(self) -> str:
+        """What the running turn waits for; `waiting` holds since when, too."""
+        return self.waiting[0]
+
+    @waiting_for.setter
+    def waiting_for(self, what: str) -> None:
+        """It waits for this from now on, "" for nothing."""
+        self.waiting = (what, self.clock.now() if what else 0.0)
 
     @property
     def busy(self) -> bool:

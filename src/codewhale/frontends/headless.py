@@ -3,11 +3,11 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from codewhale.frontends.client import Client
 from codewhale.frontends.lines import envelope_line, object_line
 from codewhale.frontends.progress import Progress
 from codewhale.lib.clock import rfc3339
@@ -25,9 +25,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.ops import (
     CommandOutput,
     Interrupt,
-    Op,
     OpenSession,
-    Query,
     RunCommand,
     SendMessage,
     SessionStatus,
@@ -44,23 +42,6 @@ _COMMAND = re.compile(r"/[A-Za-z][A-Za-z0-9_-]*(?:\s|$)")
 def is_command(prompt: str) -> bool:
     """Whether a prompt is a slash command, "/name args", and not a path or plain words."""
     return _COMMAND.match(prompt) is not None
-
-
-class Client(Protocol):
-    """The whole surface of the engine."""
-
-    async def submit(self, op: Op) -> Any:
-        """Do it; answered as the operation says."""
-        ...
-
-    async def query(self, query: Query) -> Any:
-        """Ask it; answered as the query says."""
-        ...
-
-    def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
-        """What happened since `from_seq`, then what happens; told only once on disk, or without `durable` at once, the
-        end of a turn excepted."""
-        ...
 
 
 class Out(Protocol):

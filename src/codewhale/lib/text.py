@@ -45,6 +45,14 @@ def _json_escape(match: re.Match[str]) -> str:
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
+def fenced(text: str) -> str:
+    """Text in a fence longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}\n{text}{end}{fence}"
+
+
 def scrub_surrogates(text: str) -> str:
     """Text that encodes as UTF-8: lone surrogates become U+FFFD."""
     try:

@@ -339,6 +339,15 @@ class JobEnded(_Event, frozen=True):
     seconds: float
 
 
+class ShellRan(_Event, frozen=True):
+    """The person's own command ended; the next message tells the model. `exit_code` is None when a signal ended it."""
+
+    command: str
+    output: str
+    exit_code: int | None
+    seconds: float
+
+
 class ChildOpened(_Event, frozen=True):
     """A child session began."""
 
@@ -430,6 +439,27 @@ class Queued(_Event, frozen=True):
     waiting: int
 
 
+class QueueChanged(_Event, frozen=True):
+    """What waits for the turn has changed otherwise than by one more: it was edited, dropped or sent."""
+
+    waiting: int
+
+
+class ShellOutput(_Event, frozen=True):
+    """The person's own command printed something."""
+
+    text: str
+
+
+class ProgressShown(_Event, frozen=True):
+    """How far the work named `task` has come; `total` is 0 while nobody knows it, and `done` equals it at the end."""
+
+    task: str
+    done: int
+    total: int
+    text: str = ""
+
+
 class UnknownEvent(Struct, frozen=True):
     """An event of a later version, kept byte for byte."""
 
@@ -443,11 +473,11 @@ Durable = (
     | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed
-    | ListChanged | Notice
+    | ListChanged | Notice | ShellRan
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | CallProgress | JobOutput | ChildProgress
-    | RetryCountdown | Queued
+    | RetryCountdown | Queued | QueueChanged | ShellOutput | ProgressShown
 )  # fmt: skip
 KnownEvent = Durable | Ephemeral
 Event = KnownEvent | UnknownEvent

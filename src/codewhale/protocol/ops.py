@@ -5,6 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.views import ViewQuery
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -32,14 +33,26 @@ class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
     limits: Limits = Limits()
 
 
+class Attachment(Struct, frozen=True, omit_defaults=True):
+    """What goes with a message: its bytes in `data`, or the file at `path` (absolute or relative to the workspace).
+    An image (`media_type` image/...) is shown to a model that takes images, everything else is sent as fenced text."""
+
+    name: str
+    media_type: str = "text/plain"
+    data: bytes = b""
+    path: str = ""
+
+
 class SendMessage(Struct, frozen=True, tag="send_message", omit_defaults=True):
     """A person's words. While a turn runs, `steer` joins it at the next step, `queue` waits for its end;
-    `turn` begins a turn and is queued when one runs. `context` is fenced text sent beside them."""
+    `turn` begins a turn and is queued when one runs. `context` is fenced text sent beside them. Raises SessionError for
+    an attachment that cannot be sent, and then nothing was sent."""
 
     session: str
     text: str
     context: str = ""
     delivery: Literal["turn", "steer", "queue"] = "turn"
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Interrupt(Struct, frozen=True, tag="interrupt"):
@@ -95,7 +108,70 @@ class CloseSession(Struct, frozen=True, tag="close_session"):
     session: str
 
 
-Op = OpenSession | SendMessage | Interrupt | Answer | SetMode | SetModel | SetEffort | RunCommand | CloseSession
+class EditQueue(Struct, frozen=True, tag="edit_queue", omit_defaults=True):
+    """Change what message `index` of GetQueue says; the text "" drops it. With `was` only where it still says that;
+    `delivery` makes a steer of it, or puts it at the end of the queue. Answered by the message's former text, "" when
+    it is no longer there."""
+
+    session: str
+    index: int
+    text: str
+    was: str = ""
+    delivery: Literal["", "steer", "queue"] = ""
+
+
+class RunShell(Struct, frozen=True, tag="run_shell"):
+    """Run the person's own command line in the workspace, beside or without a turn; Interrupt ends it. Answered by its
+    exit code, None when it was ended; what it printed goes to the model with the next message."""
+
+    session: str
+    command: str
+
+
+class NoteFile(Struct, frozen=True, tag="note_file"):
+    """A file of the workspace was mentioned or opened: it comes sooner from now on."""
+
+    session: str
+    path: str
+
+
+class ConnectProvider(Struct, frozen=True, tag="connect_provider", omit_defaults=True):
+    """Use a provider from now on: keep its `key` as a login does, or its `base_url` in config.toml, and ask it in this
+    session. Answered by "" or by what is wrong, in one sentence: then nothing has changed."""
+
+    session: str
+    name: str
+    key: str = ""
+    base_url: str = ""
+    model: str = ""
+
+
+class ChangeSetting(Struct, frozen=True, tag="change_setting"):
+    """Write a value into config.toml. Answered by what to know of it ("" for nothing: it holds from the next session
+    on). Raises ConfigError, and then nothing has changed."""
+
+    session: str
+    key: str
+    value: str
+
+
+class StartDemo(Struct, frozen=True, tag="start_demo"):
+    """Open a session with the scripted model that comes with the program, in a small repository made for it. Answered
+    by a DemoStarted."""
+
+
+class DemoStarted(Struct, frozen=True):
+    """A demonstration is ready: send `prompt` to `session`. All its model says was written beforehand."""
+
+    session: str
+    workspace: str
+    prompt: str
+
+
+Op = (
+    OpenSession | SendMessage | Interrupt | Answer | SetMode | SetModel | SetEffort | RunCommand | CloseSession
+    | EditQueue | RunShell | NoteFile | ConnectProvider | ChangeSetting | StartDemo
+)  # fmt: skip
 
 
 class SessionStatus(Struct, frozen=True, tag="session_status"):
@@ -122,33 +198,22 @@ class SessionUsage(Struct, frozen=True, tag="session_usage"):
     session: str
 
 
-Query = SessionStatus | ListSessions | GetMessages | SessionUsage
+Query = SessionStatus | ListSessions | GetMessages | SessionUsage | ViewQuery
 
 
 class CommandOutput(Struct, frozen=True, omit_defaults=True):
-    """What a slash command says: `text` for people, `ok` False when it could not do it."""
+    """What a slash command says: `text` for people, `ok` False when it could not do it, `session` one to go on with in
+    place of this one ("" is to stay)."""
 
     text: str
     ok: bool = True
-
-
-class SessionSummary(Struct, frozen=True):
-    """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id."""
-
-    id: str
-    title: str
-    created: str
-    updated: str
-    workspace: str
-    turns: int
-    messages: int
-    model: str
-    state: str
-    parent: str
+    session: str = ""
 
 
 class StatusView(Struct, frozen=True):
-    """How a session stands: what /status shows."""
+    """How a session stands: what /status shows. `waiting_since` is when `waiting_for` began, in Unix seconds (0: it
+    waits for nothing); `branch` is "" outside a git repository, `sandbox` the mechanism that holds commands, "" for
+    none; `queue` counts messages that wait, `jobs` background commands that run; `seq` is that of the last event."""
 
     session: str
     workspace: str
@@ -166,6 +231,12 @@ class StatusView(Struct, frozen=True):
     tokens_out: int
     effort: str = ""
     approval: Approval = Approval.SUGGEST
+    waiting_since: float = 0.0
+    branch: str = ""
+    sandbox: str = ""
+    queue: int = 0
+    jobs: int = 0
+    seq: int = 0
 
 
 class ContextView(Struct, frozen=True):

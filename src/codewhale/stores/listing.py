@@ -12,7 +12,7 @@ from codewhale.lib.files import DISK, FileOps, atomic_write
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import MessageAdded, ModelChanged, SessionOpened, TitleSet
 from codewhale.protocol.messages import Text
-from codewhale.protocol.ops import SessionSummary
+from codewhale.protocol.views import SessionSummary
 from codewhale.stores import records
 from codewhale.stores.log import LOG_FILE
 from codewhale.stores.records import Record

@@ -18,7 +18,7 @@ from codewhale.lib.clock import Clock, rfc3339
 from codewhale.lib.files import DISK, FileOps, private_dir, write_all
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Envelope, SessionOpened
-from codewhale.protocol.ops import SessionSummary
+from codewhale.protocol.views import SessionSummary
 from codewhale.stores import listing, lock, records
 from codewhale.stores.log import FULL, LOCK_FILE, LOG_FILE, SessionLog, read_log
 from codewhale.stores.reserve import Reserve
@@ -164,6 +164,14 @@ class SessionStore:
             names = {"", workspace, os.path.realpath(workspace)}
             rows = [row for row in rows if row.workspace in names]
         return sorted(rows, key=lambda row: (row.updated, row.id), reverse=True)
+
+    def summary(self, session: str) -> SessionSummary:
+        """The row of a session. Raises SessionError where there is none."""
+        self._existing(session)
+        row = self._summary(session)
+        if row is None:
+            raise SessionError(f"session {session} cannot be read")
+        return row
 
     def _summary(self, session: str) -> SessionSummary | None:
         folder = os.path.join(self._root, session)

@@ -28,8 +28,9 @@ class Launch(Struct, frozen=True):
     `env` is added to the allow-listed environment. `stdin` is written and closed; empty, there is none at all, unless
     `keep_stdin` holds the pipe open. `seconds` bounds the command itself, not what it leaves behind. `merge` sends
     stderr into stdout; `tty` gives a pseudo-terminal, which merges them as well. `output_limit` bytes of each stream
-    are kept. `attached` gives it the harness's own three streams instead. Unsupervised is for programs of the harness's
-    own choice that start nothing lasting.
+    are kept. `attached` gives it the harness's own three streams instead, and with `foreground` it stays in the
+    harness's session, in a process group of its own, so that it can be given the terminal. Unsupervised is for programs
+    of the harness's own choice that start nothing lasting.
 
     `profile` ("none", "read-only", "workspace-write") with its `allowances` says what the sandbox lets it touch, and
     `workspace` the root of what it works on ("" is `cwd`). In a sandbox /tmp is private to this run of the program,
@@ -48,6 +49,7 @@ class Launch(Struct, frozen=True):
     tty: bool = False
     merge: bool = False
     attached: bool = False
+    foreground: bool = False
     output_limit: int = 1_000_000
     supervised: bool = True
     ceiling: Ceiling = Ceiling()

@@ -42,7 +42,8 @@ def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inh
         stdout=stdio[1],
         stderr=stdio[2],
         pass_fds=inherited,
-        start_new_session=True,
+        start_new_session=not launch.foreground,
+        process_group=0 if launch.foreground else None,
     )
 
 

@@ -1,0 +1,95 @@
+"""What may stand at the end of a slash command line: the names of commands, the words that their usage allows, and what
+takes the place of the names in it."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from codewhale.commands.base import CommandSpec
+from codewhale.protocol.views import Choice
+
+MOST = 50
+_TOKEN = re.compile(r" \| |[A-Za-z][\w-]*(?:\.\.\.)?|[|\[\]]")
+Source = Callable[[str, Sequence[str]], Awaitable[Sequence[Choice]]]
+
+
+async def complete(
+    line: str, specs: Sequence[CommandSpec], sources: Mapping[str, Source], session: str
+) -> list[Choice]:
+    """Ways to go on with `line`, best first. `sources` give choices for a name in capitals, from the
+    session and the words of the line."""
+    words = line.split()
+    typed = "" if not words or line[-1:].isspace() else words[-1]
+    before = words[: len(words) - bool(typed)]
+    if not before:
+        rows = [Choice(spec.name, spec.summary) for spec in specs]
+        return _fitting(rows, typed)
+    spec = next((spec for spec in specs if spec.name == before[0]), None)
+    if spec is None:
+        return []
+    found: list[Choice] = []
+    for word in expected(spec.usage, before[1:]):
+        if not word.isupper():
+            found.append(Choice(word))
+        elif word in sources:
+            found += await sources[word](session, (*before, typed))
+    return _fitting(found, typed)
+
+
+def expected(usage: str, before: Sequence[str]) -> list[str]:
+    """The words that a usage such as "[list | allow|ask COMMAND]" has at the place behind the words `before`."""
+    ways = [way for way in _ways(usage) if _follows(way, before)]
+    found = dict.fromkeys(way[len(before)] for way in ways if len(way) > len(before))
+    return list(found)
+
+
+def _follows(way: Sequence[str], before: Sequence[str]) -> bool:
+    return len(way) >= len(before) and all(
+        wanted.isupper() or wanted == word for wanted, word in zip(way, before, strict=False)
+    )
+
+
+def _ways(usage: str) -> list[tuple[str, ...]]:
+    """Every line of words that a usage allows; what stands in brackets may be left out."""
+    tokens = _TOKEN.findall(usage.replace("[...]", ""))
+    ways, _ = _alternatives(tokens, 0)
+    return ways
+
+
+def _alternatives(tokens: Sequence[str], at: int) -> tuple[list[tuple[str, ...]], int]:
+    """The ways up to a closing bracket. A bar without blanks binds words, one with blanks whole ways: `allow|ask HOST`
+    is `allow HOST` or `ask HOST`, `list | remove ROW` is `list` or `remove ROW`."""
+    done: list[tuple[str, ...]] = []
+    ways: list[tuple[str, ...]] = [()]
+    while at < len(tokens) and tokens[at] != "]":
+        token = tokens[at]
+        if token == " | ":
+            done += ways
+            ways = [()]
+            at += 1
+            continue
+        if token == "|":  # between brackets
+            at += 1
+            continue
+        choices, at = _group(tokens, at)
+        ways = [(*way, *choice) for way in ways for choice in choices]
+    return [*done, *ways], at + 1
+
+
+def _group(tokens: Sequence[str], at: int) -> tuple[list[tuple[str, ...]], int]:
+    if tokens[at] == "[":
+        inner, at = _alternatives(tokens, at + 1)
+        return [*inner, ()], at
+    words = [tokens[at].removesuffix("...")]
+    while at + 2 < len(tokens) and tokens[at + 1] == "|" and tokens[at + 2] not in "[]":
+        at += 2
+        words.append(tokens[at].removesuffix("..."))
+    return [(word,) for word in words], at + 1
+
+
+def _fitting(choices: Sequence[Choice], typed: str) -> list[Choice]:
+    """Those that begin with what is typed, then those that hold it."""
+    low = typed.lower()
+    first = [one for one in choices if one.value.lower().startswith(low)]
+    other = [one for one in choices if low in one.value.lower() and one not in first]
+    unique = {one.value: one for one in reversed([*first, *other])}
+    return [one for one in dict.fromkeys([*first, *other]) if unique[one.value] is one][:MOST]

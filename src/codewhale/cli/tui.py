@@ -1,0 +1,142 @@
+"""Open the terminal interface.
+
+Without a terminal it says so and ends with 2; codewhale exec runs one prompt without a screen.
+"""
+
+import argparse
+import gc
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from codewhale.cli.parser import Parser, UsageError, add_workspace, workspace
+from codewhale.cli.stdio import say, say_raw
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.ops import OpenSession
+
+_NO_TERMINAL = """codewhale: the interface needs a terminal, and this is none. To run one prompt without it:
+
+  codewhale exec "fix the failing test"
+  codewhale --help
+"""
+# The first word of a command line that is one of these belongs to the interface, not to a command.
+OPTIONS = frozenset(
+    {
+        "-w",
+        "--workspace",
+        "--provider",
+        "--model",
+        "--mode",
+        "--approval",
+        "--resume",
+        "--continue",
+        "--plain",
+        "--theme",
+    }
+)
+WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
+
+
+def build(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_workspace(parser)
+    parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
+    parser.add_argument("--model", metavar="M", default="", help="the model to use")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan changes nothing; default agent")
+    approval = [approval.value for approval in Approval]
+    parser.add_argument("--approval", choices=approval, help="what becomes of calls that no rule decides")
+    earlier = parser.add_argument_group("going on").add_mutually_exclusive_group()
+    earlier.add_argument("--resume", metavar="ID", help="go on with a session: its id, the start of it, or latest")
+    earlier.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest session here")
+    looks = parser.add_argument_group("looks")
+    looks.add_argument("--theme", metavar="NAME", default="", help="dark, light, contrast or a file in themes/")
+    looks.add_argument("--plain", action="store_true", help="line by line, for simple terminals and screen readers")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it; returns the exit code."""
+    served = os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER
+    if not served and not args.plain and not (os.isatty(0) and os.isatty(1)):
+        say_raw(_NO_TERMINAL)
+        return 2
+    if args.resume == "":
+        raise UsageError("--resume needs the id of a session; see: codewhale sessions list")
+    opening = OpenSession(
+        workspace=workspace(args),
+        mode=Mode(args.mode) if args.mode else Mode.AGENT,
+        authority=Authority.PERSON,
+        provider=args.provider,
+        model=args.model,
+        resume="latest" if args.latest else args.resume or "",
+        approval=Approval(args.approval) if args.approval else None,
+    )
+    overrides = {"tui.theme": args.theme} if args.theme else {}
+    plain = args.plain or (not served and os.environ.get("TERM", "dumb") in ("", "dumb"))
+    return _open(opening, overrides, plain)
+
+
+def main(arguments: list[str], program: str = "codewhale") -> int:
+    """Parse and run; what this raises is told by dispatch."""
+    parser = Parser(prog=program, description=__doc__)
+    build(parser)
+    return run(parser.parse_args(arguments))
+
+
+def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> int:
+    # Nothing of what is imported until the first frame is garbage; the app collects again from then on.
+    gc.disable()
+    from codewhale.config import Project, home_dir, load
+    from codewhale.frontends.tui.settings import TuiSettings
+    from codewhale.frontends.tui.setup import Setup
+
+    home = home_dir(os.environ)
+    # The table of the interface alone: the rest is read, and judged, when the engine is opened behind the screen.
+    config = load(home, opening.workspace, os.environ, overrides, Project(lambda path, sha256: False, {}))
+    settings = config.section("tui", TuiSettings)
+    if overrides:
+        from codewhale.frontends.tui.palette import load_palette
+
+        load_palette(settings.theme, home)
+    notices: list[str] = []
+    engine = _Engine(home, opening, overrides, notices)
+    setup = Setup(engine.connect, opening, home, settings, notices=notices)
+    if plain:
+        gc.enable()
+        from codewhale.frontends.plain import run_plain
+
+        return run_plain(setup)
+    from codewhale.frontends.tui.running import run_screen
+
+    ended = run_screen(setup)
+    if ended.said:
+        say(ended.said)
+    return ended.code
+
+
+class _Engine:
+    """What the interface connects to."""
+
+    def __init__(self, home: str, opening: OpenSession, overrides: Mapping[str, Any], notices: list[str]) -> None:
+        self._home = home
+        self._opening = opening
+        self._overrides = dict(overrides)
+        self._notices = notices
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Any]:
+        """The client of an open application. It is imported beside the screen, which stays alive meanwhile."""
+        import asyncio
+        import importlib
+
+        compose = await asyncio.to_thread(importlib.import_module, "codewhale.app.compose")
+        options = compose.AppOptions(
+            home=self._home,
+            workspace=self._opening.workspace,
+            provider=self._opening.provider,
+            model=self._opening.model,
+            overrides=self._overrides,
+        )
+        async with compose.open_app(options) as app:
+            self._notices[:] = app.config.notices
+            yield app.client

@@ -1,0 +1,1 @@
+"""What is put to the person: approvals and questions, as cards above the composer."""

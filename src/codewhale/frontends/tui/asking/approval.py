@@ -1,0 +1,243 @@
+"""The card that asks whether a call may run: exactly what would run, the rule that asks, what holds it, the keys."""
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from rich.cells import set_cell_size
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Input
+
+from codewhale.frontends.tui.asking.card import Card, Patience
+from codewhale.frontends.tui.asking.exact import ESCAPED, block_lines, exact_lines, hides, spans
+from codewhale.frontends.tui.keys import bindings
+from codewhale.frontends.tui.palette import Palette
+from codewhale.frontends.tui.screens.hints import first_key, hint
+from codewhale.frontends.tui.screens.tones import Line, Span, fit, flat, wrap
+from codewhale.frontends.tui.words import Words
+from codewhale.protocol.blocks import DiffBlock
+from codewhale.protocol.events import ApprovalAsked, Envelope
+from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+
+REASON = 300
+LABEL = 9
+# On a screen of fewer rows each circumstance has one, and only the first keys are told.
+TIGHT = 20
+FEW = 4
+SANDBOXES = ("none", "read-only", "workspace-write")
+
+
+class ApprovalCard(Card):
+    """Asks about one call."""
+
+    PANEL = "approval"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("approval")
+
+    DEFAULT_CSS = """
+    ApprovalCard.elevation, ApprovalCard.elevation:focus, ApprovalCard.elevation:focus-within {
+        border: heavy $error; border-title-color: $error;
+    }
+    """
+
+    def __init__(
+        self, words: Words, palette: Palette, envelope: Envelope, patience: Patience | None, keys: Mapping[str, str]
+    ) -> None:
+        super().__init__(words, palette, envelope, patience or Patience(), keys)
+        assert isinstance(envelope.event, ApprovalAsked)
+        self.ask: ApprovalAsked = envelope.event
+        self.expanded = False
+        self.folded = 0
+        self._drawn: tuple[int, list[Line]] = (0, [])
+        self.set_class(self.ask.kind == "elevation", "elevation")
+        self.retitle(words(f"asking.title_{self.ask.kind}", tool=self.ask.tool))
+
+    def compose(self) -> ComposeResult:
+        """What would run, the circumstances, the reason where one is written, the keys."""
+        yield self.page
+        yield self.facts
+        yield self.line
+        yield self.hints
+
+    # -------------------------------------------------------------- what is shown
+
+    def lay_out(self) -> None:
+        """Lay everything out: the end of what would run is always seen, or how much of it is not."""
+        if not self.is_mounted:
+            return
+        if self._drawn[0] != self.inner:
+            self._drawn = (self.inner, self._exactly(self.inner - 1))
+        lines = self._drawn[1]
+        self.folded = 0
+        self._circumstances()
+        room = self.room()
+        if len(lines) > room and not self.expanded:
+            # The key that unfolds is one more to tell of, which takes room itself.
+            self.folded = len(lines) - room + 1
+            self._circumstances()
+            room = self.room()
+            lines = self._fold(lines, room)
+        self.page.styles.height = min(len(lines), room)
+        self.page.show(lines)
+
+    def _circumstances(self) -> None:
+        """Show what stands below what would run."""
+        facts, hints = list(self._facts()), list(self._keys())
+        if self.screen.size.height < TIGHT:
+            facts = [_one_row(line, self.inner) for line in facts[:-1]] + facts[-1:]
+            hints = hints[:FEW]
+        self.facts.show(facts)
+        self.show_hints(hints)
+
+    def _fold(self, lines: list[Line], room: int) -> list[Line]:
+        """The beginning and the end, with the number of lines between them."""
+        tail = max(2, room // 3)
+        head = room - tail - 1
+        self.folded = len(lines) - head - tail
+        said = self.words("asking.more", n=self.folded, press=first_key("approval.expand", self.keys))
+        return [*lines[:head], ((fit(said, self.inner - 1), "bold accent"),), *lines[-tail:]]
+
+    def _exactly(self, width: int) -> list[Line]:
+        """All that would run, nothing left out."""
+        ask = self.ask
+        lines: list[Line] = []
+        diffs = {block.path for block in ask.display if isinstance(block, DiffBlock)}
+        for subject in ask.subjects:
+            if not (isinstance(subject, PathSubject) and subject.path in diffs):
+                lines += self._subject(subject, width)
+        for block in ask.display:
+            lines += block_lines(block, width)
+        if not lines and self.arguments:
+            # Nothing in it is a command, a path or an address: what it was written with is all there is.
+            lines = exact_lines(f"{ask.tool} {self.arguments}", width)
+        return lines or [((self.words("asking.nothing_said"), "muted"),)]
+
+    def _subject(self, subject: Subject, width: int) -> list[Line]:
+        match subject:
+            case CommandSubject(command=command):
+                return exact_lines(command, width, first="$ ")
+            case PathSubject(path=path, write=write):
+                return self._named("asking.write" if write else "asking.read", path, width)
+            case UrlSubject(url=url):
+                return self._named("asking.url", url, width)
+            case JobSubject(id=job, text=""):
+                return self._named("asking.job_end", job, width)
+            case JobSubject(id=job, text=text):
+                return [*self._named("asking.job_tell", job, width), *exact_lines(text, width)]
+
+    def _named(self, key: str, what: str, width: int) -> list[Line]:
+        name = self.words(key)
+        first, *rest = exact_lines(what, width - len(name) * 2, first="")
+        return [((f"{name} ", "muted"), *first), *rest]
+
+    def _facts(self) -> Iterable[Line]:
+        ask, words = self.ask, self.words
+        for subject in ask.subjects:
+            if isinstance(subject, CommandSubject):
+                folder = words("asking.root") if subject.cwd in ("", ".") else subject.cwd
+                behind: list[Span] = [(f"  {words('asking.background')}", "warning")] if subject.background else []
+                yield self._fact("folder", *spans(folder, "text"), *behind)
+        sandbox = ask.sandbox if ask.sandbox in SANDBOXES else "other"
+        held = words(f"asking.sandbox_{sandbox}", name=flat(ask.sandbox))
+        yield self._fact("sandbox", (held, "warning" if sandbox == "none" else "text"))
+        rule = spans(f" ({ask.rule})", "muted") if ask.rule else []
+        yield self._fact("why", *spans(flat(ask.reason, REASON), "text"), *rule)
+        if any(hides(text) for text in self._texts()):
+            yield ((words("asking.hidden"), ESCAPED),)
+        if ask.offer is not None:
+            what = words(f"asking.offer_{ask.offer.field}", tool=flat(ask.offer.tool))
+            yield self._fact("always", (what, "text"), *_quoted(ask.offer.value))
+
+    def _fact(self, name: str, *said: Span) -> Line:
+        return ((set_cell_size(self.words(f"asking.{name}"), LABEL), "muted"), *said)
+
+    def _texts(self) -> Iterable[str]:
+        """What a person is asked to read of others."""
+        for subject in self.ask.subjects:
+            match subject:
+                case CommandSubject(command=text) | PathSubject(path=text) | UrlSubject(url=text):
+                    yield text
+                case JobSubject(text=text):
+                    yield text
+
+    def _keys(self) -> Iterable[Line]:
+        words, keys = self.words, self.keys
+        if self.writing:
+            yield ((words("asking.reason_keys"), "muted"),)
+            return
+        yield hint("approval.allow", words(f"asking.allow_{self.ask.kind}"), keys)
+        if self.ask.offer is not None:
+            yield hint("approval.always", words("asking.do_always"), keys)
+            yield hint("approval.session", words("asking.do_session"), keys)
+        yield hint("approval.deny", words("asking.deny"), keys)
+        if self._edited():
+            yield hint("approval.edit", words("asking.edit"), keys)
+        yield hint("approval.cancel", words("asking.cancel"), keys)
+        if self.folded or self.expanded:
+            yield hint("approval.expand", words("asking.fold" if self.expanded else "asking.expand"), keys)
+        yield hint("approval.leave", words("asking.leave"), keys)
+
+    # -------------------------------------------------------------- what is answered
+
+    def action_allow(self) -> None:
+        """Yes, once."""
+        self.post_message(self.Answered(self.answer(allowed=True)))
+
+    def action_always(self) -> None:
+        """Yes, and by the rule that was offered from now on."""
+        if self.ask.offer is not None:
+            self.post_message(self.Answered(self.answer(allowed=True, remember="always")))
+
+    def action_session(self) -> None:
+        """Yes, and by the rule that was offered while the session lasts."""
+        if self.ask.offer is not None:
+            self.post_message(self.Answered(self.answer(allowed=True, remember="session")))
+
+    def action_deny(self) -> None:
+        """No: the reason is asked for."""
+        self.write(True, self.words("asking.reason"))
+
+    @on(Input.Submitted)
+    def _denied(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Answered(self.answer(), reason=event.value.strip()))
+
+    def action_edit(self) -> None:
+        """No, and what was asked about goes into the composer."""
+        text = self._edited()
+        if text:
+            self.post_message(self.Answered(self.answer(), edit=self.words("asking.instead", command=text)))
+
+    def action_cancel(self) -> None:
+        """Close the line, or refuse and stop the turn."""
+        if self.writing:
+            self.write(False)
+            return
+        self.post_message(self.Answered(self.answer(), stop=True))
+
+    def _edited(self) -> str:
+        return next((text for text in self._texts() if text), "")
+
+    # -------------------------------------------------------------- moving about in it
+
+    def action_expand(self) -> None:
+        """Show all of it to scroll through, or its beginning and its end."""
+        self.expanded = not self.expanded
+        self.lay_out()
+
+    def action_up(self) -> None:
+        """A line up."""
+        self.page.scroll_up(animate=False)
+
+    def action_down(self) -> None:
+        """A line down."""
+        self.page.scroll_down(animate=False)
+
+
+def _one_row(line: Line, width: int) -> Line:
+    pieces = wrap(line, width - 1, words=False)
+    return pieces[0] if len(pieces) == 1 else (*pieces[0], ("…", "muted"))
+
+
+def _quoted(value: str) -> list[Span]:
+    return [(" ", "text"), *spans(value, "code on code_background")] if value else []

@@ -1,0 +1,210 @@
+"""What approvals and questions share: a card that takes no answer by accident, nor more of the screen than it may."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from textual import events
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from codewhale.frontends.tui.keys import ACTIONS, keys_of
+from codewhale.frontends.tui.palette import Palette
+from codewhale.frontends.tui.screens.field import Field
+from codewhale.frontends.tui.screens.hints import hint, in_rows
+from codewhale.frontends.tui.screens.page import Page
+from codewhale.frontends.tui.screens.tagline import TagLine
+from codewhale.frontends.tui.screens.tones import Line, flat
+from codewhale.frontends.tui.words import Words
+from codewhale.protocol.events import Envelope
+from codewhale.protocol.ops import Answer
+
+SHARE = 0.6
+LEAST_ROWS = 4
+
+
+class Patience(Struct, frozen=True):
+    """Seconds: no key may have been pressed for `idle` before a card takes the focus, and it takes no answer until it
+    has been seen with the focus for `seen`."""
+
+    idle: float = 0.7
+    seen: float = 0.4
+
+
+class Card(Vertical, can_focus=True):
+    """A card in the asking panel. `PANEL` names its rows of keys.py."""
+
+    PANEL = ""
+
+    DEFAULT_CSS = """
+    Card {
+        height: auto; border: round $border; border-title-style: bold; border-title-color: $accent;
+        background: $surface; padding: 0 1;
+    }
+    Card:focus, Card:focus-within { border: round $accent; }
+    Card > Page { height: 1; background: $surface; }
+    Card > TagLine { background: $surface; }
+    Card > Input { display: none; background: $background; }
+    Card.writing > Input { display: block; }
+    """
+
+    class Answered(Message):
+        """The person's answer. `reason` goes to the model beside a no, `edit` into the composer, `stop` ends the
+        turn."""
+
+        def __init__(self, answer: Answer, reason: str = "", edit: str = "", stop: bool = False) -> None:
+            super().__init__()
+            self.answer = answer
+            self.reason = reason
+            self.edit = edit
+            self.stop_turn = stop
+
+    class Typed(Message):
+        """A character that is no answer: it belongs to the composer."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The person goes back to writing; the card waits."""
+
+    def __init__(
+        self, words: Words, palette: Palette, envelope: Envelope, patience: Patience, keys: Mapping[str, str]
+    ) -> None:
+        super().__init__()
+        self.words = words
+        self.envelope = envelope
+        self.keys = keys
+        self.patience = patience
+        self.arguments = ""
+        self.left = False
+        self.armed = False
+        self.page = Page(palette, "surface")
+        self.page.can_focus = False
+        self.facts = TagLine(palette, "surface")
+        self.hints = TagLine(palette, "surface")
+        self.line = Field(max_length=2000)
+        self._seen = 0.0
+        self._bound = {key for row in ACTIONS if row.panel in (self.PANEL, "app") for key in keys_of(row, keys)}
+
+    # -------------------------------------------------------------- being answered
+
+    @property
+    def request(self) -> str:
+        """The id of what is asked."""
+        return str(getattr(self.envelope.event, "request_id", ""))
+
+    def answer(self, **fields: Any) -> Answer:
+        """An answer to this."""
+        return Answer(self.envelope.session, self.request, **fields)
+
+    def on_focus(self) -> None:
+        """From now on the person sees that keys are answers; a moment later they are."""
+        self.call_after_refresh(self._begin_to_be_seen)
+
+    def _begin_to_be_seen(self) -> None:
+        self._seen = time.monotonic()
+        self.set_timer(max(0.001, self.patience.seen), self._arm)
+
+    def _arm(self) -> None:
+        if self.has_focus and time.monotonic() - self._seen >= self.patience.seen * 0.99:
+            self.armed = True
+            self.lay_out()
+
+    def on_blur(self) -> None:
+        """Keys are no answers any more."""
+        self.armed = False
+        self.lay_out()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing is answered before the card was seen."""
+        return self.armed or self.writing or action in ("leave", "up", "down", "expand", "previous", "next")
+
+    def on_key(self, event: events.Key) -> None:
+        """What is no answer goes to the composer, so that nothing typed is lost."""
+        if self.writing or not event.is_printable or event.character is None:
+            return
+        if self.armed and self.pressed(event.key):
+            event.stop()
+        elif not self.armed or event.key not in self._bound:
+            event.stop()
+            # The focus follows a moment later; what is typed on until then is no answer either.
+            self.armed = False
+            self.post_message(self.Typed(event.character))
+
+    def pressed(self, key: str) -> bool:
+        """Answer by a key that is no row of keys.py; whether it did."""
+        return False
+
+    def action_leave(self) -> None:
+        """Back to writing; the card waits."""
+        if self.writing:
+            self.write(False)
+        self.post_message(self.Left())
+
+    # -------------------------------------------------------------- writing into it
+
+    @property
+    def writing(self) -> bool:
+        """Whether the line is open."""
+        return self.has_class("writing")
+
+    def write(self, on: bool, placeholder: str = "") -> None:
+        """Open the line, or close it."""
+        self.set_class(on, "writing")
+        if on:
+            self.line.placeholder = flat(placeholder)
+            self.line.focus()
+        else:
+            self.line.value = ""
+            self.focus()
+        self.lay_out()
+
+    # -------------------------------------------------------------- drawing
+
+    def retitle(self, text: str) -> None:
+        """Set the title; no markup is read from it."""
+        self.border_title = Content(flat(text, 100))
+
+    def place(self, number: int, count: int) -> None:
+        """Say how many wait."""
+        said = self.words("asking.waiting", number=number, count=count) if count > 1 else ""
+        self.border_subtitle = Content(said)
+
+    def show_hints(self, hints: Sequence[Line]) -> None:
+        """Show which keys answer; while none does, how to come to that."""
+        wait: Line = ((self.words("asking.wait"), "muted"),)
+        if self.left:
+            wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
+        shown = hints if self.armed or self.writing else [wait, *hints]
+        self.hints.show(in_rows(shown, self.inner))
+
+    def room(self) -> int:
+        """How many lines the page may have."""
+        taken = sum(line.get_content_height(self.size, self.size, self.inner) for line in (self.facts, self.hints))
+        most = int(self.screen.size.height * SHARE) - taken - 2 - (1 if self.writing else 0)
+        return max(LEAST_ROWS, most)
+
+    @property
+    def inner(self) -> int:
+        """The columns inside."""
+        return max(20, self.content_size.width)
+
+    def lay_out(self) -> None:
+        """Lay everything out again."""
+
+    def on_mount(self) -> None:
+        """Lay everything out."""
+        self.lay_out()
+
+    def on_resize(self) -> None:
+        """Lay everything out again."""
+        self.lay_out()
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        for part in (self.page, self.facts, self.hints):
+            part.repaint(palette)

@@ -1,0 +1,178 @@
+"""The place above the composer where asks are shown, one at a time. It is cheap: the cards are imported when something
+is asked."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from textual.containers import Vertical
+from textual.message import Message
+from textual.timer import Timer
+
+from codewhale.frontends.tui.asking.asks import Asks
+from codewhale.frontends.tui.palette import Palette
+from codewhale.frontends.tui.screens.table import load
+from codewhale.frontends.tui.words import Words
+from codewhale.protocol.events import ApprovalAsked, Envelope
+from codewhale.protocol.ops import Interrupt, Op, SendMessage
+
+_LOOK_SECONDS = 0.1
+
+
+class AskingPanel(Vertical):
+    """Shows what is asked and submits the answers. `submit` does an operation, `idle` tells for how many seconds no key
+    was pressed, `keys` are the person's own. `patience` is a card.Patience, None for the usual one."""
+
+    DEFAULT_CSS = """
+    AskingPanel { height: auto; display: none; background: $background; }
+    AskingPanel.asking { display: block; }
+    """
+
+    class Edit(Message):
+        """Text for the composer, to be changed and sent."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Typed(Message):
+        """Characters that were meant for the composer: it should have them, and the focus."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The composer should have the focus."""
+
+    class Failed(Message):
+        """An answer could not be given: one line for the person."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(
+        self,
+        words: Words,
+        palette: Palette,
+        submit: Callable[[Op], Awaitable[Any]],
+        idle: Callable[[], float],
+        keys: Mapping[str, str],
+        patience: Any = None,
+    ) -> None:
+        super().__init__(id="asking")
+        self.asks = Asks()
+        self._words = words
+        self._palette = palette
+        self._submit = submit
+        self._idle = idle
+        self._keys = keys
+        self._patience = patience
+        self._card: Any = None
+        self._looking: Timer | None = None
+        self._answering = ""
+
+    # -------------------------------------------------------------- what is asked
+
+    def take(self, envelope: Envelope) -> None:
+        """Count an event in."""
+        if self.asks.take(envelope):
+            self.call_later(self._settle)
+
+    def begin(self) -> None:
+        """Another session is followed from now on: what was asked before is not asked here."""
+        self.asks = Asks()
+        self.call_later(self._settle)
+
+    @property
+    def card(self) -> Any:
+        """The card that is shown, or None."""
+        return self._card
+
+    async def _settle(self) -> None:
+        """Show the first ask, and nothing else."""
+        first = self.asks.first
+        if self._card is not None and (first is None or self._card.envelope is not first):
+            had_focus = self._card.has_focus or self._card.writing
+            card, self._card = self._card, None
+            await card.remove()
+            if had_focus:
+                self.post_message(self.Left())
+        if first is not None and self._card is None:
+            await self._show(first)
+        if self._card is not None:
+            self._card.place(1, len(self.asks))
+        self.set_class(self._card is not None, "asking")
+        self._look()
+
+    async def _show(self, envelope: Envelope) -> None:
+        kind = "approval" if isinstance(envelope.event, ApprovalAsked) else "question"
+        self._card = load(kind)(self._words, self._palette, envelope, self._patience, self._keys)
+        self._card.arguments = self.asks.arguments(envelope.session, getattr(envelope.event, "call_id", ""))
+        self.set_class(True, "asking")
+        await self.mount(self._card)
+
+    def _look(self) -> None:
+        """Watch for the moment when the card may take the focus, while there is one."""
+        if self._card is None and self._looking is not None:
+            self._looking.stop()
+            self._looking = None
+        elif self._card is not None and self._looking is None:
+            self._looking = self.set_interval(_LOOK_SECONDS, self._consider)
+
+    def _consider(self) -> None:
+        card = self._card
+        if card is None or card.left or card.has_focus or card.writing or self.app.screen is not self.screen:
+            return
+        if self._idle() >= card.patience.idle:
+            card.focus()
+
+    # -------------------------------------------------------------- what is answered
+
+    def focus_card(self) -> bool:
+        """Give the card the focus, as the person asked for; whether there is one."""
+        if self._card is None:
+            return False
+        self._card.left = False
+        self._card.focus()
+        return True
+
+    async def on_card_answered(self, message: Any) -> None:
+        """Hand the answer on. A reason goes first, so that the model reads both together."""
+        message.stop()
+        answer = message.answer
+        if self._answering == answer.request_id:
+            return
+        self._answering = answer.request_id
+        try:
+            if message.reason:
+                await self._submit(SendMessage(answer.session, message.reason, delivery="steer"))
+            await self._submit(Interrupt(answer.session) if message.stop_turn else answer)
+        except Exception as error:
+            # The card stays: the person can answer again.
+            self._answering = ""
+            self.post_message(self.Failed(self._words("asking.failed", error=str(error))))
+            return
+        if message.edit:
+            self.post_message(self.Edit(message.edit))
+        self.asks.drop(answer.request_id)
+        self.call_later(self._settle)
+
+    def on_card_typed(self, message: Any) -> None:
+        """Pass on what was meant for the composer."""
+        message.stop()
+        self.post_message(self.Typed(message.text))
+
+    def on_card_left(self, message: Any) -> None:
+        """Let the card wait."""
+        message.stop()
+        if self._card is not None:
+            self._card.left = True
+            self._card.lay_out()
+        self.post_message(self.Left())
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self._palette = palette
+        if self._card is not None:
+            self._card.repaint(palette)

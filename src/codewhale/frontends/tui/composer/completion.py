@@ -1,0 +1,242 @@
+"""What can be completed: which character asks for what, where it may stand, and who knows. Answers that come too late
+for the text are dropped."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.ops import Query
+from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, FileMatch, FindFiles, ListCommands
+
+MOST_ROWS = 50
+# While letters still come, files are not looked for.
+DEBOUNCE_SECONDS = 0.06
+ANSWER_SECONDS = 10.0
+_WORD_BEFORE = re.compile(r'(?:(?<=\s)|(?<=[("\'\[])|^)([@$#])("[^"\n]*|[^\s"]*)$')
+_COMMAND_LINE = re.compile(r"/(?:[A-Za-z][A-Za-z0-9_-]*)?(?:[ \t][^\n]*)?$")
+
+Ask = Callable[[Query], Awaitable[Any]]
+
+
+class Trigger(Struct, frozen=True):
+    """A row: the `character` that asks the completion `source` of this name. It stands at the beginning of the text
+    (`line`) or of a word."""
+
+    character: str
+    source: str
+    line: bool
+
+
+# An extension is a row here and a source of its name in SOURCES.
+TRIGGERS = (
+    Trigger("/", "commands", line=True),
+    Trigger("@", "files", line=False),
+    Trigger("$", "skills", line=False),
+    Trigger("#", "memory", line=False),
+)
+
+
+class Wanted(Struct, frozen=True):
+    """What stands before the cursor and can be completed: the `word` behind the trigger, at the offsets `start` (the
+    trigger's) to `end`; `line` is all of a command line."""
+
+    trigger: Trigger
+    word: str
+    start: int
+    end: int
+    line: str = ""
+
+
+class Row(Struct, frozen=True):
+    """A line of the list. `insert` takes the place of the offsets `start` to `end`; `more` says that what was inserted
+    can be completed further; `path` is the file it mentions."""
+
+    label: str
+    detail: str
+    insert: str
+    start: int
+    end: int
+    more: bool = False
+    path: str = ""
+
+
+class Found(Struct, frozen=True):
+    """What the list shows: `header` is the usage of the command at hand."""
+
+    wanted: Wanted
+    rows: tuple[Row, ...]
+    header: str = ""
+
+
+def wanted(text: str, cursor: int) -> Wanted | None:
+    """What can be completed where the cursor stands, None for nothing."""
+    before = text[:cursor]
+    if before.startswith("/") and _COMMAND_LINE.fullmatch(before):
+        word = before.rpartition(" ")[2] if " " in before else before[1:]
+        return Wanted(TRIGGERS[0], word, cursor - len(word) if " " in before else 0, cursor, before)
+    match = _WORD_BEFORE.search(before[-1024:])
+    if match is None:
+        return None
+    trigger = next(row for row in TRIGGERS if row.character == match[1])
+    if trigger.character == "#" and match.start() + max(0, len(before) - 1024) > 0:
+        return None
+    return Wanted(trigger, match[2].lstrip('"'), cursor - len(match[0]), cursor)
+
+
+class Source(Protocol):
+    """Who knows how a word goes on."""
+
+    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+        """The rows, best first, and the header of the list. Raises what `ask` raises."""
+        ...
+
+
+class Commands:
+    """Slash commands and their arguments."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[CommandRow, ...] = ()
+        self._session = ""
+
+    async def known(self, session: str, ask: Ask) -> tuple[CommandRow, ...]:
+        """The commands of the session, asked for once."""
+        if not self._rows or self._session != session:
+            self._rows, self._session = tuple(await ask(ListCommands(session))), session
+        return self._rows
+
+    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+        """Names while one is written, then what the command takes."""
+        commands = await self.known(session, ask)
+        if " " not in wanted.line:
+            fitting = _fitting(wanted.word, commands)
+            return tuple(_command_row(row, wanted) for row in fitting[:MOST_ROWS]), ""
+        name = wanted.line.split(maxsplit=1)[0]
+        command = next((row for row in commands if row.name == name), None)
+        if command is None:
+            return (), ""
+        choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, wanted.line)))
+        rows = [Row(c.value, c.detail, c.value + " ", wanted.start, wanted.end) for c in choices[:MOST_ROWS]]
+        return tuple(rows), f"{command.name} {command.usage}  {command.summary}"
+
+
+class Files:
+    """Files of the workspace."""
+
+    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+        """Paths that fit, folders to go on in."""
+        await asyncio.sleep(DEBOUNCE_SECONDS)
+        found: tuple[FileMatch, ...] = tuple(await ask(FindFiles(session, wanted.word, MOST_ROWS)))
+        return tuple(_file_row(match.path, wanted) for match in found[:MOST_ROWS]), ""
+
+
+class Skills:
+    """Skills, as the completion of the /skill command names them."""
+
+    def __init__(self, commands: Commands, names: tuple[str, ...]) -> None:
+        self._commands = commands
+        self._names = names
+
+    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+        """What the first of the commands there is would take; nothing where there is none."""
+        known = {row.name for row in await self._commands.known(session, ask)}
+        name = next((name for name in self._names if name in known), "")
+        if not name:
+            return (), ""
+        choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, f"{name} {wanted.word}")))
+        mark = wanted.trigger.character
+        rows = [Row(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in choices]
+        return tuple(rows[:MOST_ROWS]), ""
+
+
+def sources() -> dict[str, Source]:
+    """The completion sources by name."""
+    commands = Commands()
+    return {
+        "commands": commands,
+        "files": Files(),
+        "skills": Skills(commands, ("/skill",)),
+        "memory": Skills(commands, ("/memory", "/note")),
+    }
+
+
+class Completer:
+    """Asks for the text of the moment and tells `show` what was found (None: nothing). What was asked for an earlier
+    text is given up."""
+
+    def __init__(self, ask: Ask, show: Callable[[Found | None], None]) -> None:
+        self._ask = ask
+        self._show = show
+        self._sources = sources()
+        self._task: asyncio.Task[None] | None = None
+        self._last: Wanted | None = None
+        self._refused: str | None = None
+        self.session = ""
+
+    def look(self, text: str, cursor: int) -> None:
+        """The text has changed, or the cursor has moved."""
+        if text != self._refused:
+            self._refused = None
+        now = wanted(text, cursor) if self.session and self._refused is None else None
+        if now == self._last:
+            return
+        self.stop()
+        self._last = now
+        if now is None:
+            self._show(None)
+        else:
+            self._task = asyncio.get_running_loop().create_task(self._find(now))
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is still out."""
+        return self._task is not None and not self._task.done()
+
+    def stop(self) -> None:
+        """Give up what is being asked."""
+        self._last = None
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def refuse(self, text: str) -> None:
+        """Offer nothing for this text; for the next one again."""
+        self.stop()
+        self._refused = text
+        self._show(None)
+
+    async def _find(self, now: Wanted) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                rows, header = await self._sources[now.trigger.source].rows(now, self.session, self._ask)
+        except (CodeWhaleError, OSError, TimeoutError, KeyError):
+            rows, header = (), ""
+        if self._last == now:
+            self._show(Found(now, rows, header) if rows or header else None)
+
+
+def _fitting(word: str, commands: tuple[CommandRow, ...]) -> list[CommandRow]:
+    """Commands whose name begins with the word, then those that have it inside, then those that say it."""
+    low = word.lower()
+
+    def place(row: CommandRow) -> int:
+        name = row.name[1:].lower()
+        if name.startswith(low):
+            return 0
+        return 1 if low in name else 2 if len(low) > 2 and low in row.summary.lower() else 3
+
+    return sorted((row for row in commands if place(row) < 3), key=lambda row: (place(row), row.name))
+
+
+def _command_row(row: CommandRow, at: Wanted) -> Row:
+    label = f"{row.name} {row.usage}".rstrip()
+    return Row(label, row.summary, row.name + " ", at.start, at.end, more=bool(row.usage))
+
+
+def _file_row(path: str, at: Wanted) -> Row:
+    if path.endswith("/"):
+        return Row(path, "", f'@"{path}' if " " in path else f"@{path}", at.start, at.end, more=True)
+    return Row(path, "", f'"{path}" ' if " " in path else f"{path} ", at.start, at.end, path=path)

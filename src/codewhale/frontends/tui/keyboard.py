@@ -1,0 +1,97 @@
+"""What the terminal sends, as keys and pastes. A paste is one event whatever stands in it: no byte of it is ever taken
+for a key, and bytes that are no UTF-8 do not end the reading."""
+
+import codecs
+import os
+import selectors
+from collections.abc import Callable, Generator, Iterable
+from threading import Event
+
+from textual import events
+from textual._xterm_parser import BRACKETED_PASTE_END as END
+from textual._xterm_parser import BRACKETED_PASTE_START as START
+from textual._xterm_parser import XTermParser
+from textual.message import Message
+
+# What is pasted beyond this is cut off.
+MOST_PASTED = 20_000_000
+_READ_BYTES = 1 << 16
+_POLL_SECONDS = 0.1
+
+
+class Keyboard(XTermParser):
+    """Textual's parser for keys; pastes are taken out before it sees them."""
+
+    def __init__(self, debug: bool = False) -> None:
+        super().__init__(debug)
+        self._pasted: list[str] | None = None
+        self._size = 0
+        # The end of what was passed on or pasted: where a mark may begin that is not whole yet.
+        self._before = ""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """The events of more input; "" ends it."""
+        if not data:
+            yield from super().feed(data)
+            return
+        while data:
+            if self._pasted is None:
+                data = yield from self._keys(data)
+            else:
+                data = yield from self._paste(data)
+
+    def _keys(self, data: str) -> Generator[Message, None, str]:
+        """Pass on what stands before a paste; returns what is left."""
+        known = len(self._before)
+        at = (self._before + data).find(START)
+        if at < 0:
+            self._before = (self._before + data)[-(len(START) - 1) :]
+            yield from super().feed(data)
+            return ""
+        if at < known:
+            # The parser has seen the beginning of the mark: it is given an empty paste.
+            rest = START[known - at :] + END
+            yield from (event for event in XTermParser.feed(self, rest) if not isinstance(event, events.Paste))
+        elif at > known:
+            yield from super().feed(data[: at - known])
+        self._before, self._pasted, self._size = "", [], 0
+        return data[at - known + len(START) :]
+
+    def _paste(self, data: str) -> Generator[Message, None, str]:
+        """Keep what is pasted; its end makes an event of it. Returns what is left."""
+        assert self._pasted is not None
+        data = self._before + data
+        text, mark, rest = data.partition(END)
+        if not mark:
+            held = next((n for n in range(len(END) - 1, 0, -1) if data.endswith(END[:n])), 0)
+            self._before = data[len(data) - held :]
+            self._keep(data[: len(data) - held])
+            return ""
+        self._keep(text)
+        whole = "".join(self._pasted).replace("\0", "")
+        self._before, self._pasted = "", None
+        yield events.Paste(whole)
+        return rest
+
+    def _keep(self, text: str) -> None:
+        assert self._pasted is not None
+        self._pasted.append(text[: max(0, MOST_PASTED - self._size)])
+        self._size += len(text)
+
+
+def read_keys(fd: int, ended: Event, take: Callable[[Message], None], debug: bool = False) -> None:
+    """Read a terminal until `ended`, `take` every event. Raises OSError when the terminal is gone."""
+    parser = Keyboard(debug)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+        while not ended.is_set():
+            if selector.select(_POLL_SECONDS):
+                data = os.read(fd, _READ_BYTES)
+                if not data:
+                    raise OSError("the terminal was closed")
+                text = decoder.decode(data)
+                for event in parser.feed(text) if text else ():
+                    take(event)
+            for event in parser.tick():
+                take(event)

@@ -1,0 +1,231 @@
+"""The one table of what can be done by key: each action's id, its keys and where it holds. A panel takes its rows as
+Textual bindings; `[tui.keys]` gives an id other keys."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from codewhale.lib.text import one_line
+from codewhale.protocol.errors import ConfigError
+
+if TYPE_CHECKING:
+    from textual.binding import Binding
+
+
+class Action(Struct, frozen=True):
+    """A row: `id` is "panel.name" and runs `action_name` of that panel, its words stand under "keys.<id>". `keys` are
+    separated by commas. `first` ones are tried before the focused widget sees the key."""
+
+    id: str
+    keys: str
+    first: bool = False
+
+    @property
+    def panel(self) -> str:
+        """Where it holds."""
+        return self.id.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """What it is called there."""
+        return self.id.partition(".")[2]
+
+
+# The panels whose rows hold at the same time: no two rows of one group may share a key.
+TOGETHER: tuple[tuple[str, ...], ...] = (
+    ("app", "composer"),
+    ("app", "queue"),
+    ("app", "transcript"),
+    ("app", "search"),
+    ("app", "approval"),
+    ("app", "question"),
+    ("chooser",),
+    ("jobs",),
+    ("undo",),
+    ("form",),
+    ("pager",),
+)
+
+ACTIONS: tuple[Action, ...] = (
+    # ---------------------------------------------------------------- everywhere
+    Action("app.interrupt", "ctrl+c", first=True),
+    Action("app.leave", "ctrl+d", first=True),
+    Action("app.palette", "ctrl+k", first=True),
+    Action("app.sessions", "ctrl+r", first=True),
+    Action("app.models", "alt+m", first=True),
+    Action("app.jobs", "alt+j", first=True),
+    Action("app.answer", "alt+y", first=True),
+    Action("app.help", "f1", first=True),
+    Action("app.keys", "f2", first=True),
+    Action("app.theme", "f3", first=True),
+    Action("app.mouse", "f4", first=True),
+    Action("app.redraw", "ctrl+l", first=True),
+    # The next ones are the transcript's; they hold wherever the focus is.
+    Action("app.pager", "ctrl+p", first=True),
+    Action("app.search", "ctrl+f", first=True),
+    Action("app.fold_all", "ctrl+o", first=True),
+    Action("app.focus_transcript", "alt+t", first=True),
+    Action("app.copy_answer", "alt+c", first=True),
+    Action("app.copy_code", "alt+b", first=True),
+    Action("app.open_last", "alt+e", first=True),
+    Action("app.page_up", "pageup", first=True),
+    Action("app.page_down", "pagedown", first=True),
+    Action("app.turn_up", "alt+up", first=True),
+    Action("app.turn_down", "alt+down", first=True),
+    Action("app.top", "ctrl+home", first=True),
+    Action("app.bottom", "ctrl+end", first=True),
+    # ---------------------------------------------------------------- the composer
+    Action("composer.send", "enter"),
+    Action("composer.newline", "ctrl+j,alt+enter,shift+enter"),
+    Action("composer.steer", "ctrl+t,ctrl+enter"),
+    Action("composer.escape", "escape"),
+    Action("composer.complete_or_mode", "tab"),
+    Action("composer.effort", "shift+tab"),
+    Action("composer.edit_outside", "ctrl+g"),
+    Action("composer.stash", "ctrl+s"),
+    Action("composer.search_history", "alt+r"),
+    Action("composer.up", "up"),
+    Action("composer.down", "down"),
+    Action("composer.edit_queue", "alt+q"),
+    Action("composer.attach", "alt+v"),
+    # ---------------------------------------------------------------- what waits, while it has the focus
+    Action("queue.previous", "up,k"),
+    Action("queue.next", "down,j"),
+    Action("queue.edit", "enter,e"),
+    Action("queue.drop", "d,delete"),
+    Action("queue.steer", "s"),
+    Action("queue.close", "escape"),
+    # ---------------------------------------------------------------- the transcript, while it has the focus
+    Action("transcript.next", "j,down"),
+    Action("transcript.previous", "k,up"),
+    Action("transcript.fold", "enter,space"),
+    Action("transcript.copy", "y"),
+    Action("transcript.copy_block", "b"),
+    Action("transcript.open", "e"),
+    Action("transcript.find", "slash"),
+    Action("transcript.find_next", "n"),
+    Action("transcript.find_previous", "N"),
+    Action("transcript.first", "g,home"),
+    Action("transcript.last", "G,end"),
+    Action("transcript.back", "escape"),
+    # ---------------------------------------------------------------- its search line
+    Action("search.accept", "enter"),
+    Action("search.later", "down"),
+    Action("search.earlier", "up"),
+    Action("search.close", "escape"),
+    # ---------------------------------------------------------------- the approval card
+    Action("approval.allow", "y"),
+    Action("approval.always", "a"),
+    Action("approval.session", "s"),
+    Action("approval.deny", "n"),
+    Action("approval.edit", "e"),
+    Action("approval.cancel", "escape"),
+    Action("approval.up", "up,k"),
+    Action("approval.down", "down,j"),
+    Action("approval.expand", "space"),
+    Action("approval.leave", "tab"),
+    # ---------------------------------------------------------------- the question card
+    Action("question.previous", "up"),
+    Action("question.next", "down"),
+    Action("question.choose", "enter"),
+    Action("question.mark", "space"),
+    Action("question.cancel", "escape"),
+    Action("question.write", "t"),
+    Action("question.back", "left"),
+    Action("question.leave", "tab"),
+    # ---------------------------------------------------------------- lists to choose from
+    Action("chooser.previous", "up,ctrl+p"),
+    Action("chooser.next", "down,ctrl+n"),
+    Action("chooser.page_up", "pageup"),
+    Action("chooser.page_down", "pagedown"),
+    Action("chooser.choose", "enter"),
+    Action("chooser.close", "escape,ctrl+c"),
+    Action("chooser.reload", "f5"),
+    Action("chooser.preview_up", "shift+up,ctrl+pageup"),
+    Action("chooser.preview_down", "shift+down,ctrl+pagedown"),
+    Action("chooser.other", "alt+f"),
+    # ---------------------------------------------------------------- the jobs
+    Action("jobs.previous", "up,k"),
+    Action("jobs.next", "down,j"),
+    Action("jobs.stop", "x"),
+    Action("jobs.output", "enter"),
+    Action("jobs.close", "escape,ctrl+c,q"),
+    Action("jobs.write", "i"),
+    Action("jobs.end_input", "alt+d"),
+    Action("jobs.page_up", "pageup"),
+    Action("jobs.page_down", "pagedown"),
+    Action("jobs.last", "end,G"),
+    # ---------------------------------------------------------------- what undo would do
+    Action("undo.accept", "y"),
+    Action("undo.close", "n,escape,ctrl+c"),
+    Action("undo.more", "right,plus"),
+    Action("undo.fewer", "left,minus"),
+    Action("undo.up", "up,k"),
+    Action("undo.down", "down,j"),
+    Action("undo.page_up", "pageup"),
+    Action("undo.page_down", "pagedown,space"),
+    # ---------------------------------------------------------------- fields to fill in
+    Action("form.next", "tab,down"),
+    Action("form.previous", "shift+tab,up"),
+    Action("form.accept", "enter"),
+    Action("form.close", "escape,ctrl+c"),
+    # ---------------------------------------------------------------- long texts
+    Action("pager.up", "up,k"),
+    Action("pager.down", "down,j"),
+    Action("pager.page_up", "pageup,b"),
+    Action("pager.page_down", "pagedown,space"),
+    Action("pager.first", "home,g"),
+    Action("pager.last", "end,G"),
+    Action("pager.find", "slash"),
+    Action("pager.find_next", "n"),
+    Action("pager.find_previous", "N"),
+    Action("pager.copy", "y"),
+    Action("pager.close", "escape,q,ctrl+c"),
+)
+
+
+def bindings(panel: str) -> "list[Binding | tuple[str, str] | tuple[str, str, str]]":
+    """The rows of a panel as Textual bindings, for its BINDINGS."""
+    from textual.binding import Binding
+
+    return [
+        Binding(row.keys, row.name, row.id, show=False, priority=row.first, id=row.id)
+        for row in ACTIONS
+        if row.panel == panel
+    ]
+
+
+def keys_of(row: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of a row with the person's own changes."""
+    return tuple(key.strip() for key in changed.get(row.id, row.keys).split(",") if key.strip())
+
+
+def check_keys(changed: Mapping[str, str]) -> None:
+    """Whether `[tui.keys]` can be used. Raises ConfigError for an id that is not there, no key, or one that does two
+    things at the same time."""
+    rows = {row.id: row for row in ACTIONS}
+    for name in changed:
+        if name not in rows:
+            import difflib
+
+            near = difflib.get_close_matches(name, rows, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"tui.keys: there is no action {one_line(name, 60)!r}{hint}")
+        if not keys_of(rows[name], changed):
+            raise ConfigError(f"tui.keys: {name} has no key; leave the line out to keep {rows[name].keys!r}")
+    if clash := clashes(changed):
+        key, one, other = clash[0]
+        raise ConfigError(
+            f"tui.keys: {one_line(key, 40)} would do both {one} and {other}; give one of them another key"
+        )
+
+
+def clashes(changed: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Keys that two rows share which hold at the same time: (key, id, id)."""
+    found = []
+    for panels in TOGETHER:
+        owner: dict[str, str] = {}
+        taken = ((key, row.id) for row in ACTIONS if row.panel in panels for key in keys_of(row, changed))
+        found += [(key, owner[key], action) for key, action in taken if owner.setdefault(key, action) != action]
+    return found

@@ -1,0 +1,1 @@
+"""What opens over the conversation: pickers, centres, reports, each loaded when it is first opened."""

@@ -1,0 +1,254 @@
+"""Questions that an interface asks beside a session's events, and the rows that answer them. All are read-only."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.protocol.blocks import DiffBlock
+
+# ------------------------------------------------------------------ commands and files
+
+
+class ListCommands(Struct, frozen=True, tag="list_commands"):
+    """Ask for the slash commands; answered by CommandRow rows, by name."""
+
+    session: str
+
+
+class CommandRow(Struct, frozen=True):
+    """A slash command: its name with the slash, its arguments as help shows them, one line of what it does."""
+
+    name: str
+    usage: str
+    summary: str
+
+
+class CompleteCommand(Struct, frozen=True, tag="complete_command"):
+    """Ask what may stand at the end of a slash command line ("/mo", "/mode p"); answered by Choice rows, best first."""
+
+    session: str
+    line: str
+
+
+class Choice(Struct, frozen=True, omit_defaults=True):
+    """One way to complete: `value` replaces the last word of the line, `detail` says what it is."""
+
+    value: str
+    detail: str = ""
+
+
+class FindFiles(Struct, frozen=True, tag="find_files", omit_defaults=True):
+    """Ask for the workspace's files that fit a text, letters in order but not together; ignored ones are left out. What
+    was mentioned often and lately comes first. Answered by FileMatch rows."""
+
+    session: str
+    text: str
+    limit: int = 50
+
+
+class FileMatch(Struct, frozen=True):
+    """A file, or a folder (its path ends with a slash), relative to the workspace; a higher score fits better."""
+
+    path: str
+    score: float
+
+
+# ------------------------------------------------------------------ models and providers
+
+
+class ListModels(Struct, frozen=True, tag="list_models"):
+    """Ask which models can be chosen; answered by ModelRow rows, usable ones first."""
+
+    session: str
+
+
+class ModelRow(Struct, frozen=True):
+    """A model at a provider. `window` is in tokens, 0 when unknown; `price` is as in UsageView, None when unknown;
+    `why` says what it lacks when it is not `ready`; `current` is the session's own; `images`: it takes images."""
+
+    provider: str
+    model: str
+    window: int
+    price: dict[str, Any] | None
+    ready: bool
+    why: str
+    current: bool
+    images: bool = False
+
+
+class ListProviders(Struct, frozen=True, tag="list_providers"):
+    """Ask which providers there are; answered by ProviderRow rows, usable ones first."""
+
+    session: str
+
+
+class FindLocal(Struct, frozen=True, tag="find_local"):
+    """Look for model servers on this machine at their usual ports; answered by ProviderRow rows of those that
+    answered."""
+
+    session: str
+
+
+class ProviderRow(Struct, frozen=True, omit_defaults=True):
+    """A provider. `why` says what it lacks when it is not `ready`, in one sentence; `local` is one on this machine;
+    `key_env` names the environment variable that its key may stand in, "" where it needs none; `models` are those that
+    it said to serve when it was looked for."""
+
+    name: str
+    dialect: str
+    base_url: str
+    ready: bool
+    why: str
+    local: bool = False
+    key_env: str = ""
+    models: tuple[str, ...] = ()
+    current: bool = False
+
+
+# ------------------------------------------------------------------ the session and its work
+
+
+class PreviewSession(Struct, frozen=True, tag="preview_session", omit_defaults=True):
+    """Ask how a session, open or not, ends: its last messages; answered by a SessionPreview."""
+
+    id: str
+    last: int = 8
+
+
+class SessionSummary(Struct, frozen=True):
+    """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id."""
+
+    id: str
+    title: str
+    created: str
+    updated: str
+    workspace: str
+    turns: int
+    messages: int
+    model: str
+    state: str
+    parent: str
+
+
+class SessionPreview(Struct, frozen=True):
+    """A session before it is opened: `lines` are (role, the start of what was said), oldest first."""
+
+    summary: SessionSummary
+    lines: tuple[tuple[str, str], ...]
+
+
+class ListJobs(Struct, frozen=True, tag="list_jobs"):
+    """Ask for the session's background commands; answered by JobRow rows, running ones first."""
+
+    session: str
+
+
+class JobRow(Struct, frozen=True):
+    """A background command. `status` is Running, Completed, Failed, Killed, TimedOut or Stale; `tail` is the end of
+    what it printed, `bytes` how much that was in all."""
+
+    id: str
+    command: str
+    cwd: str
+    status: str
+    seconds: float
+    exit_code: int | None
+    tail: str
+    bytes: int
+
+
+class GetQueue(Struct, frozen=True, tag="get_queue"):
+    """Ask what waits for the running turn: what joins it at its next step first; answered by QueuedRow rows."""
+
+    session: str
+
+
+class QueuedRow(Struct, frozen=True):
+    """A message that waits; `delivery` is steer or queue, `attachments` how many it carries."""
+
+    text: str
+    delivery: str
+    attachments: int = 0
+
+
+class GetContext(Struct, frozen=True, tag="get_context", omit_defaults=True):
+    """Ask how full the context is; answered by a ContextView. A `brief` one has no layers, and costs nothing."""
+
+    session: str
+    brief: bool = False
+
+
+class GetTools(Struct, frozen=True, tag="get_tools"):
+    """Ask which tools requests carry; answered by a ToolsView."""
+
+    session: str
+
+
+# ------------------------------------------------------------------ the workspace
+
+
+class GetWorkspace(Struct, frozen=True, tag="get_workspace"):
+    """Ask where the session works; answered by a WorkspaceRow."""
+
+    session: str
+
+
+class WorkspaceRow(Struct, frozen=True):
+    """`branch` is "" outside a git repository; `changed` counts the files that git sees as changed, at most 1,000."""
+
+    root: str
+    branch: str
+    changed: int
+
+
+class GetDiff(Struct, frozen=True, tag="get_diff", omit_defaults=True):
+    """Ask what differs from the last commit (without git: from what the agent found), in `path` ("" is everywhere);
+    answered by DiffBlock blocks."""
+
+    session: str
+    path: str = ""
+
+
+class PreviewUndo(Struct, frozen=True, tag="preview_undo", omit_defaults=True):
+    """Ask what taking back the last `turns` turns that changed files would do; answered by an UndoView."""
+
+    session: str
+    turns: int = 1
+
+
+class UndoView(Struct, frozen=True):
+    """What can be taken back and what doing so would change. `rows` are (number for /undo, the turn in one line);
+    `files` what would become of each file, `refused` what stays as it is and why; `why` says that nothing can be taken
+    back here."""
+
+    rows: tuple[tuple[int, str], ...]
+    files: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    diffs: tuple[DiffBlock, ...] = ()
+    why: str = ""
+
+
+# ------------------------------------------------------------------ settings
+
+
+class GetSettings(Struct, frozen=True, tag="get_settings"):
+    """Ask for every value of the configuration and where it comes from; answered by SettingRow rows, by key."""
+
+    session: str
+
+
+class SettingRow(Struct, frozen=True, omit_defaults=True):
+    """A value: `shown` never holds a secret, `origin` is default, a file, an environment variable or the command line.
+    `choices` are the values that there are, () where any may stand; `fixed` ones are not changed from here."""
+
+    key: str
+    shown: str
+    origin: str
+    choices: tuple[str, ...] = ()
+    fixed: bool = False
+
+
+ViewQuery = (
+    ListCommands | CompleteCommand | FindFiles | ListModels | ListProviders | FindLocal | PreviewSession | ListJobs
+    | GetQueue | GetContext | GetTools | GetWorkspace | GetDiff | PreviewUndo | GetSettings
+)  # fmt: skip

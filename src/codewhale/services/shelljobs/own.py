@@ -1,0 +1,101 @@
+"""The person's own commands: run in the workspace at once, beside or without a turn, and told to the session when they
+have ended."""
+
+import asyncio
+from collections.abc import Callable
+
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import ShellOutput, ShellRan
+from codewhale.services.shelljobs.beginning import ShellEnv, shell_argv
+from codewhale.services.shelljobs.job import Listener
+from codewhale.system.launch import Child, Launch, settle, start
+from codewhale.system.output import shown, whole_characters
+
+KEPT = 128 << 10
+FEED_SECONDS = 0.1
+FEED_MOST = 8_000
+LONGEST = 32 << 10
+
+
+class OwnShell:
+    """The commands that persons run themselves, one a session at a time. They are held to nothing: they are the
+    person's."""
+
+    def __init__(self, listener: Listener, shell_env: ShellEnv) -> None:
+        self._listener = listener
+        self._shell_env = shell_env
+        self._running: dict[str, Child] = {}
+
+    async def run(self, session: str, workspace: str, command: str) -> int | None:
+        """Run a command line to its end; its exit code, None when a signal ended it. Raises SessionError for one that
+        cannot be started and while another runs."""
+        if session in self._running:
+            raise SessionError("a command of yours is running; wait for its end or interrupt it")
+        if "\0" in command or len(command) > LONGEST:
+            raise SessionError(f"a command has at most {LONGEST:,} characters, and no NUL")
+        feed = _Feed(lambda text: self._listener(session, ShellOutput(text)))
+        env = await self._shell_env(session, workspace)
+        launch = Launch(argv=shell_argv(command), cwd=workspace, env=env, merge=True, output_limit=KEPT)
+        try:
+            child = await start(launch, feed.take)
+        except OSError as error:
+            raise SessionError(f"the command cannot be started in {workspace}: {error.strerror or error}") from None
+        self._running[session] = child
+        try:
+            done = await child.wait()
+        except asyncio.CancelledError:
+            await settle(child.kill())
+            done = await child.wait()
+            raise
+        finally:
+            await settle(child.kill())  # what it left behind has nobody to look after it
+            self._running.pop(session, None)
+            feed.end()
+        code = None if done.killed or done.exit_code is None or done.exit_code < 0 else done.exit_code
+        output = shown(done.stdout, done.stdout_gap, done.stdout_total)
+        self._listener(session, ShellRan(command, output, code, round(done.seconds, 3)))
+        return code
+
+    def running(self, session: str) -> bool:
+        """Whether a command of the session's person runs."""
+        return session in self._running
+
+    async def interrupt(self, session: str) -> None:
+        """End the command of a session, if one runs."""
+        child = self._running.get(session)
+        if child is not None:
+            await settle(child.kill())
+
+    async def aclose(self) -> None:
+        """End every command."""
+        await asyncio.gather(*(child.kill() for child in list(self._running.values())))
+
+
+class _Feed:
+    """Output in whole characters, told at most ten times a second."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._held = bytearray()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, stream: str, data: bytes) -> None:
+        """Bytes from the command."""
+        self._held += data
+        del self._held[:-FEED_MOST]
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FEED_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self._timer = None
+        whole = whole_characters(bytes(self._held))
+        text = self._held[:whole].decode("utf-8", "replace")
+        del self._held[:whole]
+        if text:
+            self._tell(text)
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._flush()

@@ -1,0 +1,59 @@
+"""The captures in docs/captures are what is drawn today, every text on them can be read, and no label is cut."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from rich.segment import Segment
+
+from codewhale.frontends.tui.palette import LEAST_CONTRAST, contrast
+from codewhale.frontends.tui.screens.tagline import TagLine
+from support.tuicapture import capture, names, staged
+from support.tuiscenes import SCENES, SIZES, THEMES, Scene
+
+# Lines, bars and shades are no text.
+LINES = re.compile(r"[\u2500-\u259f\s]*")
+OTHERS = [(size, theme) for size in SIZES for theme in THEMES][1:]
+ALL = [(scene, SIZES[0], THEMES[0]) for scene in SCENES]
+ALL += [(scene, *OTHERS[number % len(OTHERS)]) for number, scene in enumerate(SCENES)]
+
+
+def title(value: object) -> str:
+    """A name for a test."""
+    return value.name if isinstance(value, Scene) else str(value)
+
+
+@pytest.mark.parametrize(("scene", "size", "theme"), ALL, ids=title)
+async def test_captures_are_what_is_drawn(scene: Scene, size: tuple[int, int], theme: str) -> None:
+    text, picture = names(scene, size, theme)
+    drawn, svg = await capture(scene, size, theme)
+    assert drawn == text.read_text(), f"run: make captures, and look at {text.name}"
+    assert svg == picture.read_text(), f"run: make captures, and look at {picture.name}"
+
+
+def unreadable(segments: Iterator[Segment]) -> Iterator[str]:
+    """Texts whose colours are too close, with the ratio."""
+    for segment in segments:
+        style = segment.style
+        if style is None or LINES.fullmatch(segment.text) or style.color is None or style.bgcolor is None:
+            continue
+        text, ground = (colour.get_truecolor().hex for colour in (style.color, style.bgcolor))
+        if style.reverse:
+            text, ground = ground, text
+        if contrast(text, ground) < LEAST_CONTRAST or style.dim:
+            yield f"{segment.text!r} {text} on {ground}: {contrast(text, ground):.2f}{' dim' if style.dim else ''}"
+
+
+@pytest.mark.parametrize("theme", ["dark", "light", "contrast"])
+@pytest.mark.parametrize("scene", SCENES, ids=title)
+async def test_every_text_can_be_read_and_no_label_is_cut(scene: Scene, theme: str) -> None:
+    language = "zh-Hans" if theme == "contrast" else "en"
+    async with staged(scene, SIZES[0], theme, language) as stage:
+        strips = stage.app.screen._compositor.render_strips()
+        assert list(unreadable(segment for strip in strips for segment in strip)) == []
+        shown = re.sub(r"[\s│╭╮╰╯─]", "", stage.text)
+        for line in stage.app.screen.query(TagLine):
+            if line.id == "hints" or line.region.height:
+                assert re.sub(r"\s", "", line.text) in shown, line.text
+        if len(stage.app.screen_stack) == 1:
+            assert "…" not in "".join(stage.text.splitlines()[-2:])

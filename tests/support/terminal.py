@@ -1,0 +1,198 @@
+"""The program on a terminal of its own: a pseudo-terminal whose other end is an emulator. What is on the screen can be
+waited for, keys can be typed, and every byte that reached the terminal is kept."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+SECONDS = 30.0
+# The program asks whether frames may be marked; marked they are, as most terminals allow.
+ASKED, FRAMES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
+FRAME_END = b"\x1b[?2026l"
+
+
+class Terminal:
+    """A command on a pseudo-terminal of `size` (columns, rows). `pace` are bytes a second that the terminal takes, 0
+    as many as come; without `emulate` bytes are kept alone and nothing is drawn. Ends with everything it started when
+    the block is left."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        cwd: str | Path = "/",
+        size: tuple[int, int] = (120, 40),
+        pace: int = 0,
+        emulate: bool = True,
+    ) -> None:
+        self.size = size
+        self.pace = pace
+        self._emulate = emulate
+        self.raw = bytearray()
+        self.times: list[tuple[float, int]] = []  # when so many bytes had come
+        self.screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self.screen)
+        self._changed = threading.Condition()
+        self.master, slave = os.openpty()
+        self._resize(*size)
+        self.started = time.monotonic()
+        self.child = subprocess.Popen(
+            list(command), stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=dict(environ), start_new_session=True,
+            preexec_fn=_own_terminal,
+        )  # fmt: skip
+        os.close(slave)
+        self._open = True
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *gone: object) -> None:
+        self.hang_up()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(5)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait(10)
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen, a line each, blanks at their ends left out."""
+        with self._changed:
+            return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def until(self, condition: Callable[[str], Any], seconds: float = SECONDS) -> str:
+        """Wait until the condition holds of the screen's text; that text. Raises AssertionError with the screen."""
+        deadline = time.monotonic() + seconds
+        while True:
+            text = self.text
+            if condition(text):
+                return text
+            left = deadline - time.monotonic()
+            assert left > 0 and self.child.poll() is None, f"exit {self.child.poll()}; the screen is:\n{text}"
+            with self._changed:
+                self._changed.wait(min(left, 0.25))
+
+    def sees(self, *words: str, seconds: float = SECONDS) -> str:
+        """Wait until all words stand on the screen."""
+        return self.until(lambda text: all(word in text for word in words), seconds)
+
+    def until_raw(self, wanted: bytes, since: int = 0, seconds: float = SECONDS) -> float:
+        """Wait until bytes have come behind position `since`; the time at which they had. Raises AssertionError."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            while (at := self.raw.find(wanted, since)) < 0:
+                left = deadline - time.monotonic()
+                assert left > 0 and self.child.poll() is None, f"{wanted!r} never came; exit {self.child.poll()}"
+                self._changed.wait(min(left, 0.25))
+            return next(when for when, size in self.times if size >= at + len(wanted))
+
+    def until_quiet(self, quiet: float = 0.3, seconds: float = SECONDS) -> None:
+        """Wait until nothing has come for so long."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with self._changed:
+                last = self.times[-1][0] if self.times else self.started
+                if time.monotonic() - last > quiet:
+                    return
+                self._changed.wait(quiet / 3)
+        raise AssertionError(f"it never came to rest:\n{self.text}")
+
+    # ------------------------------------------------------------------ doing
+
+    def type(self, keys: str | bytes) -> None:
+        """Send keys."""
+        os.write(self.master, keys.encode() if isinstance(keys, str) else keys)
+
+    def paste(self, text: str) -> None:
+        """Send text as a bracketed paste."""
+        self.type(f"\x1b[200~{text}\x1b[201~")
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Another size."""
+        with self._changed:
+            self.screen.resize(rows, columns)
+        self._resize(columns, rows)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGWINCH)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as when its window is closed."""
+        if self._open:
+            self._open = False
+            self._thread.join(5)
+            os.close(self.master)
+
+    def wait(self, seconds: float = SECONDS) -> int:
+        """The exit code. Raises subprocess.TimeoutExpired."""
+        return self.child.wait(seconds)
+
+    # ------------------------------------------------------------------ inside
+
+    def _resize(self, columns: int, rows: int) -> None:
+        self.size = (columns, rows)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def _read(self) -> None:
+        most = 65_536 if not self.pace else max(1, self.pace // 50)
+        while self._open:
+            ready, _, _ = select.select([self.master], [], [], 0.05)
+            if not ready:
+                continue
+            try:
+                data = os.read(self.master, most)
+            except OSError as error:
+                if error.errno == errno.EIO:
+                    return
+                raise
+            if not data:
+                return
+            with self._changed:
+                self.raw += data
+                self.times.append((time.monotonic(), len(self.raw)))
+                if self._emulate:
+                    with contextlib.suppress(Exception):  # the emulator knows fewer sequences than are sent
+                        self._stream.feed(data)
+                self._changed.notify_all()
+            if ASKED in data:
+                os.write(self.master, FRAMES)
+            if self.pace:
+                time.sleep(len(data) / self.pace)
+
+
+def _own_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """A person's environment at an ordinary terminal."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+    return {
+        **kept,
+        "PATH": path,
+        "CODEWHALE_HOME": str(home),
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        **more,
+    }

@@ -1,0 +1,66 @@
+"""Captures of scenes: what stands on the screen as text, and as a picture."""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.app import App
+
+from codewhale.frontends.tui.settings import TuiSettings
+from support.tuiapp import Stage, recorded
+from support.tuiscenes import Scene, Still, record
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "captures"
+# Textual gives each picture names of its own, so that several can stand on one page.
+_VOLATILE = re.compile(r"terminal-\d+-")
+_FONT = re.compile(r"@font-face \{.*?\}\n?", re.S)
+
+
+@asynccontextmanager
+async def staged(scene: Scene, size: tuple[int, int], theme: str, language: str = "en") -> AsyncIterator[Stage]:
+    """A scene on the screen, come to rest."""
+    with tempfile.TemporaryDirectory() as home:
+        settings = TuiSettings(theme=theme, language=language)  # type: ignore[arg-type]
+        async with recorded(Path(home), record(scene), size, settings, scene.answers, Still()) as stage:
+            if scene.keys:
+                await stage.until("deepseek/deepseek-v4")
+                await stage.pilot.press(*scene.keys)
+            if language == "en":
+                await stage.until(scene.shows)
+            await settle(stage)
+            yield stage
+
+
+async def capture(scene: Scene, size: tuple[int, int], theme: str) -> tuple[str, str]:
+    """The text and the picture of a scene at a size in a theme."""
+    async with staged(scene, size, theme) as stage:
+        return stage.text + "\n", picture(stage.app, f"{scene.name} {size[0]}x{size[1]} {theme}")
+
+
+async def settle(stage: Stage) -> None:
+    """Wait until nothing more is drawn: the same text many times on end, and nothing that still runs."""
+    same, last = 0, ""
+    for _ in range(2000):
+        await stage.pilot.pause()
+        await asyncio.sleep(0.005)
+        now = stage.text
+        busy = any(worker.is_running for worker in stage.app.workers)
+        same, last = (same + 1, now) if now == last and not busy else (0, now)
+        if same >= 20:
+            return
+    raise AssertionError("the screen never came to rest:\n" + last)
+
+
+def picture(app: App[int], title: str) -> str:
+    """The screen as an SVG that loads nothing from anywhere, with the same names every time."""
+    drawn = app.export_screenshot(title=title)
+    return _FONT.sub("", _VOLATILE.sub("t-", drawn))
+
+
+def names(scene: Scene, size: tuple[int, int], theme: str) -> tuple[Path, Path]:
+    """Where the text and the picture are kept. The text is the same in every theme."""
+    stem = f"{scene.name}-{size[0]}x{size[1]}"
+    return FOLDER / f"{stem}.txt", FOLDER / f"{stem}-{theme}.svg"
