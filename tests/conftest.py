@@ -1,5 +1,6 @@
 """Folders that every test starts from."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes to draw or to run says something of the machine, nothing of the code.
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile(
+    "steady", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.load_profile("steady")
 
 # The programs that tests start are those of the environment they run in: a bare machine's Python has no pytest.
@@ -21,6 +24,16 @@ os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.envir
 for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
+
+# Ten thousand collected tests stay to the end: looking through them for garbage again and again finds none.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, in what the tests make from here on."""
+    gc.freeze()
+    gc.enable()
+
 
 GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]
 
