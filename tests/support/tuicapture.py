@@ -1,6 +1,5 @@
 """Captures of scenes: what stands on the screen as text, and as a picture."""
 
-import asyncio
 import re
 import tempfile
 from collections.abc import AsyncIterator
@@ -41,17 +40,23 @@ async def capture(scene: Scene, size: tuple[int, int], theme: str) -> tuple[str,
 
 
 async def settle(stage: Stage) -> None:
-    """Wait until nothing more is drawn: the same text many times on end, and nothing that still runs."""
+    """Wait until nothing more is drawn: no worker runs, no timer is to ring once more, and the text stays the same."""
     same, last = 0, ""
     for _ in range(2000):
         await stage.pilot.pause()
-        await asyncio.sleep(0.005)
         now = stage.text
-        busy = any(worker.is_running for worker in stage.app.workers)
-        same, last = (same + 1, now) if now == last and not busy else (0, now)
-        if same >= 20:
+        same, last = (same + 1, now) if now == last and not busy(stage.app) else (0, now)
+        if same >= 3:
             return
     raise AssertionError("the screen never came to rest:\n" + last)
+
+
+def busy(app: App[int]) -> bool:
+    """Whether something is still to come by itself: a worker, or a timer that soon rings for the last time."""
+    pumps = (app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True)))
+    timers = (timer for pump in pumps for timer in pump._timers if timer._task is not None and not timer._task.done())
+    soon = (timer for timer in timers if timer._repeat is not None and timer._interval < 1 and timer._active.is_set())
+    return any(worker.is_running for worker in app.workers) or any(soon)
 
 
 def picture(app: App[int], title: str) -> str:
