@@ -374,3 +374,15 @@ async def test_the_building_of_an_index_is_told(tmp_path: Path, shop: Path) -> N
         await agent.client.submit(RunCommand(session, "/search part of a thing"))
         await watch.until(lambda: any(one.done == one.total > 0 for one in watch.of(ProgressShown)))  # type: ignore[attr-defined]
         assert {one.task for one in watch.of(ProgressShown)} == {"index"}  # type: ignore[attr-defined]
+
+
+async def test_a_long_check_tells_how_far_it_has_come(tmp_path: Path, shop: Path) -> None:
+    own = [{"name": name, "program": "true"} for name in ("one", "two")]
+    check = {"calls": [{"name": "run_verifiers", "arguments": {"commands": own}}]}
+    script = [check, check, {"text": "Done."}]  # the first call is answered with what the tool takes
+    async with harness(tmp_path / "home", shop, script) as agent:
+        session = await agent.open()
+        watch = Watch(agent, session)
+        await agent.turn("Check.", session)
+        told = [one for one in watch.of(ProgressShown) if isinstance(one, ProgressShown)]
+        assert [one.done for one in told] == list(range(told[-1].total + 1)) and told[-1].total >= 2

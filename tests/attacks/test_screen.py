@@ -89,9 +89,9 @@ def refuse(term: Terminal) -> None:
 
 
 def escape(term: Terminal) -> None:
-    """Close what is open."""
+    """Close what is open: a screen has a frame, the conversation has none."""
     term.type("\x1b")
-    term.sees("›")
+    term.until(lambda text: "╭" not in text)
 
 
 def test_e1_what_a_model_and_its_tools_say_is_shown_and_never_obeyed(stage: Any) -> None:
@@ -132,19 +132,17 @@ def test_e1_listings_titles_jobs_and_what_a_person_types_are_made_harmless(stage
     term.type("\r")
     term.sees("It runs.")
     for keys, seen in (
-        ("\x1bj", "printf"),  # jobs
-        ("\x12", "first"),  # sessions
-        ("\x0b", "›"),  # palette
+        ("\x1bj", "printf"),
+        ("\x12", "first"),
+        ("\x0b", "╭"),
         ("/diff\r", "EVIL"),
-        ("/config\r", "provider"),
-        ("/status\r", "workspace"),
-        ("/no\x1b[Csuch\r", ""),
+        ("/config\r", "tui."),
     ):
         term.type(keys)
-        term.sees(seen)
-        term.until_quiet()
+        term.sees("╭", seen)
         escape(term)
-        term.until_quiet()
+    term.type("/no\x1b[Csuch\r")
+    term.sees("There is no command")
     term.type("@na")
     term.sees("\\x1b[2J")
     term.type("\x1b")
@@ -167,10 +165,9 @@ def test_e1_a_sequence_cut_in_two_stays_harmless(stage: Any) -> None:
 def test_e2_an_approval_shows_what_would_run(stage: Any) -> None:
     hidden = f"rm -r build # {HIDDEN} overwritten"
     term = stage({"calls": [call("exec_shell", command=hidden)]}, {"text": "Over."})
-    text = say(term, "go", "rm -r build")
-    text = term.sees("overwritten")
-    for shown in ("\\u202e", "\\u200b", "\\x08", "\\x0d", "\\U000e0041"):
-        assert shown in text.replace("\n", ""), text
+    say(term, "go", "rm -r build")
+    escapes = ("\\u202e", "\\u200b", "\\x08", "\\x0d", "\\U000e0041", "overwritten")
+    term.until(lambda text: all(shown in re.sub(r"[\s│]", "", text) for shown in escapes))
     refuse(term)
     term.sees("Over.")
     assert foreign(bytes(term.raw)) == []

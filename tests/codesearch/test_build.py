@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh
+from codewhale.codesearch.indexing import Task, indexed
 from codewhale.codesearch.likeness import likeness
 from codewhale.codesearch.reader import Reader
 from codewhale.system.launch import Launch, start
@@ -39,6 +40,11 @@ def paths(index: Index) -> list[str]:
         return reader.paths
     finally:
         reader.close()
+
+
+def children() -> list[int]:
+    """The processes that this one has started and that go on."""
+    return [int(child) for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
 
 
 def found(index: Index, field: str, term: str) -> list[str]:
@@ -181,13 +187,56 @@ async def test_many_files_are_read_by_workers_with_the_same_result(tmp_path: Pat
     assert seen[0][0] == 0 and seen[-1][0] == seen[-1][1] > 60
     one = grammars(Index(str(happenings.root), str(tmp_path / "second")), unpacked)
     store = one.open()
-    from codewhale.codesearch.indexing import Task, indexed
-
     store.put(indexed(one.sources(), Task(one.root, happenings.files())))
     other = index.open()
     assert likeness(store) == likeness(other)
     store.close()
     other.close()
+
+
+async def test_workers_killed_in_the_middle_lose_no_file(tmp_path: Path, unpacked: Path) -> None:
+    happenings = Happenings(tmp_path / "tree", 6)
+    for number in range(120):
+        happenings.write(f"group{number % 7}/unit{number}.py")
+    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    killed: list[int] = []
+
+    def kill(done: int, total: int) -> None:
+        for worker in children() if done and len(killed) < 4 else []:
+            killed.append(worker)
+            os.kill(worker, signal.SIGKILL)
+
+    report = await refresh(index, progress=kill)
+    assert killed and report.complete and paths(index) == happenings.files()
+    await same_as_rebuilt(index, tmp_path)
+
+
+async def test_an_index_that_lost_files_finds_them_again(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    await refresh(index)
+    store = index.open()
+    store.forget(["notes.md"])  # behind the back of whoever concluded that all is in
+    index.forget_stamps()
+    assert store.meta("complete") and await is_stale(index, store)
+    assert (await refresh(index)).complete and paths(index) == ["auth.py", "notes.md"]
+    assert not await is_stale(index, store)
+    store.close()
+
+
+async def test_a_file_that_workers_died_of_has_its_row_and_is_read_by_workers_again(
+    tree: Path, tmp_path: Path, unpacked: Path
+) -> None:
+    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    await refresh(index)
+    store = index.open()
+    store.put(indexed(index.sources(), Task(index.root, ["notes.md"], failed=True)))
+    index.forget_stamps()
+    assert store.rows("SELECT state FROM files WHERE path = 'notes.md'") == [("failed",)]
+    assert found(index, "b", "harbour") == [] and found(index, "p", "note") == ["notes.md"]
+    assert not await is_stale(index, store)
+    (tree / "notes.md").write_text("The harbour is closed.\n")
+    assert (await refresh(index)).complete and found(index, "b", "harbour") == ["notes.md"]
+    store.close()
 
 
 async def test_small_segments_become_one(tree: Path, tmp_path: Path, unpacked: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_session_line_by_line(tmp_path: Path, kind: str) -> None:
     )
     environ = environment(tmp_path / "state", TERM=kind)
     with Terminal([sys.executable, "-m", "codewhale", "--plain"], environ, cwd=tmp_path, size=(200, 50)) as terminal:
-        terminal.sees("line by line", ">")
+        terminal.sees("Session")
         terminal.type("hello\r")
         terminal.sees("hostile \\x1b]0;title\\x07 \\x1b[2J words", "tokens in")
         terminal.type("go\r")

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual.app import App
+from textual.widgets import Input
 
 from codewhale.frontends.tui.settings import TuiSettings
 from support.tuiapp import Stage, recorded
@@ -29,6 +30,8 @@ async def staged(scene: Scene, size: tuple[int, int], theme: str, language: str 
                 await stage.pilot.press(*scene.keys)
             if language == "en":
                 await stage.until(scene.shows)
+            for line in stage.app.screen.query(Input):
+                line.cursor_blink = False
             await settle(stage)
             yield stage
 

@@ -110,13 +110,13 @@ def call(id: str, name: str, arguments: str, effects: tuple[Effect, ...], **fiel
 DIFF = """--- a/shop/basket.py
 +++ b/shop/basket.py
 @@ -3,6 +3,6 @@
- 
+\x20
  def total(prices: list[int], discount: int = 0) -> int:
      \"\"\"Sum of the prices less a discount in percent.\"\"\"
      full = sum(prices)
 -    return (full * (100 + discount) + 50) // 100
 +    return (full * (100 - discount) + 50) // 100
- 
+\x20
 """
 STEPS = (("completed", "See what fails"), ("completed", "Mend it"), ("in_progress", "Run the tests again"))
 TESTS = """...                                                                      [100%]

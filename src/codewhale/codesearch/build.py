@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
@@ -12,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.codesearch import fresh, grammars, history
-from codewhale.codesearch.indexing import Segment, Task, indexed, read
+from codewhale.codesearch.indexing import FAILED, Segment, Task, indexed, read
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import Commit
 from codewhale.codesearch.source import Sources, digest
@@ -68,6 +69,7 @@ class Index:
         self.is_waiting = False  # for another process that builds
         self._sources: Sources | None = None
         self._known: tuple[int, dict[str, Stamp]] | None = None
+        self._rolled: tuple[int, str] = (-1, "")
 
     def sources(self) -> Sources:
         """What this process reads files with, made at the first need."""
@@ -91,6 +93,17 @@ class Index:
             self._known = (generation, store.stamps())
         return self._known[1]
 
+    def roll(self, store: Store) -> str:
+        """What tells the set of files in the store from another; counted again only when the store has changed."""
+        generation = store.generation()
+        if self._rolled[0] != generation:
+            self._rolled = (generation, fresh.roll(self.stamps(store)))
+        return self._rolled[1]
+
+    def knows_all(self, store: Store) -> bool:
+        """Whether the index was complete, and holds the very files it held then."""
+        return bool(store.meta("complete")) and store.meta("held") == self.roll(store)
+
     def note(self, generation: int, found: Mapping[str, Stamp], gone: Iterable[str] = ()) -> None:
         """The store has other stamps of some files, and knows others no more, by what this process wrote into it."""
         if self._known is None or generation - self._known[0] not in (0, 1):
@@ -105,6 +118,7 @@ class Index:
     def forget_stamps(self) -> None:
         """The stamps in the store may be others."""
         self._known = None
+        self._rolled = (-1, "")
 
 
 async def refresh(
@@ -142,9 +156,9 @@ async def is_stale(index: Index, store: Store) -> bool:
     """Whether anything in the tree is not as the index knows it. Looks at every known file and folder, and reads what
     does not look as it did."""
     watched = fresh.Watched.unpacked(store.meta("watched"))
-    if watched is None or not store.meta("complete"):
-        return True
     stamps = index.stamps(store)
+    if watched is None or not index.knows_all(store):
+        return True
     changed = await asyncio.to_thread(fresh.changed_files, index.root, stamps)
     if changed and len(await asyncio.to_thread(_same, index.root, store, changed)) < len(changed):
         return True
@@ -179,7 +193,7 @@ class _Refresh:
         watched = fresh.Watched.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
         changed = await asyncio.to_thread(fresh.changed_files, self._index.root, stamps)
-        moved = watched is None or not self._store.meta("complete") or _rules_changed(changed)
+        moved = watched is None or not self._index.knows_all(self._store) or _rules_changed(changed)
         if watched is not None and not moved:
             moved = await asyncio.to_thread(fresh.has_moved, self._index.root, watched)
         listed = await fresh.listed(self._index.root) if moved else None
@@ -188,12 +202,21 @@ class _Refresh:
             await self._read(pending)
         if listed is not None:
             self._remember_listing(listed)
+        complete = True
         if pending or self._forgotten or listed is not None:
             await self._merge()
             if listed is not None or commits is not None:
                 await self._history(commits)
-            self._remember(complete=1, built_at=time.time_ns())
-        return Report(self._indexed, self._forgotten, time.monotonic() - self._begun, True)
+            complete = await self._conclude(listed)
+        return Report(self._indexed, self._forgotten, time.monotonic() - self._begun, complete)
+
+    async def _conclude(self, listed: "fresh.Listed | None") -> bool:
+        """Remember which files are in. The index is complete when each listed file has its row or is there no more."""
+        stamps = self._index.stamps(self._store)
+        missing = [] if listed is None else [path for path in listed.files if path not in stamps]
+        there = await asyncio.to_thread(_there, self._index.root, missing)
+        self._remember(complete=int(not there), held=self._index.roll(self._store), built_at=time.time_ns())
+        return not there
 
     async def _pending(self, stamps: dict[str, Stamp], changed: list[str], listed: "fresh.Listed | None") -> list[str]:
         """The files to read again. Those that only look changed get their new stamp; those gone are forgotten."""
@@ -217,7 +240,7 @@ class _Refresh:
         sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
         self._progress(0, len(pending))
         await asyncio.to_thread(_unpack, self._index.grammar_folder, pending)
-        if len(pending) <= FEW and sum(sizes) <= _FEW_BYTES:
+        if len(pending) <= FEW and sum(sizes) <= _FEW_BYTES and not self._have_failed(pending):
             segment = await asyncio.to_thread(indexed, self._index.sources(), Task(self._index.root, pending))
             self._take(segment, len(pending))
             return
@@ -232,7 +255,14 @@ class _Refresh:
                     await asyncio.to_thread(self._take, segment, len(pending))
         await asyncio.to_thread(self._store.checkpoint)
 
+    def _have_failed(self, paths: Sequence[str]) -> bool:
+        """Whether worker processes died of any of the files: this process is not to."""
+        rows = self._store.rows("SELECT path FROM files WHERE state = ?", (FAILED,))
+        return not {path for (path,) in rows}.isdisjoint(paths)
+
     def _take(self, segment: Segment, total: int) -> None:
+        if segment.failed:
+            segment = indexed(self._index.sources(), Task(self._index.root, segment.failed, failed=True))
         self._store.put(segment)
         stamps = {row.path: Stamp(row.size, row.mtime_ns, row.ctime_ns) for row in segment.files}
         self._index.note(self._store.generation(), stamps, segment.gone)
@@ -324,6 +354,15 @@ def _sizes(root: str, paths: Sequence[str]) -> list[int]:
             found.append(os.lstat(f"{root}/{path}").st_size)
         except OSError:
             found.append(0)
+    return found
+
+
+def _there(root: str, paths: Sequence[str]) -> list[str]:
+    """Those of the paths that are regular files."""
+    found = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found += [path] if stat.S_ISREG(os.lstat(f"{root}/{path}").st_mode) else []
     return found
 
 

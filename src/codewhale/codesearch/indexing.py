@@ -4,6 +4,7 @@ the harness itself."""
 import os
 import stat
 import time
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from codewhale.codesearch.segment import Gathering, Rows
 from codewhale.codesearch.source import LARGEST, PEEKED, Sources
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FAILED = "failed"  # the state of a file that no worker process survived: only its path is indexed
 RACY_NS = 20_000_000  # a file changed this shortly before it was read may change again within the same time stamp
 
 
@@ -34,22 +36,26 @@ class FileRow(Struct, array_like=True):
 
 class Segment(Struct, array_like=True):
     """What some files come to: their rows, the columns of their chunks, and the blocks of postings (first key,
-    packed). `gone` are paths that were not there any more. With `held` there is no segment yet: so many files are."""
+    packed). `gone` are paths that were not there any more, `failed` those that no worker process survived. With `held`
+    there is no segment yet: so many files are."""
 
     files: list[FileRow]
     rows: Rows
     blocks: list[tuple[str, bytes]]
     gone: list[str]
     held: int = 0
+    failed: list[str] = []
 
 
 class Task(Struct, array_like=True):
-    """Files to make a segment of. `plain`: without grammars. `hold`: no segment before so many bytes were read."""
+    """Files to make a segment of. `plain`: without grammars. `hold`: no segment before so many bytes were read.
+    `failed`: by their paths alone, since no worker process survived them."""
 
     root: str
     paths: list[str]
     plain: bool = False
     hold: int = 0
+    failed: bool = False
 
 
 class Holding:
@@ -71,7 +77,7 @@ class Holding:
         for path in task.paths:
             self._read(task, path)
         if self._bytes < task.hold:
-            return Segment([], Rows(0, b"", b"", b"", []), [], [], len(self._files) + len(self._gone))
+            return nothing(held=len(self._files) + len(self._gone))
         rows, blocks = self._gathering.packed()
         segment = Segment(self._files, rows, blocks, self._gone)
         self._begin()
@@ -84,12 +90,18 @@ class Holding:
             return
         data, size, mtime, ctime = told
         first = self._gathering.chunks
-        source = self._sources.read(path, data, self._gathering, plain=task.plain)
+        source = self._sources.read(path, None if task.failed else data, self._gathering, plain=task.plain)
         self._bytes += len(data or b"") + 1
         chunks = self._gathering.chunks - first
         stamp = (size, mtime, ctime)
-        row = FileRow(path, source.lang, source.state, *stamp, source.lines, source.sha, first, chunks, source.outline)
+        state = FAILED if task.failed else source.state
+        row = FileRow(path, source.lang, state, *stamp, source.lines, source.sha, first, chunks, source.outline)
         self._files.append(row)
+
+
+def nothing(*, held: int = 0, failed: Sequence[str] = ()) -> Segment:
+    """A segment of no file, that tells something else."""
+    return Segment([], Rows(0, b"", b"", b"", []), [], [], held, list(failed))
 
 
 def indexed(sources: Sources, task: Task) -> Segment:

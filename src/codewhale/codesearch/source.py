@@ -43,7 +43,8 @@ _SPACE = re.compile(r"\s+")
 
 class Source(Struct):
     """What a file is, apart from its words. `state` is "" when its text is in, else why it is not ("large", "binary",
-    "minified", "empty", "unreadable"); then it has one chunk without text, or none at all for a binary one."""
+    "minified", "empty", "unreadable"; whoever reads by worker processes adds "failed"); then it has one chunk without
+    text, or none at all for a binary one."""
 
     lang: str
     sha: bytes

@@ -1,5 +1,6 @@
-"""Worker processes that turn files into segments. A worker that dies costs its task alone: the task is tried again in
-halves, and the one file no parser survives is taken without its grammar."""
+"""Worker processes that turn files into segments. A worker that dies or answers short costs its task alone: the task is
+tried again in halves, and the one file no parser survives is taken without its grammar. No file is lost: one that no
+worker survives at all is named in the end."""
 
 import asyncio
 import os
@@ -10,12 +11,14 @@ from collections.abc import AsyncGenerator, Sequence
 from msgspec.structs import replace
 
 import codewhale
-from codewhale.codesearch.indexing import Segment, Task
+from codewhale.codesearch.indexing import Segment, Task, nothing
 from codewhale.codesearch.worker import Unframed, framed
 from codewhale.system.launch import Child, Launch, settle, start
 
 SECONDS = 120.0  # for one task; more is a parser that does not come to an end
+_STARTS = 3  # before a process that says nothing at its start counts as one that cannot run
 _AHEAD = 2  # segments waiting to be taken
+_COMPLAINT = 1000  # bytes of what a process says of itself before it ends
 _MODULE = "codewhale.codesearch.worker"
 
 
@@ -27,11 +30,21 @@ class _Worker:
         self._child: Child | None = None
         self._unframed = Unframed()
         self._said: asyncio.Queue[Segment | None] = asyncio.Queue()
+        self._complaint = b""
 
     async def run(self, task: Task) -> Segment | None:
-        """The segment of a task; None when the process did not survive it."""
-        if self._child is None:
+        """The segment of a task; None when the process did not survive it. Raises OSError when none can be started."""
+        for _ in range(_STARTS):
+            if self._child is not None:
+                return await self._asked(task)
             await self._start()
+            await self._asked(Task(task.root, []))  # a process that cannot run is not to be taken for a bad file
+        if self._child is not None:
+            return await self._asked(task)
+        told = self._complaint.decode("utf-8", "replace").strip().rpartition("\n")[2] or "it says nothing"
+        raise OSError(f"a worker process of the code index does not start: {told}")
+
+    async def _asked(self, task: Task) -> Segment | None:
         assert self._child is not None
         try:
             async with asyncio.timeout(SECONDS):
@@ -45,7 +58,7 @@ class _Worker:
 
     async def _start(self) -> None:
         source = os.path.dirname(os.path.dirname(os.path.abspath(codewhale.__file__)))
-        self._unframed, self._said = Unframed(), asyncio.Queue()
+        self._unframed, self._said, self._complaint = Unframed(), asyncio.Queue(), b""
         self._child = await start(
             Launch(
                 argv=(sys.executable, "-P", "-m", _MODULE, self._folder),
@@ -61,12 +74,14 @@ class _Worker:
         asyncio.ensure_future(self._child.ended()).add_done_callback(lambda _: said.put_nowait(None))
 
     def _heard(self, stream: str, data: bytes) -> None:
-        if stream == "stdout":
-            try:
-                for segment in self._unframed.feed(data):
-                    self._said.put_nowait(segment)
-            except ValueError:
-                self._said.put_nowait(None)
+        if stream != "stdout":
+            self._complaint = (self._complaint + data)[-_COMPLAINT:]
+            return
+        try:
+            for segment in self._unframed.feed(data):
+                self._said.put_nowait(segment)
+        except ValueError:
+            self._said.put_nowait(None)
 
     async def close(self) -> None:
         """End the process."""
@@ -76,15 +91,19 @@ class _Worker:
 
 
 async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncGenerator[Segment, None]:
-    """The segments of tasks, as they are done, and between them answers that only tell how much is held. `folder`
-    holds the grammars. Closing the iterator ends the workers.
+    """The segments of tasks, as they are done, and between them answers that only tell how much is held; the last names
+    the files that no worker survived (`failed`), if any. So each path of a task stands in one segment. `folder` holds
+    the grammars. Closing the iterator ends the workers.
 
-    Raises OSError when no worker can be started.
+    Raises OSError when no worker can be started, or none survives any file.
     """
     waiting = deque(tasks)
+    failed: list[str] = []
+    answered = False
     done: asyncio.Queue[Segment | BaseException | None] = asyncio.Queue(_AHEAD)
     runners = [
-        asyncio.create_task(_Server(waiting, folder, done).serve()) for _ in range(max(1, min(workers, len(tasks))))
+        asyncio.create_task(_Server(waiting, folder, done, failed).serve())
+        for _ in range(max(1, min(workers, len(tasks))))
     ]
     try:
         running = len(runners)
@@ -95,7 +114,12 @@ async def segments(tasks: Sequence[Task], folder: str, workers: int) -> AsyncGen
             elif isinstance(found, BaseException):
                 raise found
             else:
+                answered = answered or bool(found.files)
                 yield found
+        if failed and not answered and len(failed) > 1:
+            raise OSError("no worker process of the code index survives any file")
+        if failed:
+            yield nothing(failed=failed)
     finally:
         for runner in runners:
             runner.cancel()
@@ -107,11 +131,13 @@ class _Server:
     held: so the task it died of is found."""
 
     def __init__(
-        self, waiting: deque[Task], folder: str, done: "asyncio.Queue[Segment | BaseException | None]"
-    ) -> None:
+        self, waiting: deque[Task], folder: str, done: "asyncio.Queue[Segment | BaseException | None]",
+        failed: list[str],
+    ) -> None:  # fmt: skip
         self._waiting = waiting
         self._worker = _Worker(folder)
         self._done = done
+        self._failed = failed
         self._held: list[Task] = []
         self._careful = False
 
@@ -123,19 +149,30 @@ class _Server:
                 task = Task(self._held[0].root, []) if last else self._waiting.popleft()
                 await self._try(replace(task, hold=0) if self._careful else task)
             await self._done.put(None)
-        except OSError as error:
+        except Exception as error:  # whatever it is, who waits for segments must hear of it
             await self._done.put(error)
         finally:
             await settle(self._worker.close())
 
     async def _try(self, task: Task) -> None:
         segment = await self._worker.run(task)
-        if segment is None:
-            self._waiting.extendleft([*_smaller(task), *self._held])
+        if segment is None or not _is_whole(segment, [*self._held, task]):
+            await self._worker.close()
+            smaller = _smaller(task)
+            self._failed += [] if smaller else task.paths
+            self._waiting.extendleft([*smaller, *self._held])
             self._held, self._careful = [], True
             return
         self._held = [*self._held, task] if segment.held else []
         await self._done.put(segment)
+
+
+def _is_whole(segment: Segment, tasks: Sequence[Task]) -> bool:
+    """Whether an answer tells of each file of the tasks, and of no other."""
+    asked = [path for task in tasks for path in task.paths]
+    if segment.held:
+        return segment.held == len(asked)
+    return sorted([row.path for row in segment.files] + segment.gone) == sorted(asked)
 
 
 def _smaller(task: Task) -> list[Task]:

@@ -2,6 +2,7 @@
 not run is a Denied; nothing else but a ToolError and a cancellation raises out of here."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -15,12 +16,13 @@ from codewhale.engine.session import Session
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
 from codewhale.protocol.errors import ConfigError, ToolError
-from codewhale.protocol.events import ApprovalAsked, CallProgress, CallStarted
+from codewhale.protocol.events import ApprovalAsked, CallProgress, CallStarted, Event, ProgressShown
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
 
 CALL_SECONDS = 3600.0
 ELEVATION = "sandbox.elevation"
+_COUNT = re.compile(r"(\d{1,6}) of (\d{1,6}) (gates\b.*)", re.DOTALL)
 _T = TypeVar("_T")
 
 
@@ -213,7 +215,7 @@ def _context(session: Session, call_id: str, decision: Decision) -> CallContext:
         session=session.id,
         workspace=session.state.workspace,
         mode=session.rights.mode,
-        progress=lambda text: session.emit(CallProgress(call_id, text)),
+        progress=lambda text: session.emit(*progress(call_id, text)),
         cancelled=lambda: bool(session.stop_reason),
         profile=decision.sandbox,
         allowances=decision.allowances,
@@ -247,3 +249,12 @@ async def _bounded(work: Awaitable[_T]) -> _T:
         # A fault of ours must not end the turn: the model is told, the person can report it.
         text = f"The tool itself failed ({type(error).__name__}: {error}). Try another tool."
         raise ToolError("execution_failed", text) from error
+
+
+def progress(call_id: str, text: str) -> tuple[Event, ...]:
+    """A line of a running call; one such as "3 of 7 gates" also tells how far the call has come."""
+    count = _COUNT.match(text)
+    told = CallProgress(call_id, text)
+    if count is None or not 0 < int(count[2]) >= int(count[1]):
+        return (told,)
+    return told, ProgressShown(call_id, int(count[1]), int(count[2]), count[3])

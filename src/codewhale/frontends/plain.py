@@ -99,7 +99,7 @@ class Plain:
         when nobody reads the output."""
         self.session = await self._client.submit(self._options.open)
         await self._greet()
-        self._follow()
+        await self._follow()
         reading = asyncio.create_task(self._converse())
         try:
             while not reading.done():
@@ -155,13 +155,15 @@ class Plain:
         commands = [row.name for row in await self._client.query(ListCommands(self.session))]
         self._reader.complete(lambda line: [name for name in commands if line and name.startswith(line)])
 
-    def _follow(self) -> None:
+    async def _follow(self) -> None:
+        """Listen from here on; what is sent after this is told."""
         self._follower = asyncio.create_task(self._tell_events(self.session))
+        await asyncio.sleep(0)
+        await self._prompt()
 
     async def _tell_events(self, session: str) -> None:
         events = self._client.events(session, -1, durable=False)
         try:
-            await self._prompt()
             async for envelope in events:
                 await self._take(envelope)
         finally:
@@ -322,7 +324,7 @@ class Plain:
         former, self.session = self.session, session
         self._teller, self._asks = Teller(self._words), PlainAsks(self._words)
         follower = self._follower
-        self._follow()
+        await self._follow()
         follower.cancel()
         await asyncio.gather(follower, return_exceptions=True)
         await self._do(CloseSession(former))

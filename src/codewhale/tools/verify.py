@@ -124,9 +124,9 @@ class VerifyTools:
         profile, level = args.profile or "auto", args.level or "quick"
         own = [_own(args, command, call.workspace) for command in args.commands or ()]
         gates = await find_gates(call.workspace, profile, level == "full", args.max_python_files or 200)
-        call.progress(f"{len(gates) + len(own)} gates")
+        call.progress(f"0 of {len(gates) + len(own)} gates")
         held = Held(call.profile, call.allowances)
-        results = await run_gates([*gates, *own], self._seconds, call.workspace, held)
+        results = await run_gates([*gates, *own], self._seconds, call.workspace, held, call.progress)
         tree = await tree_hash(call.workspace)
         counts = {status: sum(1 for result in results if result.status == status) for status in _STATUSES}
         failed = counts["failed"] + counts["timeout"]

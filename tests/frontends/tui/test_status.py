@@ -106,6 +106,17 @@ async def test_before_and_without_a_session() -> None:
         await until(pilot, lambda: "copied\\x1b]52;c;x\\x07 2 lines" in screen_text(host))
 
 
+async def test_keys_are_named_as_they_are_set() -> None:
+    keys = {"app.palette": "f9", "composer.escape": "ctrl+q"}
+    async with hosted(lambda palette: Status(Words("en"), palette, keys=keys), size=(80, 2)) as (host, pilot):
+        status = host.panel
+        assert isinstance(status, Status)
+        status.take(envelopes(EVENTS[:1])[0])
+        await until(pilot, lambda: "f9 palette" in screen_text(host))
+        status.take(envelopes([TurnStarted(1)])[0])
+        await until(pilot, lambda: "ctrl+q stops" in screen_text(host))
+
+
 async def test_colours_are_those_of_the_palette() -> None:
     async with hosted(lambda palette: Status(Words("en"), palette), size=(80, 2), theme="light") as (host, _):
         status = host.panel

@@ -42,7 +42,7 @@ def test_text_is_written_in_order_and_nobody_waits() -> None:
 def test_a_terminal_that_is_gone_is_told_once() -> None:
     lost = threading.Semaphore(0)
     master, slave = os.openpty()
-    file = open(slave, "w")
+    file = open(slave, "w")  # noqa: SIM115
     os.close(master)
     writer = Writer(file, lambda: None, lost.release)
     writer.start()

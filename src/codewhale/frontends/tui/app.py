@@ -55,6 +55,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
     CSS = """
     Screen { background: $background; color: $foreground; layout: vertical; }
     Transcript { height: 1fr; }
+    Input .input--placeholder, Input > .input--placeholder { color: $cw-muted; }
     """
 
     def __init__(self, setup: Setup, **driving: Any) -> None:
@@ -89,7 +90,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self.asking = AskingPanel(words, palette, submit, self._idle, self.own_keys, self._setup.patience)
         keeper = Keeper(self._setup.home, folder)
         self.composer = Composer(words, palette, self._ask, submit, keeper, self._editor)
-        self.status = Status(words, palette, clock.monotonic)
+        self.status = Status(words, palette, clock.monotonic, self.own_keys)
         self.progress: Any = None
         self.doings = Doings(self.link, words, lambda: self.status.standing, self, folder)
         self.overlays = Overlays(self, self.desk, self.doings, self.composer, self.say, self._editor)
@@ -228,14 +229,6 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         return with_local(query, await self.link.query(query), self.words, self._setup.home)
 
     # -------------------------------------------------------------- who is there
-
-    def on_app_focus(self) -> None:
-        """The terminal is looked at."""
-        self.attention.focus(True)
-
-    def on_app_blur(self) -> None:
-        """The terminal is looked at no longer."""
-        self.attention.focus(False)
 
     async def on_event(self, event: events.Event) -> None:
         """Note when a key was pressed."""

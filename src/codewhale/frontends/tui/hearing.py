@@ -1,4 +1,4 @@
-"""What the panels say upward: each message is handed on to whoever does it."""
+"""What the panels and the terminal say upward: each message is handed on to whoever does it."""
 
 import asyncio
 from typing import Any
@@ -10,6 +10,7 @@ class Hearing:
     """Of an app that has these panels, and does these things."""
 
     words: Words
+    attention: Any
     composer: Any
     doings: Any
     overlays: Any
@@ -76,3 +77,11 @@ class Hearing:
     def on_asking_panel_failed(self, message: Any) -> None:
         """An answer could not be given."""
         self.say(message.text, "error")
+
+    def on_app_focus(self) -> None:
+        """The terminal is looked at."""
+        self.attention.focus(True)
+
+    def on_app_blur(self) -> None:
+        """The terminal is looked at no longer."""
+        self.attention.focus(False)

@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from textual.binding import Binding
 
 
+# How keys are written where that is not their name.
+_SHOWN = {
+    "slash": "/",
+    "escape": "esc",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "plus": "+",
+    "minus": "-",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+}
+
+
 class Action(Struct, frozen=True):
     """A row: `id` is "panel.name" and runs `action_name` of that panel, its words stand under "keys.<id>". `keys` are
     separated by commas. `first` ones are tried before the focused widget sees the key."""
@@ -229,3 +245,15 @@ def clashes(changed: Mapping[str, str]) -> list[tuple[str, str, str]]:
         taken = ((key, row.id) for row in ACTIONS if row.panel in panels for key in keys_of(row, changed))
         found += [(key, owner[key], action) for key, action in taken if owner.setdefault(key, action) != action]
     return found
+
+
+def key_shown(key: str) -> str:
+    """A key as people write it."""
+    *held, last = key.split("+") if key != "+" else ["plus"]
+    return "+".join([*held, _SHOWN.get(last, last)])
+
+
+def first_key(action: str, changed: Mapping[str, str]) -> str:
+    """The first key of a row, as it is shown."""
+    row = next(row for row in ACTIONS if row.id == action)
+    return key_shown(keys_of(row, changed)[0])

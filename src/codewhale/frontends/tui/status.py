@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -10,6 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
+from codewhale.frontends.tui.keys import first_key
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.standing import Standing
 from codewhale.frontends.tui.words import Words
@@ -66,15 +68,22 @@ class Status(Widget):
 
     DEFAULT_CSS = "Status { height: 2; width: 1fr; background: $surface; }"
 
-    def __init__(self, words: Words, palette: Palette, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        words: Words,
+        palette: Palette,
+        clock: Callable[[], float] = time.monotonic,
+        keys: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__()
+        rows = ("composer.send", "app.palette", "app.help", "composer.escape")
+        self._named = {row.partition(".")[2]: first_key(row, keys) for row in rows}
         self._words = words
         self._palette = palette
         self._clock = clock
         self._said: tuple[str, str] = ("", "")
         self._said_until = 0.0
         self._opening = "opening"
-        self._hint = ""
         self.standing = Standing(clock)
 
     def on_mount(self) -> None:
@@ -112,11 +121,6 @@ class Status(Widget):
         self._said_until = self._clock() + SAID_SECONDS
         self.refresh()
 
-    def hint(self, key: str) -> None:
-        """What is said while nothing goes on: the words of this key; "" for the usual."""
-        self._hint = key
-        self.refresh()
-
     def lost(self) -> None:
         """There is no session."""
         self._opening = "failed"
@@ -143,13 +147,16 @@ class Status(Widget):
         self._said = ("", "")
         if standing.busy:
             tone = "warning" if standing.asking else "accent"
-            seconds, stop = self._seconds(), words("status.stop_asking" if standing.asking else "status.stop")
+            seconds, stop = (
+                self._seconds(),
+                words("status.stop_asking" if standing.asking else "status.stop", **self._named),
+            )
             room = self.size.width - 2 - cell_len(seconds) - cell_len(stop) - 2 * len(_GAP)
             doing = shortened(f"● {self._doing()}", max(room, LEAST_DOING))
             return [(doing, tone, 0), (seconds, "text", 0), (stop, "muted", 1)]
         if self._opening:
             return [(words(f"status.{self._opening}"), "muted" if self._opening == "opening" else "error", 0)]
-        return [(words(self._hint or "status.hint"), "muted", 0)]
+        return [(words("status.hint", **self._named), "muted", 0)]
 
     def _doing(self) -> str:
         standing = self.standing

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -94,17 +94,31 @@ async def find_gates(root: str, profile: str, full: bool, most_python: int) -> l
     return gates
 
 
-async def run_gates(gates: Sequence[Gate], seconds: float, root: str, held: Held = FREE) -> list[GateResult]:
+async def run_gates(
+    gates: Sequence[Gate],
+    seconds: float,
+    root: str,
+    held: Held = FREE,
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[GateResult]:
     """Run them, four at a time, each within `seconds` and what `held` leaves it of the workspace `root` and the
-    machine; results sorted by name."""
-    room = asyncio.Semaphore(AT_ONCE)
+    machine; results sorted by name. `progress` hears how many are done."""
+    room, done = asyncio.Semaphore(AT_ONCE), 0
 
     async def one(gate: Gate) -> GateResult:
+        nonlocal done
         async with room:
-            return await _run(gate, seconds, root, held)
+            result = await _run(gate, seconds, root, held)
+        done += 1
+        progress(f"{done} of {len(gates)} gates, the last: {gate.name}")
+        return result
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(gate)) for gate in gates]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(gate)) for gate in gates]
+    finally:
+        if done < len(gates):
+            progress(f"{len(gates)} of {len(gates)} gates, not all to their end")
     return sorted((task.result() for task in tasks), key=lambda result: result.name)
 
 

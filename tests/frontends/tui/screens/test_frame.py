@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from codewhale.frontends.tui.keys import first_key, key_shown
 from codewhale.frontends.tui.screens import frame
-from codewhale.frontends.tui.screens.hints import first_key, hint, in_rows, key_shown
+from codewhale.frontends.tui.screens.hints import hint, in_rows
 from codewhale.frontends.tui.screens.table import SCREENS
 from codewhale.frontends.tui.screens.tones import columns
 from codewhale.protocol.ops import ListSessions

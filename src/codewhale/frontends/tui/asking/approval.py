@@ -11,9 +11,9 @@ from textual.widgets import Input
 
 from codewhale.frontends.tui.asking.card import Card, Patience
 from codewhale.frontends.tui.asking.exact import ESCAPED, block_lines, exact_lines, hides, spans
-from codewhale.frontends.tui.keys import bindings
+from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.screens.hints import first_key, hint
+from codewhale.frontends.tui.screens.hints import hint
 from codewhale.frontends.tui.screens.tones import Line, Span, fit, flat, wrap
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.blocks import DiffBlock

@@ -147,24 +147,23 @@ class Box(Widget, can_focus=False):
     def _pasted(self, text: str) -> None:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         line = self.text.content[:1] in ("!", "/")
+        whole = self._list or (line and len(text) <= MOST_CHARACTERS)
         try:
-            chip = None if self._list or (line and len(text) <= MOST_CHARACTERS) else self._keeper.chip(text)
+            chip = None if whole else self._keeper.chip(text)
         except TooLargeError as error:
             self.hint("too_large", size=error.limit >> 20)
-            return
-        if chip is None:
-            self.text.type(text[:_LABEL] if self._list else text)
         else:
-            self._add_chip(chip)
+            if chip is None:
+                self.text.type(text[:_LABEL] if self._list else text)
+            else:
+                self._add_chip(chip)
 
     def _add_chip(self, chip: Chip) -> None:
-        if chip in self._chips.chips:
-            return
         if len(self._chips.chips) >= MOST_CHIPS:
             self.hint("too_many_chips", n=MOST_CHIPS)
-            return
-        self._chips.show((*self._chips.chips, chip))
-        self._keeper.save(self._now)
+        elif chip not in self._chips.chips:
+            self._chips.show((*self._chips.chips, chip))
+            self._keeper.save(self._now)
 
     def _rubbed(self) -> None:
         if self._chips.chips and not self._list:
@@ -178,8 +177,8 @@ class Box(Widget, can_focus=False):
             chip = self._keeper.text(text) if len(text) > MOST_CHARACTERS else None
         except TooLargeError as error:
             self.hint("too_large", size=error.limit >> 20)
-            return
-        self._put(Draft(text, len(text), chips) if chip is None else Draft("", 0, (*chips, chip)))
+        else:
+            self._put(Draft(text, len(text), chips) if chip is None else Draft("", 0, (*chips, chip)))
 
     # -------------------------------------------------------------- completion
 
@@ -210,8 +209,7 @@ class Box(Widget, can_focus=False):
 
     def take_first(self) -> None:
         """Take the completion at hand, if there is one."""
-        row = self._row_at_hand()
-        if row is not None:
+        if (row := self._row_at_hand()) is not None:
             self._take(row)
 
     def _row_at_hand(self) -> Row | None:
@@ -289,8 +287,7 @@ class Box(Widget, can_focus=False):
             self.hint("recalled")
 
     def _take_row(self) -> None:
-        line = self._popup.chosen
-        if line is None:
+        if (line := self._popup.chosen) is None:
             return
         if isinstance(line.stands_for, Entry):
             self._close_list(line.stands_for.draft())

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec.structs import replace
 
-from codewhale.frontends.tui.keys import ACTIONS, keys_of
+from codewhale.frontends.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.frontends.tui.screens.chooser import Chooser
-from codewhale.frontends.tui.screens.hints import key_shown
 from codewhale.frontends.tui.screens.outcomes import (
     InsertText,
     OpenPath,

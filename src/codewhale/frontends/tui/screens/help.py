@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from rich.cells import cell_len, set_cell_size
 
-from codewhale.frontends.tui.screens.hints import first_key
+from codewhale.frontends.tui.keys import first_key
 from codewhale.frontends.tui.screens.report import Report
 from codewhale.frontends.tui.screens.tones import Line, flat
 from codewhale.protocol.views import ListCommands

@@ -2,35 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from codewhale.frontends.tui.keys import ACTIONS, keys_of
+from codewhale.frontends.tui.keys import first_key
 from codewhale.frontends.tui.screens.tones import Line, Span, columns
 
-_SHOWN = {
-    "slash": "/",
-    "escape": "esc",
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "plus": "+",
-    "minus": "-",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "question_mark": "?",
-}
 GAP: Span = ("  ", "muted")
-
-
-def key_shown(key: str) -> str:
-    """A key as people write it."""
-    *held, last = key.split("+") if key != "+" else ["plus"]
-    return "+".join([*held, _SHOWN.get(last, last)])
-
-
-def first_key(action: str, changed: Mapping[str, str]) -> str:
-    """The first key of a row, as it is shown."""
-    row = next(row for row in ACTIONS if row.id == action)
-    return key_shown(keys_of(row, changed)[0])
 
 
 def hint(action: str, said: str, changed: Mapping[str, str]) -> Line:

@@ -8,11 +8,10 @@ from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codewhale.frontends.tui.keys import bindings
+from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
-from codewhale.frontends.tui.screens.hints import first_key
 from codewhale.frontends.tui.screens.page import Page
 from codewhale.frontends.tui.screens.rowlist import Item, RowList, unranked
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines

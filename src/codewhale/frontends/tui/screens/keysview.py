@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from codewhale.frontends.tui.keys import ACTIONS, keys_of
+from codewhale.frontends.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.frontends.tui.screens.chooser import Chooser
-from codewhale.frontends.tui.screens.hints import key_shown
 from codewhale.frontends.tui.screens.rowlist import Item
 
 
