@@ -39,7 +39,12 @@ async def staged(scene: Scene, size: tuple[int, int], theme: str, language: str 
 async def capture(scene: Scene, size: tuple[int, int], theme: str) -> tuple[str, str]:
     """The text and the picture of a scene at a size in a theme."""
     async with staged(scene, size, theme) as stage:
-        return stage.text + "\n", picture(stage.app, f"{scene.name} {size[0]}x{size[1]} {theme}")
+        return taken(stage, scene, size, theme)
+
+
+def taken(stage: Stage, scene: Scene, size: tuple[int, int], theme: str) -> tuple[str, str]:
+    """The text and the picture of what is on the screen."""
+    return stage.text + "\n", picture(stage.app, f"{scene.name} {size[0]}x{size[1]} {theme}")
 
 
 async def settle(stage: Stage) -> None:
