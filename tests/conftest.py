@@ -58,6 +58,6 @@ def workspace(tmp_path: Path) -> Path:
 def git_workspace(workspace: Path) -> Path:
     """A repository with one commit on branch main."""
     (workspace / "README.md").write_text("# Sample\n")
-    for args in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "Begin"]):
+    for args in (["init", "-q", "--template="], ["add", "-A"], ["commit", "-q", "-m", "Begin"]):
         subprocess.run([*GIT, *args], cwd=workspace, check=True, capture_output=True)
     return workspace

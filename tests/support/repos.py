@@ -23,8 +23,10 @@ def raw_git(folder: Path, *args: str, stdin: bytes = b"", check: bool = True) ->
 def make_repo(folder: Path, files: dict[str, str]) -> Path:
     """A repository at `folder` with one commit holding `files`."""
     folder.mkdir(parents=True, exist_ok=True)
-    raw_git(folder, "init", "-q")
-    commit(folder, files)
+    raw_git(folder, "init", "-q", "--template=")  # none of the samples that nobody reads
+    write(folder, files)
+    raw_git(folder, "add", "-A")
+    raw_git(folder, "commit", "-q", "--allow-empty", "-m", "Begin")
     return folder
 
 
