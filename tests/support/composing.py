@@ -21,7 +21,7 @@ from codewhale.protocol.views import (
     ListCommands,
     QueuedRow,
 )
-from support.tuirecord import SESSION, PanelHost, RecordedClient, envelopes, hosted, until
+from support.tuirecord import SESSION, PanelHost, RecordedClient, envelopes, hosted, typed, until
 
 
 class Desk:
@@ -79,7 +79,7 @@ class Desk:
 
     async def type(self, text: str) -> None:
         """Type letters."""
-        await self.pilot.press(*({" ": "space", "\n": "ctrl+j"}.get(letter, letter) for letter in text))
+        await typed(self.pilot, ({" ": "space", "\n": "ctrl+j"}.get(letter, letter) for letter in text))
 
     async def until(self, condition: Any) -> Any:
         """Wait for it."""

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from textual.app import App, ComposeResult
+from textual.events import Key
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -106,6 +108,18 @@ async def until(pilot: Pilot[Any], condition: Callable[[], Any], seconds: float 
         await pilot.pause()
         await asyncio.sleep(0.005)
     return value
+
+
+async def typed(pilot: Pilot[Any], keys: Iterable[str]) -> None:
+    """Press keys one after the other as fast as a person's terminal sends them, then let what they do happen."""
+    driver = pilot.app._driver
+    assert driver is not None
+    for key in keys:
+        char = key if len(key) == 1 else {"space": " "}.get(key)
+        event = Key(_character_to_key(key) if len(key) == 1 and not key.isalnum() else key, char)
+        event.set_sender(pilot.app)
+        driver.send_message(event)
+    await pilot.pause()
 
 
 def screen_text(app: App[Any]) -> str:
