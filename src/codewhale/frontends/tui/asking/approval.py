@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from codewhale.frontends.tui.asking.card import Card, Patience
-from codewhale.frontends.tui.asking.exact import ESCAPED, block_lines, exact_lines, hides, spans
+from codewhale.frontends.tui.asking.exact import ESCAPED, bare_lines, block_lines, exact_lines, hides, spans
 from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.hints import hint
@@ -107,10 +107,7 @@ class ApprovalCard(Card):
                 lines += self._subject(subject, width)
         for block in ask.display:
             lines += block_lines(block, width)
-        if not lines and self.arguments:
-            # Nothing in it is a command, a path or an address: what it was written with is all there is.
-            lines = exact_lines(f"{ask.tool} {self.arguments}", width)
-        return lines or [((self.words("asking.nothing_said"), "muted"),)]
+        return lines or bare_lines(ask.tool, self.arguments, self.words("asking.no_arguments"), width)
 
     def _subject(self, subject: Subject, width: int) -> list[Line]:
         match subject:
