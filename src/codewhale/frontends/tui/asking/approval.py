@@ -14,6 +14,7 @@ from codewhale.frontends.tui.asking.exact import ESCAPED, bare_lines, block_line
 from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.hints import hint
+from codewhale.frontends.tui.screens.page import Leafed
 from codewhale.frontends.tui.screens.tones import Line, Span, fit, flat, wrap
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.blocks import DiffBlock
@@ -28,7 +29,7 @@ FEW = 4
 SANDBOXES = ("none", "read-only", "workspace-write")
 
 
-class ApprovalCard(Card):
+class ApprovalCard(Leafed, Card):
     """Asks about one call."""
 
     PANEL = "approval"
@@ -221,14 +222,6 @@ class ApprovalCard(Card):
         """Show all of it to scroll through, or its beginning and its end."""
         self.expanded = not self.expanded
         self.lay_out()
-
-    def action_up(self) -> None:
-        """A line up."""
-        self.page.scroll_up(animate=False)
-
-    def action_down(self) -> None:
-        """A line down."""
-        self.page.scroll_down(animate=False)
 
 
 def _one_row(line: Line, width: int) -> Line:

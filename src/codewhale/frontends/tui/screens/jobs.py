@@ -12,7 +12,7 @@ from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
-from codewhale.frontends.tui.screens.page import Page
+from codewhale.frontends.tui.screens.page import Leafed, Page
 from codewhale.frontends.tui.screens.rowlist import Item, RowList, unranked
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
 from codewhale.protocol.events import Envelope, JobEnded, JobOutput, JobStarted
@@ -34,7 +34,7 @@ _MARKS = {
 }
 
 
-class JobsCentre(Frame):
+class JobsCentre(Leafed, Frame):
     """The jobs above, the end of the output of the one at hand below."""
 
     PANEL = "jobs"
@@ -160,18 +160,6 @@ class JobsCentre(Frame):
             self.page.scroll_down(animate=False)
         else:
             self.list.move(1)
-
-    def action_page_up(self) -> None:
-        """Its output a page up."""
-        self.page.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """Its output a page down."""
-        self.page.scroll_page_down(animate=False)
-
-    def action_last(self) -> None:
-        """The end of its output."""
-        self.page.scroll_end(animate=False)
 
     def action_output(self) -> None:
         """Give its output the whole screen, or less again."""
