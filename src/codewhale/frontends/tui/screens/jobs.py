@@ -70,6 +70,10 @@ class JobsCentre(Leafed, Frame):
         yield self.page
         yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
 
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """Without a job there is nothing to do but leave."""
+        return self.HINTS if self.list.current is not None else self.HINTS[-1:]
+
     def on_mount(self) -> None:
         """Show them, and look again every second."""
         self.page.can_focus = False
@@ -102,6 +106,7 @@ class JobsCentre(Leafed, Frame):
         if self.has_class("writing") and not any(row.id == self._at() and row.status == "Running" for row in rows):
             self._close_line()
         self.list.show(unranked([self._item(row) for row in rows[:MOST_JOBS]]), self._at())
+        self._show_hints()
         running = sum(row.status == "Running" for row in rows)
         self.retitle(self.words("jobs.running", n=running) if rows else "")
         return True
