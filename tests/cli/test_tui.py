@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.cli.parser import Parser
+from codewhale.cli.tui import NO_ARGUMENTS, build
 from support.program import codewhale_program
 from support.terminal import Terminal, environment
 
@@ -16,6 +18,12 @@ def test_without_a_terminal_it_says_so(tmp_path: Path, arguments: list[str]) -> 
     done = codewhale_program(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert "needs a terminal" in done.stderr and 'codewhale exec "fix the failing test"' in done.stderr
+
+
+def test_no_arguments_are_what_the_parser_makes_of_none() -> None:
+    parser = Parser()
+    build(parser)
+    assert vars(parser.parse_args([])) == dict(NO_ARGUMENTS)
 
 
 def test_it_opens_and_is_left(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from codewhale.cli.parser import ChoiceError, Parser, UsageError
 from codewhale.cli.stdio import InputError, keep_standard_descriptors, put, say
+from codewhale.cli.usage import ChoiceError, UsageError
 from codewhale.protocol.errors import CodeWhaleError, ConfigError, ProviderError, SessionBusyError, StorageFullError
 
 USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
@@ -106,6 +106,8 @@ def _run(arguments: list[str]) -> int:
     if module is None:
         say(_unknown(name))
         return USAGE
+    from codewhale.cli.parser import Parser
+
     parser = Parser(prog=f"codewhale {name}", description=module.__doc__)
     module.build(parser)
     result = module.run(parser.parse_args(rest))

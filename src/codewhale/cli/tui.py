@@ -3,17 +3,20 @@
 Without a terminal it says so and ends with 2; codewhale exec runs one prompt without a screen.
 """
 
-import argparse
 import gc
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from types import MappingProxyType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from codewhale.cli.parser import Parser, UsageError, add_workspace, workspace
 from codewhale.cli.stdio import say, say_raw
+from codewhale.cli.usage import UsageError, workspace
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import OpenSession
+
+if TYPE_CHECKING:
+    import argparse
 
 _NO_TERMINAL = """codewhale: the interface needs a terminal, and this is none. To run one prompt without it:
 
@@ -35,11 +38,27 @@ OPTIONS = frozenset(
         "--theme",
     }
 )
+# What the parser makes of a command line without arguments; it is not loaded for one.
+NO_ARGUMENTS = MappingProxyType(
+    {
+        "workspace": ".",
+        "provider": "",
+        "model": "",
+        "mode": None,
+        "approval": None,
+        "resume": None,
+        "latest": False,
+        "theme": "",
+        "plain": False,
+    }
+)
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 
 
-def build(parser: argparse.ArgumentParser) -> None:
+def build(parser: "argparse.ArgumentParser") -> None:
     """Declare the arguments."""
+    from codewhale.cli.parser import add_workspace
+
     add_workspace(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
@@ -54,7 +73,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     looks.add_argument("--plain", action="store_true", help="line by line, for simple terminals and screen readers")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Any) -> int:
     """Run it; returns the exit code."""
     served = os.environ.get("TEXTUAL_DRIVER") == WEB_DRIVER
     if not served and not args.plain and not (os.isatty(0) and os.isatty(1)):
@@ -78,6 +97,10 @@ def run(args: argparse.Namespace) -> int:
 
 def main(arguments: list[str], program: str = "codewhale") -> int:
     """Parse and run; what this raises is told by dispatch."""
+    if not arguments:
+        return run(SimpleNamespace(**NO_ARGUMENTS))
+    from codewhale.cli.parser import Parser
+
     parser = Parser(prog=program, description=__doc__)
     build(parser)
     return run(parser.parse_args(arguments))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.frontends.tui.asking.asks import Asks
-from codewhale.frontends.tui.asking.exact import block_lines, exact_lines, hides
+from codewhale.frontends.tui.asking.exact import bare_lines, block_lines, exact_lines, hides
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.events import ApprovalAsked, Envelope, QuestionAsked
@@ -60,7 +60,7 @@ class PlainAsks:
             self._answers = []
         self._shown = first
         event = first.event
-        return self._approval(event) if isinstance(event, ApprovalAsked) else self._question(event)
+        return self._approval(first, event) if isinstance(event, ApprovalAsked) else self._question(event)
 
     def reply(self, line: str) -> Reply:
         """What a typed line means for the ask at hand."""
@@ -81,7 +81,7 @@ class PlainAsks:
 
     # -------------------------------------------------------------- approvals
 
-    def _approval(self, ask: ApprovalAsked) -> list[str]:
+    def _approval(self, asked: Envelope, ask: ApprovalAsked) -> list[str]:
         words = self._words
         lines = [words(f"asking.title_{ask.kind}", tool=one_line(ask.tool, 80))]
         body = [line for subject in ask.subjects for line in self._subject(subject)]
@@ -89,7 +89,10 @@ class PlainAsks:
         if len(body) > MOST_LINES:
             more = words("plain.more", n=len(body) - MOST_LINES)
             body = [*body[: MOST_LINES - _TAIL_LINES], more, *body[-_TAIL_LINES:]]
-        lines += body or [words("asking.nothing_said")]
+        if not body:
+            written = self._asks.arguments(asked.session, ask.call_id)
+            body = [_text(line) for line in bare_lines(ask.tool, written, words("asking.no_arguments"), _WIDTH)]
+        lines += body
         sandbox = ask.sandbox if ask.sandbox in _SANDBOXES else "other"
         held = words(f"asking.sandbox_{sandbox}", name=one_line(ask.sandbox, 60))
         lines.append(f"{words('asking.sandbox')}: {held}")

@@ -16,6 +16,7 @@ from codewhale.frontends.tui.asking.panel import AskingPanel
 from codewhale.frontends.tui.attention import Attention, way_of
 from codewhale.frontends.tui.composer.composer import Composer
 from codewhale.frontends.tui.composer.keeper import Keeper
+from codewhale.frontends.tui.conversation import Conversation
 from codewhale.frontends.tui.crash import write_crash
 from codewhale.frontends.tui.doings import Doings
 from codewhale.frontends.tui.forwarding import Forwarding
@@ -71,6 +72,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self._early: list[events.Event] | None = []
         self.gone = False
         self._greeted = False
+        self._disable_notifications = self._disable_tooltips = True  # there are none: what is said has its own line
         self._sending = asyncio.Lock()  # messages are sent in the order in which they were written
         self.link = Link(setup.connect, setup.opening, self)
         way, clock = way_of(settings.notify, environ), setup.clock
@@ -102,6 +104,10 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         asyncio.get_running_loop().set_task_factory(None)
         self.set_keymap(dict(self.own_keys))
 
+    def get_default_screen(self) -> Conversation:
+        """What the panels stand on."""
+        return Conversation(id="_default")
+
     def compose(self) -> ComposeResult:
         """The panels, top to bottom; that of what is asked comes behind the first frame."""
         yield self.transcript
@@ -118,6 +124,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
 
     async def _painted(self) -> None:
         """The first frame is out: the engine is opened, and the composer has what was typed before."""
+        await self.composer.complete()
         early, self._early = self._early or [], None
         for event in early:
             self.post_message(event)

@@ -204,9 +204,9 @@ async def test_every_kind_of_subject_and_block_is_shown() -> None:
         await shown(stage, "**all** of it")
 
 
-async def test_nothing_to_show_is_said() -> None:
+async def test_a_call_without_arguments_shows_its_tool() -> None:
     async with asked([approval(subjects=(), offer=Offer("notify", "tool"))]) as stage:
-        await shown(stage, "names nothing that could be shown", "every call of notify here")
+        await shown(stage, "notify", "without arguments", "every call of notify here")
 
 
 async def test_it_speaks_chinese() -> None:

@@ -1,6 +1,7 @@
 """The asking panel: one ask at a time, none answered by what was typed for something else."""
 
 from textual import events
+from textual.widgets import Input
 
 from codewhale.frontends.tui.asking.card import Patience
 from codewhale.protocol.events import (
@@ -163,3 +164,19 @@ async def test_colours_change_while_it_is_asked() -> None:
         await stage.press("n", "o", "enter")
         await stage.gone()
         assert stage.client.ops[0] == SendMessage("s-recorded", "o", delivery="steer")
+
+
+async def test_the_focus_is_taken_from_the_composer_alone() -> None:
+    async with asked([]) as stage:
+        search = Input(id="search")
+        await stage.desk.mount(search)
+        search.focus()
+        await until(stage.pilot, lambda: search.has_focus)
+        stage.take(approval())
+        await until(stage.pilot, lambda: "alt+y to answer" in screen_text(stage.host))
+        await stage.press(*"needle")
+        assert search.value == "needle" and search.has_focus and stage.client.ops == []
+        stage.desk.query_one("#composer").focus()
+        await stage.armed()
+        await stage.press("y")
+        await stage.gone()

@@ -87,13 +87,17 @@ COMMANDS = (
     CommandRow("/mode", "MODE", "change the mode"),
     CommandRow("/model", "NAME", "change the model"),
     CommandRow("/status", "", "how it stands"),
-    CommandRow("/skill", "NAME", "use a skill"),
+    CommandRow("/skills", "[json | NAME]", "list the skills"),
 )
 
 
 async def test_commands_and_what_they_take() -> None:
     async def complete(query: CompleteCommand) -> Any:
-        return (Choice("plan", "changes nothing"),) if query.line == "/mode p" else (Choice("deploy"),)
+        return (
+            (Choice("plan", "changes nothing"),)
+            if query.line == "/mode p"
+            else (Choice("json"), Choice("deploy", "ships it"))
+        )
 
     here = Asked(ListCommands=COMMANDS, CompleteCommand=complete)
     assert await here.rows("/mo") == ["/mode ", "/model "]

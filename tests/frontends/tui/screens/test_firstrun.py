@@ -25,7 +25,7 @@ async def to(stage, key: str) -> None:
 async def test_every_way_is_offered() -> None:
     async with opened("firstrun", ANSWERS) as stage:
         text = await stage.shown("Connect a model", "On this machine", "ollama  whale:7b, b", "With a key", "deep")
-        assert "There is no key: set DEEP_API_KEY." in text
+        assert "DEEP_API_KEY" in text
         assert "Another endpoint" in text and "Try the demonstration" in text
 
 
@@ -106,8 +106,10 @@ async def test_a_failure_leaves_every_way_open() -> None:
 async def test_nothing_on_this_machine_says_what_to_start_and_looks_again() -> None:
     local: list[object] = []
     async with opened("firstrun", ANSWERS | {FindLocal: lambda query: tuple(local)}) as stage:
-        await stage.shown("No model server answers on this machine", "start Ollama, LM Studio, llama.cpp or vLLM, then")
+        await stage.shown("No model server answers on this machine", "Try the demonstration")
+        assert stage.screen.list.current.key == "demo"
         local.append(OLLAMA)
+        await to(stage, "look")
         await stage.press("enter")
         await stage.shown("whale:7b")
         local.clear()
@@ -138,3 +140,18 @@ async def test_hostile_names_and_chinese() -> None:
         await stage.press("enter")
         await until(stage.pilot, lambda: stage.screen.has_class("asking"))
         stage.clean()
+
+
+async def test_hosts_and_keys_are_shown_in_an_order_one_can_read() -> None:
+    names = ("arcee", "deepseek-anthropic", "moonshot", "moonshot-cn", "deepseek", "nvidia-nim")
+    rows = [
+        provider(name, why="DEEP_KEY is not set", key_env="DEEP_KEY", base_url=f"https://api.{name}.example/v1")
+        for name in names
+    ]
+    rows += [provider("vllm", local=True, key_env="", why="nothing answers there now")]
+    rows += [provider("odd", why="keys.toml can be read by others")]
+    async with opened("firstrun", ANSWERS | {ListProviders: tuple(rows), FindLocal: ()}) as stage:
+        text = await stage.shown("api.arcee.example · DEEP_KEY", "keys.toml can be read by others")
+        order = [item.key for item in stage.screen.list.items][3:]
+        assert order == ["deepseek", "arcee", "moonshot", "nvidia-nim", "odd", "deepseek-anthropic", "moonshot-cn"]
+        assert "vllm " not in text.replace("vLLM", "")

@@ -92,7 +92,8 @@ async def test_writing_can_be_left() -> None:
 
 async def test_no_jobs_is_said() -> None:
     async with opened("jobs", {ListJobs: ()}) as stage:
-        await stage.shown("No background jobs.")
+        text = await stage.shown("No background jobs.", "esc close")
+        assert "enter" not in text
         await stage.press("x", "i", "enter", "down", "pageup", "alt+d", "q")
         assert await stage.done() is None
 

@@ -60,6 +60,8 @@ def test_an_approval_is_a_line_with_its_answer() -> None:
     assert isinstance(asked, Asked)
     assert (asked.state, asked.rows) == ("denied", (("command", "make  (sub)"),))
     assert not story.asking
+    card = next(block for block in story.settled if isinstance(block, Card))
+    assert asked.card and card.answer == "denied"
 
 
 def test_questions_have_their_answers() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.frontends.tui.transcript.blocks import Asked, Countdown, Receipt, Said, Work, Writing
+from codewhale.frontends.tui.transcript.blocks import Asked, Card, Countdown, Note, Receipt, Said, Work, Writing
 from codewhale.frontends.tui.transcript.cards import View
 from codewhale.frontends.tui.transcript.drawing import Drawer, gap_before, lines_of
 from codewhale.frontends.tui.transcript.lines import cells
@@ -150,3 +150,17 @@ def test_plain_lines_hold_everything() -> None:
     text = "\n".join(line for block in told(whole_session()).blocks for line in lines_of(block, WORDS))
     for part in ("❯ Mend the parser, please.", "• ☑ two", "$ pytest -q", "line 39", "→ this", "three callers"):
         assert part in text
+
+
+def test_what_a_card_tells_is_told_once() -> None:
+    asked = Asked(subject="exec_shell", rows=(("command", "ls"),), state="allowed", card=True)
+    assert drawn(asked) == []
+    assert drawn(asked, opened=True)[0] == "✓ exec_shell asks for approval: allowed once"
+    card = Card(name="exec_shell", subject="ls", status="done", answer="allowed_session")
+    assert drawn(card) == ["✓ exec_shell ls · allowed for this session"]
+
+
+def test_what_the_harness_told_the_model_is_seen_unfolded() -> None:
+    note = Note(key="told", values={"kind": "facts"}, detail="the date")
+    assert drawn(note) == []
+    assert drawn(note, opened=True) == ["▾ told the model (facts)", "  │ the date"]

@@ -106,10 +106,10 @@ async def test_blocks_are_chosen_and_folded_by_key() -> None:
         assert view.cursor == 0 and "▌" in screen_text(host)
         await pilot.press("j", "j", "enter")
         await pilot.pause()
-        assert "You work in mode agent." in screen_text(host)
+        assert "I should look first." in screen_text(host)
         await pilot.press("enter")
         await pilot.pause()
-        assert "You work in mode agent." not in screen_text(host)
+        assert "I should look first." not in screen_text(host)
         await pilot.press("k")
         assert view.cursor == 1
         await pilot.press("G")
@@ -197,8 +197,8 @@ async def test_a_click_chooses_and_folds() -> None:
     async with shown(*whole_session()) as (view, host, pilot):
         view.action_top()
         await pilot.pause()
-        row = next(at for at, text in enumerate(rows_of(host)) if "told the model" in text)
+        row = next(at for at, text in enumerate(rows_of(host)) if "thought (" in text)
         await pilot.click(offset=(5, row))
         assert view.cursor == view.seen[row][0]
         await pilot.click(offset=(5, row))
-        await until(pilot, lambda: "You work in mode agent." in screen_text(host))
+        await until(pilot, lambda: "I should look first." in screen_text(host))

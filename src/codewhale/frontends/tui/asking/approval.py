@@ -10,10 +10,11 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from codewhale.frontends.tui.asking.card import Card, Patience
-from codewhale.frontends.tui.asking.exact import ESCAPED, block_lines, exact_lines, hides, spans
+from codewhale.frontends.tui.asking.exact import ESCAPED, bare_lines, block_lines, exact_lines, hides, spans
 from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.hints import hint
+from codewhale.frontends.tui.screens.page import Leafed
 from codewhale.frontends.tui.screens.tones import Line, Span, fit, flat, wrap
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.blocks import DiffBlock
@@ -28,7 +29,7 @@ FEW = 4
 SANDBOXES = ("none", "read-only", "workspace-write")
 
 
-class ApprovalCard(Card):
+class ApprovalCard(Leafed, Card):
     """Asks about one call."""
 
     PANEL = "approval"
@@ -107,10 +108,7 @@ class ApprovalCard(Card):
                 lines += self._subject(subject, width)
         for block in ask.display:
             lines += block_lines(block, width)
-        if not lines and self.arguments:
-            # Nothing in it is a command, a path or an address: what it was written with is all there is.
-            lines = exact_lines(f"{ask.tool} {self.arguments}", width)
-        return lines or [((self.words("asking.nothing_said"), "muted"),)]
+        return lines or bare_lines(ask.tool, self.arguments, self.words("asking.no_arguments"), width)
 
     def _subject(self, subject: Subject, width: int) -> list[Line]:
         match subject:
@@ -224,14 +222,6 @@ class ApprovalCard(Card):
         """Show all of it to scroll through, or its beginning and its end."""
         self.expanded = not self.expanded
         self.lay_out()
-
-    def action_up(self) -> None:
-        """A line up."""
-        self.page.scroll_up(animate=False)
-
-    def action_down(self) -> None:
-        """A line down."""
-        self.page.scroll_down(animate=False)
 
 
 def _one_row(line: Line, width: int) -> Line:

@@ -81,6 +81,7 @@ class Card(Vertical, can_focus=True):
         self.patience = patience
         self.arguments = ""
         self.left = False
+        self.away = False
         self.armed = False
         self.page = Page(palette, "surface")
         self.page.can_focus = False
@@ -177,7 +178,7 @@ class Card(Vertical, can_focus=True):
     def show_hints(self, hints: Sequence[Line]) -> None:
         """Show which keys answer; while none does, how to come to that."""
         wait: Line = ((self.words("asking.wait"), "muted"),)
-        if self.left:
+        if self.left or self.away:
             wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
         shown = hints if self.armed or self.writing else [wait, *hints]
         self.hints.show(in_rows(shown, self.inner))

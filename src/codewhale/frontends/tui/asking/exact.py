@@ -86,6 +86,14 @@ def block_lines(block: Block, width: int) -> list[Line]:
             return exact_lines(text, width, "text")
 
 
+def bare_lines(tool: str, arguments: str, without: str, width: int) -> list[Line]:
+    """A call in which nothing is a command, a path or an address: its name and what it was written with, or `without`
+    where that is nothing."""
+    if arguments.strip() not in ("", "{}"):
+        return exact_lines(f"{tool} {arguments}", width)
+    return [*exact_lines(tool, width), ((f"  {without}", "muted"),)]
+
+
 def _diff(diff: str, width: int) -> list[Line]:
     lines: list[Line] = []
     for line in diff.rstrip("\n").split("\n"):

@@ -16,6 +16,8 @@ from codewhale.protocol.events import ApprovalAsked, Envelope
 from codewhale.protocol.ops import Interrupt, Op, SendMessage
 
 _LOOK_SECONDS = 0.1
+# The id of the widget from which a card may take the focus.
+COMPOSER = "composer"
 
 
 class AskingPanel(Vertical):
@@ -124,7 +126,13 @@ class AskingPanel(Vertical):
         card = self._card
         if card is None or card.left or card.has_focus or card.writing or self.app.screen is not self.screen:
             return
-        if self._idle() >= card.patience.idle:
+        focused = self.screen.focused
+        writing = focused is None or focused.id == COMPOSER
+        if card.away == writing:
+            card.away = not writing
+            card.lay_out()
+        # Whoever is in the search line, the queue or the transcript is left there.
+        if writing and self._idle() >= card.patience.idle:
             card.focus()
 
     # -------------------------------------------------------------- what is answered

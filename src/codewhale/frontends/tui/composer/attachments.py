@@ -3,7 +3,6 @@
 import base64
 import binascii
 import contextlib
-import hashlib
 import os
 import re
 import time
@@ -163,6 +162,8 @@ def _bytes(path: str) -> bytes | None:
 
 
 def _keep(data: bytes, suffix: str, folder: Folder) -> str:
+    import hashlib
+
     path = os.path.join(folder.make("attached"), f"{hashlib.sha256(data).hexdigest()[:32]}.{suffix}")
     if os.path.isfile(path):
         os.utime(path)

@@ -67,14 +67,26 @@ class Box(Widget, can_focus=False):
         self._hint_timer: Timer | None = None
         self._hinted = ""
         self.busy = False
+        self._whole = False
 
     def compose(self) -> ComposeResult:
-        """The list, what goes with the text, the text."""
-        yield self._popup
-        yield self._chips
+        """The text; what is only seen at times comes behind the first frame."""
         with Horizontal():
             yield self._mark
             yield self.text
+
+    def on_mount(self) -> None:
+        """The rest is due once the text is seen."""
+        self.call_after_refresh(self.complete)
+
+    async def complete(self) -> None:
+        """Have all parts there: the list and what goes with the text stand above it."""
+        if not self._whole:
+            self._whole = True
+            await self.mount(*self._above(), before=0)
+
+    def _above(self) -> tuple[Widget, ...]:
+        return self._popup, self._chips
 
     # -------------------------------------------------------------- what stands here
 

@@ -134,7 +134,7 @@ class Files:
 
 
 class Skills:
-    """Skills, as the completion of the /skill command names them."""
+    """Skills and the like, as the completion of a command names them."""
 
     def __init__(self, commands: Commands, names: tuple[str, ...]) -> None:
         self._commands = commands
@@ -148,7 +148,9 @@ class Skills:
             return (), ""
         choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, f"{name} {wanted.word}")))
         mark = wanted.trigger.character
-        rows = [Row(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in choices]
+        # A word of the command's own usage has no detail; a skill says what it is for.
+        named = [c for c in choices if c.detail]
+        rows = [Row(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in named]
         return tuple(rows[:MOST_ROWS]), ""
 
 
@@ -158,7 +160,7 @@ def sources() -> dict[str, Source]:
     return {
         "commands": commands,
         "files": Files(),
-        "skills": Skills(commands, ("/skill",)),
+        "skills": Skills(commands, ("/skills",)),
         "memory": Skills(commands, ("/memory", "/note")),
     }
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.widget import Widget
 
 from codewhale.frontends.headless import is_command
 from codewhale.frontends.tui.composer import said
@@ -57,10 +57,8 @@ class Composer(Box, can_focus=False):
         self._files: dict[str, tuple[Chip, ...]] = {}
         self.queue = QueueLines(words, palette, query, submit, lambda text: text.rstrip() in self._files)
 
-    def compose(self) -> ComposeResult:
-        """What waits, then the box."""
-        yield self.queue
-        yield from super().compose()
+    def _above(self) -> tuple[Widget, ...]:
+        return self.queue, *super()._above()
 
     def on_unmount(self) -> None:
         """What stands here is on disk for good."""

@@ -2,9 +2,9 @@
 
 import contextlib
 import fcntl
-import hashlib
 import os
 from collections.abc import Iterator
+from functools import cached_property
 
 from codewhale.lib.bounded import read_regular
 from codewhale.lib.files import FileOps, private_dir
@@ -27,8 +27,16 @@ class Folder:
     """`<home>/composer/<digest of the workspace's path>`, made at its first use."""
 
     def __init__(self, home: str, workspace: str) -> None:
-        digest = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:16]
-        self.root = os.path.join(home, "composer", digest)
+        self._home = home
+        self._workspace = os.path.realpath(workspace)
+
+    @cached_property
+    def root(self) -> str:
+        """Its path; worked out at its first use, which comes behind the first frame."""
+        import hashlib
+
+        digest = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:16]
+        return os.path.join(self._home, "composer", digest)
 
     def make(self, *below: str) -> str:
         """The path of a folder below, which is there now and only its owner can enter. Raises OSError."""

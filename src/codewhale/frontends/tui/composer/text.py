@@ -65,6 +65,7 @@ class ComposerText(TextArea, inherit_bindings=False):
             compact=True,
             max_checkpoints=200,
             placeholder=placeholder,
+            id="composer",
         )
         self.cursor_blink = False
         self.match_cursor_bracket = False

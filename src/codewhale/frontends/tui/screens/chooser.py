@@ -47,6 +47,8 @@ class Chooser(Frame):
     def __init__(self, desk: Desk, argument: str = "") -> None:
         super().__init__(desk, argument)
         self._all: Sequence[Item] = ()
+        # The key of the row on which the cursor begins, "" for the first.
+        self.start = ""
         self.list = RowList(desk.palette, id="rows")
         self.page = Page(desk.palette, id="preview") if self.PREVIEW else None
         self._detail = TagLine(desk.palette, id="detail")
@@ -109,7 +111,8 @@ class Chooser(Frame):
         """Show the rows that fit what was typed, those of `more` behind them; the cursor stays on its row while nothing
         is typed or where it shall `stay`, else it goes to the best."""
         current = self.list.current
-        keep = current.key if current is not None and (stay or not self.sought.strip()) else ""
+        former = self.start if current is None else current.key
+        keep = former if stay or not self.sought.strip() else ""
         found = [*ranked(self._all, self.sought), *unranked(more)]
         self.list.show(found, keep)
         if not found and not self.said:

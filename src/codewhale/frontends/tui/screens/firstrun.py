@@ -19,6 +19,7 @@ from codewhale.protocol.views import FindLocal, ListProviders, ProviderRow
 
 OWN = "custom"
 _DEMO = "demo"
+_FIRST = "deepseek"
 
 
 class FirstRun(Chooser):
@@ -66,17 +67,18 @@ class FirstRun(Chooser):
         self._wrong = wrong or self.said
         found = [self._provider(row, words("firstrun.local")) for row in local]
         names = {row.name for row in local}
-        known = [self._provider(row, words("firstrun.hosted")) for row in rows if row.name not in names]
+        known = [self._provider(row, words("firstrun.hosted")) for row in _in_order(rows) if row.name not in names]
         own = Item(OWN, words("firstrun.own"), words("firstrun.own_more"), words("firstrun.other"), "+", "accent")
         demo = Item(_DEMO, words("firstrun.demo"), words("firstrun.demo_more"), words("firstrun.other"), "▷", "accent")
         if not local:
+            self.start = _DEMO
             nothing = words("firstrun.no_local")
             found = [Item("look", nothing, words("firstrun.no_local_more"), words("firstrun.local"), "·", "muted")]
         return [*found, demo, own, *known] if not local else [*found, *known, own, demo]
 
     def _provider(self, row: ProviderRow, group: str) -> Item:
         mark, tone = ("✓", "success") if row.ready else ("", "muted")
-        said = ", ".join(row.models[:3]) or row.base_url if row.ready or row.local else row.why
+        said = ", ".join(row.models[:3]) or row.base_url if row.local else _said_of(row)
         return Item(row.name, row.name, said, group, mark, tone, row.base_url, row)
 
     async def load(self) -> None:
@@ -186,3 +188,23 @@ class FirstRun(Chooser):
             self.query_one("#sought", Input).focus()
         else:
             self.dismiss(None)
+
+
+def _in_order(rows: Sequence[ProviderRow]) -> list[ProviderRow]:
+    """The house's own first, then by name; a second address or dialect of one stands behind all others. Servers of this
+    machine that do not answer are left out."""
+    names = {row.name for row in rows}
+
+    def place(row: ProviderRow) -> tuple[bool, bool, bool, str]:
+        first, _, more = row.name.partition("-")
+        return not row.ready, row.name != _FIRST, bool(more) and first in names, row.name
+
+    return sorted((row for row in rows if row.ready or not row.local), key=place)
+
+
+def _said_of(row: ProviderRow) -> str:
+    """Where a provider is, and the variable that its key may stand in; what is wrong where it is not just the key."""
+    if not row.ready and (not row.key_env or row.key_env not in row.why):
+        return row.why
+    host = row.base_url.partition("://")[2].partition("/")[0]
+    return " · ".join(part for part in (host, "" if row.ready else row.key_env) if part)

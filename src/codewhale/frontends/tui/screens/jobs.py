@@ -12,7 +12,7 @@ from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
-from codewhale.frontends.tui.screens.page import Page
+from codewhale.frontends.tui.screens.page import Leafed, Page
 from codewhale.frontends.tui.screens.rowlist import Item, RowList, unranked
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
 from codewhale.protocol.events import Envelope, JobEnded, JobOutput, JobStarted
@@ -34,7 +34,7 @@ _MARKS = {
 }
 
 
-class JobsCentre(Frame):
+class JobsCentre(Leafed, Frame):
     """The jobs above, the end of the output of the one at hand below."""
 
     PANEL = "jobs"
@@ -70,6 +70,10 @@ class JobsCentre(Frame):
         yield self.page
         yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
 
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """Without a job there is nothing to do but leave."""
+        return self.HINTS if self.list.current is not None else self.HINTS[-1:]
+
     def on_mount(self) -> None:
         """Show them, and look again every second."""
         self.page.can_focus = False
@@ -102,6 +106,7 @@ class JobsCentre(Frame):
         if self.has_class("writing") and not any(row.id == self._at() and row.status == "Running" for row in rows):
             self._close_line()
         self.list.show(unranked([self._item(row) for row in rows[:MOST_JOBS]]), self._at())
+        self._show_hints()
         running = sum(row.status == "Running" for row in rows)
         self.retitle(self.words("jobs.running", n=running) if rows else "")
         return True
@@ -160,18 +165,6 @@ class JobsCentre(Frame):
             self.page.scroll_down(animate=False)
         else:
             self.list.move(1)
-
-    def action_page_up(self) -> None:
-        """Its output a page up."""
-        self.page.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """Its output a page down."""
-        self.page.scroll_page_down(animate=False)
-
-    def action_last(self) -> None:
-        """The end of its output."""
-        self.page.scroll_end(animate=False)
 
     def action_output(self) -> None:
         """Give its output the whole screen, or less again."""

@@ -95,6 +95,36 @@ class Page(ScrollView, can_focus=True):
         return self._tones.strip(line, self.size.width)
 
 
+class Leafed:
+    """The keys of a screen that scroll its `page`."""
+
+    page: Page
+
+    def action_up(self) -> None:
+        """A line up."""
+        self.page.scroll_up(animate=False)
+
+    def action_down(self) -> None:
+        """A line down."""
+        self.page.scroll_down(animate=False)
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self.page.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self.page.scroll_page_down(animate=False)
+
+    def action_first(self) -> None:
+        """To the beginning."""
+        self.page.scroll_home(animate=False)
+
+    def action_last(self) -> None:
+        """To the end."""
+        self.page.scroll_end(animate=False)
+
+
 def _bounded(line: Line) -> Line:
     if sum(len(text) for text, _ in line) <= MOST_COLUMNS:
         return line

@@ -12,14 +12,14 @@ from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
-from codewhale.frontends.tui.screens.page import Page
+from codewhale.frontends.tui.screens.page import Leafed, Page
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
 from codewhale.protocol.ops import CommandOutput, RunCommand
 
 MOST_COPIED = 1 << 20
 
 
-class Report(Frame):
+class Report(Leafed, Frame):
     """Lines to read. What they are is given by `report`."""
 
     PANEL = "report"
@@ -101,30 +101,6 @@ class Report(Frame):
             self.say(self.words("report.not_found", text=flat(sought, 60)), "warning")
 
     # -------------------------------------------------------------- keys
-
-    def action_up(self) -> None:
-        """A line up."""
-        self.page.scroll_up(animate=False)
-
-    def action_down(self) -> None:
-        """A line down."""
-        self.page.scroll_down(animate=False)
-
-    def action_page_up(self) -> None:
-        """A page up."""
-        self.page.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """A page down."""
-        self.page.scroll_page_down(animate=False)
-
-    def action_first(self) -> None:
-        """To the beginning."""
-        self.page.scroll_home(animate=False)
-
-    def action_last(self) -> None:
-        """To the end."""
-        self.page.scroll_end(animate=False)
 
     def action_copy(self) -> None:
         """Copy all of it, through the terminal."""

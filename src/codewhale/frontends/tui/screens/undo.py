@@ -12,7 +12,7 @@ from codewhale.frontends.tui.screens.chooser import Chooser
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.frame import Frame
 from codewhale.frontends.tui.screens.outcomes import OpenScreen, Said
-from codewhale.frontends.tui.screens.page import Page
+from codewhale.frontends.tui.screens.page import Leafed, Page
 from codewhale.frontends.tui.screens.rowlist import Item
 from codewhale.frontends.tui.screens.tones import Line, flat, safe_lines
 from codewhale.protocol.ops import CommandOutput, RunCommand
@@ -22,7 +22,7 @@ BACK = "back"
 MOST_TURNS = 999
 
 
-class UndoScreen(Frame):
+class UndoScreen(Leafed, Frame):
     """Takes back the last turns, on yes. `argument` is how many, or "back" for what was undone last."""
 
     PANEL = "undo"
@@ -137,22 +137,6 @@ class UndoScreen(Frame):
         if not self.back and not self._doing and turns != self.turns:
             self.turns = turns
             self.work(self.load)
-
-    def action_up(self) -> None:
-        """A line up."""
-        self.page.scroll_up(animate=False)
-
-    def action_down(self) -> None:
-        """A line down."""
-        self.page.scroll_down(animate=False)
-
-    def action_page_up(self) -> None:
-        """A page up."""
-        self.page.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """A page down."""
-        self.page.scroll_page_down(animate=False)
 
 
 class RestoreScreen(Chooser):

@@ -36,7 +36,7 @@ class Said(Block, gc=False):
 class Card(Block, gc=False):
     """A tool call. `subject` is what it is about, in a few words; `tail` are the last lines it told while running,
     `said` what the model was answered. `started` is in seconds since the epoch. `shortened` counts the characters that
-    are no longer kept here."""
+    are no longer kept here; `answer` is how the person (or a rule) answered when it was asked about."""
 
     call_id: str = ""
     name: str = ""
@@ -53,11 +53,13 @@ class Card(Block, gc=False):
     repairs: tuple[str, ...] = ()
     lossy: bool = False
     files: tuple[str, ...] = ()
+    answer: str = ""
 
 
 class Asked(Block, gc=False):
     """An approval or a question, as a line in the record, with its answer. `state` is open, or how it was answered;
-    `rows` are the subjects, or the questions with their answers."""
+    `rows` are the subjects, or the questions with their answers. One with a `card` is told there until it is
+    unfolded."""
 
     request_id: str = ""
     kind: str = "approval"
@@ -65,6 +67,7 @@ class Asked(Block, gc=False):
     reason: str = ""
     state: str = "open"
     rows: tuple[tuple[str, str], ...] = ()
+    card: bool = False
 
 
 class Work(Block, gc=False):

@@ -163,8 +163,9 @@ class CallStory:
         asked = Asked(request_id=event.request_id, kind="approval", subject=event.tool, reason=event.reason, rows=rows)
         if event.kind == "elevation":
             asked.kind = "elevation"
-        self._ask(asked)
         card = self.open_calls.get(event.call_id)
+        asked.card = card is not None
+        self._ask(asked)
         if card is not None:
             card.status = ASKING
             self._askers[event.request_id] = event.call_id
@@ -176,10 +177,11 @@ class CallStory:
 
     def _approval_answered(self, event: ApprovalAnswered, envelope: Envelope) -> None:
         state = ("allowed" if event.allowed else "denied") if event.by == "person" else event.by
-        self._answer(event.request_id, f"{state}_{event.remember}" if event.allowed and event.remember else state)
+        state = f"{state}_{event.remember}" if event.allowed and event.remember else state
+        self._answer(event.request_id, state)
         card = self.open_calls.get(self._askers.pop(event.request_id, ""))
         if card is not None:
-            card.status = RUNNING if event.allowed and card.started else "waiting"
+            card.status, card.answer = RUNNING if event.allowed and card.started else "waiting", state
             self.touch(card)
 
     def _answer(self, request_id: str, state: str) -> Asked | None:

@@ -15,6 +15,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 
+_STATES = ("open", "allowed", "allowed_session", "allowed_always", "denied", "cancel", "timeout", "answered")
 GLYPHS = {
     WAITING: ("◌", "muted"),
     ASKING: ("?", "warning"),
@@ -35,6 +36,11 @@ _INDENT: Span = ("  ", "text")
 _BAR: tuple[Span, Span] = (("  ", "text"), ("│ ", "border"))
 # Tables whose rows are places in files: the columns of the path and the line.
 _HITS = {("file", "line", "text"): 2, ("place", "name", "text"): 1, ("place", "score"): 1}
+
+
+def state_text(words: Words, state: str) -> str:
+    """How an approval or a question was answered, in words."""
+    return words(f"transcript.state_{state}") if state in _STATES else flat(state)
 
 
 class View(msgspec.Struct, frozen=True):
@@ -78,6 +84,8 @@ class Cards:
             found.append((words("transcript.running", time=time_text(words, now - card.started)), "accent"))
         elif card.status in (ASKING, WAITING, RUNNING):
             found.append((words(f"transcript.{card.status}"), "muted"))
+        if card.answer:
+            found.append((state_text(words, card.answer), "muted"))
         for display in card.display:
             if isinstance(display, DiffBlock):
                 added, removed = counts(display.diff)

@@ -15,7 +15,7 @@ from codewhale.frontends.tui.transcript.blocks import (
     Work,
     Writing,
 )
-from codewhale.frontends.tui.transcript.cards import OPENED, Cards, View, time_text
+from codewhale.frontends.tui.transcript.cards import OPENED, Cards, View, state_text, time_text
 from codewhale.frontends.tui.transcript.lines import Line, Span, cells, clean, ends, fit, flat, wrap
 from codewhale.frontends.tui.transcript.markdown import Growing, Pen
 from codewhale.frontends.tui.words import Words
@@ -35,7 +35,6 @@ _LEAST_TEXT = 8
 _MOST_GROWING = 8
 _LEVELS = {"warning": ("! ", "warning"), "error": ("✗ ", "error")}
 _ENDINGS = {"done": "success", "denied": "warning", "interrupted": "warning", "budget": "warning"}
-_STATES = ("open", "allowed", "allowed_session", "allowed_always", "denied", "cancel", "timeout", "answered")
 _PLAIN_WIDTH = 1_000
 
 
@@ -140,10 +139,12 @@ class Drawer:
     # ------------------------------------------------------------------ the record
 
     def _asked(self, block: Asked, view: View) -> list[Line]:
+        if block.card and not view.opened:
+            return []
         words = self._words
         good = block.state.startswith(("allowed", "answered"))
         glyph, colour = ("?", "warning") if block.state == "open" else (("✓", "success") if good else ("✗", "error"))
-        state = words(f"transcript.state_{block.state}") if block.state in _STATES else flat(block.state)
+        state = state_text(words, block.state)
         if block.kind == "question":
             head = words("transcript.question", state=state)
         else:
@@ -184,6 +185,8 @@ class Drawer:
         return [Line((*first, (fit(flat(text), room), "text"), *tail))]
 
     def _note(self, block: Note, view: View) -> list[Line]:
+        if block.key == "told" and not view.opened:
+            return []
         said = self._words(f"transcript.note_{block.key}", **_safe(block.values)) if block.key else clean(block.text)
         mark, style = _LEVELS.get(block.level, ("· ", "muted"))
         if block.detail:

@@ -21,8 +21,7 @@ class Pen:
 
     def warm(self) -> None:
         """Load what is dear to load; may be called beside the event loop."""
-        import pygments.lexers.python  # noqa: F401
-
+        self.colours.piece(["pass"], "python")  # its lexer is made at its first use, for a quarter of a second
         self._parser = self._parser or _parser()
 
     def piece(self, piece: Piece, width: int, *, growing: bool = False) -> list[Line]:

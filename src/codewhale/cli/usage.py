@@ -1,0 +1,32 @@
+"""Mistakes of a command line, and the folder it names; what parses one is loaded where there is something to parse."""
+
+import os
+from typing import Any
+
+from codewhale.lib.text import one_line
+from codewhale.protocol.errors import CodeWhaleError
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the text says why."""
+
+
+class ChoiceError(CodeWhaleError):
+    """The command line names something that is not there; ends like any wrong usage."""
+
+
+def workspace(args: Any) -> str:
+    """The absolute real path that -w names. Raises UsageError when it is no folder that can be read."""
+    given = one_line(args.workspace)
+    if not args.workspace:
+        raise UsageError("-w needs the path of a folder; it is empty")
+    try:
+        path: str = os.path.realpath(args.workspace, strict=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"-w {given}: {reason}") from error
+    if not os.path.isdir(path):
+        raise UsageError(f"-w {given}: not a folder")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise UsageError(f"-w {given}: this folder cannot be read")
+    return path
