@@ -1,6 +1,5 @@
 """Folders that every test starts from."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -24,16 +23,6 @@ os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.envir
 for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
-
-# Ten thousand collected tests stay to the end: looking through them for garbage again and again finds none.
-gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Look for garbage again, in what the tests make from here on."""
-    gc.freeze()
-    gc.enable()
-
 
 GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]
 

@@ -40,5 +40,6 @@ def foreign(raw: bytes) -> list[str]:
     """What of a stream to a terminal is not the program's own: each with what stands around it."""
     text = raw.decode("utf-8", "replace")
     found = [sequence for sequence in SEQUENCES if sequence in text]
-    rest = _OURS.sub("", text)
+    # What was read may end within a sequence; the rest of it is on its way.
+    rest = re.sub(r"\x1b(?:\[[0-9;?]*)?$", "", _OURS.sub("", text))
     return found + [rest[max(0, match.start() - 30) : match.end() + 30] for match in _FOREIGN.finditer(rest)][:20]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -188,7 +189,7 @@ def test_nothing_but_the_gap_changes(before: str, old: str, after: str, new: str
     assert data[:start].decode(encoding) == f"{before}<"
     assert written[:start] + written[start + size :] == data[:start] + data[end:]
     assert written.decode(encoding) == f"{before}<{report['generated_text']}>{after}"
-    assert report["generated_text"].replace("\r\n", "\n") == f"{new}x".replace("\r\n", "\n")
+    assert re.sub(r"\r+\n", "\n", report["generated_text"]) == re.sub(r"\r+\n", "\n", f"{new}x")
 
 
 async def test_line_ends_stay_as_the_file_has_them(bench: Bench) -> None:

@@ -258,8 +258,6 @@ class Box(Widget, can_focus=False):
         with contextlib.suppress(CodeWhaleError):
             await self._submit(op)
 
-    # -------------------------------------------------------------- lists of what was written before
-
     def _open_list(self, name: str) -> None:
         self._held = self._now
         self._completer.stop()
@@ -272,19 +270,10 @@ class Box(Widget, can_focus=False):
         letters = self.text.content
         if self._list == "history":
             entries = self._keeper.history.search(letters)
-            self._popup.show([Line(self._label(entry.draft()), "", entry) for entry in entries])
+            self._popup.show([Line(_label(entry.draft(), self._chips), "", entry) for entry in entries])
         else:
             rows = [row for row in self._keeper.parked() if letters.lower() in row.draft.text.lower()]
-            self._popup.show([self._parked_line(row) for row in rows])
-
-    def _parked_line(self, row: Parked) -> Line:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.at))
-        return Line(self._label(row.draft), when, row)
-
-    def _label(self, draft: Draft) -> str:
-        """A draft on one line: what it says, and what goes with it."""
-        chips = "  ".join(f"[{self._chips.label(chip)}]" for chip in draft.chips)
-        return f"{one_line(draft.text, _LABEL)} {chips}".strip()
+            self._popup.show([_parked_line(row, self._chips) for row in rows])
 
     def _close_list(self, put: Draft | None = None) -> None:
         """Leave a list for what stood here before it, or for `put`: then that is put aside."""
@@ -308,8 +297,6 @@ class Box(Widget, can_focus=False):
         self._close_list(draft)
         if draft is None:
             self.hint("stash_gone")
-
-    # -------------------------------------------------------------- moving
 
     def action_search_history(self) -> None:
         """Choose from what was sent before, by its letters."""
@@ -348,3 +335,14 @@ class Box(Widget, can_focus=False):
         """A new line."""
         if not self._list:
             self.text.type("\n")
+
+
+def _parked_line(row: Parked, chips: Chips) -> Line:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.at))
+    return Line(_label(row.draft, chips), when, row)
+
+
+def _label(draft: Draft, chips: Chips) -> str:
+    """A draft on one line: what it says, and what goes with it."""
+    named = "  ".join(f"[{chips.label(chip)}]" for chip in draft.chips)
+    return f"{one_line(draft.text, _LABEL)} {named}".strip()

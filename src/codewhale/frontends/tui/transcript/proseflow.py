@@ -68,7 +68,13 @@ class Flow:
             mark = f"{count}. "
             self._counts[-1] = count + 1
         row = token.map[0] if token.map else 0
-        self._boxes.append(_Box(((mark, "accent"),), ((" " * cells(mark), "text"),), row))
+        within = self._fits(cells(mark))
+        rest = ((" " * cells(mark), "text"),) if within else ()
+        self._boxes.append(_Box(((mark, "accent"),) if within else rest, rest, row))
+
+    def _fits(self, more: int) -> bool:
+        """Whether half of the line is left when text moves in so many cells more; deeper it stays where it is."""
+        return sum(cells(text) for box in self._boxes for text, _ in box.rest) + more <= self._width // 2
 
     def _on_list_item_close(self, token: Any) -> None:
         box = self._boxes[-1]
@@ -78,7 +84,7 @@ class Flow:
         self._boxes.pop()
 
     def _on_blockquote_open(self, token: Any) -> None:
-        bar: Sequence[Span] = (("│ ", "border"),)
+        bar: Sequence[Span] = (("│ ", "border"),) if self._fits(2) else ()
         self._boxes.append(_Box(bar, bar))
 
     def _on_blockquote_close(self, token: Any) -> None:
