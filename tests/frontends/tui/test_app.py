@@ -227,11 +227,12 @@ async def test_app_keys_do_not_reach_under_an_open_screen(tmp_path: Path) -> Non
         await stage.until("main")
         await stage.pilot.press("f2")
         await stage.until(lambda: len(stage.app.screen_stack) == 2)
+        await stage.until(lambda: stage.app.screen.focused is not None)
         await stage.pilot.press("f1", "ctrl+k", "pageup", "pagedown")
         assert len(stage.app.screen_stack) == 2
         await stage.pilot.press("escape")
         await stage.until(lambda: len(stage.app.screen_stack) == 1)
-        assert stage.app.focused is stage.app.composer.text
+        await stage.until(lambda: stage.app.focused is stage.app.composer.text)
 
 
 @pytest.mark.parametrize("name", ["palette", "sessions", "models", "jobs", "help", "keys"])
