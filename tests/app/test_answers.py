@@ -217,6 +217,27 @@ async def test_the_persons_own_command_is_told_to_the_model(tmp_path: Path, shop
         assert await running is None
 
 
+async def test_keys_in_the_persons_own_command_stay_out_of_the_log(tmp_path: Path, shop: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e" * 4
+    async with harness(tmp_path / "home", shop, [{"text": "Seen."}]) as agent:
+        session = await agent.open()
+        watch = Watch(agent, session)
+        assert await agent.client.submit(RunShell(session, f"printf 'the key is %s' {key}")) == 0
+        (ran,) = watch.of(ShellRan)
+        assert isinstance(ran, ShellRan) and ran.output.startswith("the key is ")
+        assert key not in ran.output + ran.command
+        events = await agent.turn("Look.", session)
+        assert not any(key in one.message.text for one in events if isinstance(one, MessageAdded))
+
+
+async def test_of_two_own_commands_at_once_one_is_refused(tmp_path: Path, shop: Path) -> None:
+    async with harness(tmp_path / "home", shop, []) as agent:
+        session = await agent.open()
+        both = (agent.client.submit(RunShell(session, "true")) for _ in range(2))
+        done = await asyncio.gather(*both, return_exceptions=True)
+        assert sorted(map(str, done)) == ["0", "a command of yours is running; wait for its end or interrupt it"]
+
+
 async def test_attachments_become_images_and_fenced_text(tmp_path: Path, shop: Path) -> None:
     async with harness(tmp_path / "home", shop, [{"text": "Seen."}]) as agent:
         session = await agent.open()

@@ -9,7 +9,6 @@ from codewhale.shell.judge import ShellContext, analyse
 from codewhale.shell.parse import Command, parse
 from codewhale.shell.paths import Places, secret
 from codewhale.shell.plain import odd_character, plain_commands
-from codewhale.shell.plainest import TRUSTED
 from codewhale.shell.words import UNKNOWN, bare, braces
 from support.shelllines import kept, spoiled
 
@@ -109,7 +108,6 @@ def test_what_starts_by_itself_is_guarded() -> None:
         assert not PLACES.guarded(path, "/w"), path
 
 
-@pytest.mark.skipif(not TRUSTED, reason="this Python's expressions cannot be relied on; the grammar takes every line")
 def test_the_plainest_lines_are_what_the_grammar_makes_of_them() -> None:
     """The very same line with a comment that only the grammar takes must come out alike."""
     chance = random.Random(12)
@@ -148,7 +146,6 @@ def _redirected(command: Command) -> set[tuple[str, str, str]]:
     return {(one.op, one.fd, one.target.text) for one in command.redirects}
 
 
-@pytest.mark.skipif(not TRUSTED, reason="this Python's expressions cannot be relied on; the grammar takes every line")
 def test_a_pipe_of_very_many_commands_is_left_to_the_grammar() -> None:
     assert parse(" | ".join(["ls"] * 20), KNOWN).plain
     assert not parse(" | ".join(["ls"] * 40), KNOWN).plain

@@ -44,7 +44,7 @@ PARTS: dict[str, Row] = {
     "frecency": Row("codewhale.stores.frecency:FrecencyStore", ("home", "clock")),
     "mentions": Row("codewhale.services.mentions:Mentions", ("frecency",)),
     "attaching": Row("codewhale.services.attaching:Attaching", ("artifacts",)),
-    "own_shell": Row("codewhale.services.shelljobs.own:OwnShell", ("listener", "shell_env")),
+    "own_shell": Row("codewhale.services.shelljobs.own:OwnShell", ("listener", "shell_env", "redact")),
     "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
 }
 

@@ -69,7 +69,7 @@ class Index:
         self.is_waiting = False  # for another process that builds
         self._sources: Sources | None = None
         self._known: tuple[int, dict[str, Stamp]] | None = None
-        self._rolled: tuple[int, str] = (-1, "")
+        self._rolled: tuple[int, int, int] | None = None  # the generation, and what `fresh.roll` makes of it
 
     def sources(self) -> Sources:
         """What this process reads files with, made at the first need."""
@@ -96,9 +96,9 @@ class Index:
     def roll(self, store: Store) -> str:
         """What tells the set of files in the store from another; counted again only when the store has changed."""
         generation = store.generation()
-        if self._rolled[0] != generation:
-            self._rolled = (generation, fresh.roll(self.stamps(store)))
-        return self._rolled[1]
+        if self._rolled is None or self._rolled[0] != generation:
+            self._rolled = (generation, *fresh.roll(self.stamps(store)))
+        return "{1} {2}".format(*self._rolled)
 
     def knows_all(self, store: Store) -> bool:
         """Whether the index was complete, and holds the very files it held then."""
@@ -109,16 +109,20 @@ class Index:
         if self._known is None or generation - self._known[0] not in (0, 1):
             self._known = None  # somebody else has written as well
             return
-        stamps = self._known[1]
+        before, stamps = self._known
+        came, went = [path for path in found if path not in stamps], [path for path in gone if path in stamps]
         stamps.update(found)
-        for path in gone:
-            stamps.pop(path, None)
+        for path in went:
+            del stamps[path]
         self._known = (generation, stamps)
+        if self._rolled is not None and self._rolled[0] == before:
+            more, less = fresh.roll(came), fresh.roll(went)
+            self._rolled = (generation, self._rolled[1] + more[0] - less[0], self._rolled[2] + more[1] - less[1])
 
     def forget_stamps(self) -> None:
         """The stamps in the store may be others."""
         self._known = None
-        self._rolled = (-1, "")
+        self._rolled = None
 
 
 async def refresh(
@@ -220,8 +224,8 @@ class _Refresh:
 
     async def _pending(self, stamps: dict[str, Stamp], changed: list[str], listed: "fresh.Listed | None") -> list[str]:
         """The files to read again. Those that only look changed get their new stamp; those gone are forgotten."""
-        present = set(stamps) if listed is None else set(listed.files)
-        gone = sorted(set(stamps) - present)
+        present = stamps.keys() if listed is None else set(listed.files)
+        gone = [] if listed is None else sorted(stamps.keys() - present)
         if gone:
             self._store.forget(gone)
             self._index.note(self._store.generation(), {}, gone)
@@ -232,7 +236,8 @@ class _Refresh:
         if same:
             self._store.restamp(same.items())
             self._index.note(self._store.generation(), same)
-        again = ({path for path in changed if path in present} | (present - set(stamps))) - set(same)
+        new = set() if listed is None else set(listed.files) - stamps.keys()
+        again = ({path for path in changed if path in present} | new) - same.keys()
         return sorted(again, key=_by_ending)
 
     async def _read(self, pending: list[str]) -> None:
@@ -257,8 +262,8 @@ class _Refresh:
 
     def _have_failed(self, paths: Sequence[str]) -> bool:
         """Whether worker processes died of any of the files: this process is not to."""
-        rows = self._store.rows("SELECT path FROM files WHERE state = ?", (FAILED,))
-        return not {path for (path,) in rows}.isdisjoint(paths)
+        found = (self._store.rows("SELECT state FROM files WHERE path = ?", (path,)) for path in paths)
+        return any(state == FAILED for rows in found for (state,) in rows)
 
     def _take(self, segment: Segment, total: int) -> None:
         if segment.failed:

@@ -84,10 +84,11 @@ def _changed(root: str, known: Sequence[tuple[str, Stamp]]) -> list[str]:
     return found
 
 
-def roll(paths: Iterable[str]) -> str:
-    """What tells one set of paths from another, in whatever order: how many, and the sum of their checksums."""
+def roll(paths: Iterable[str]) -> tuple[int, int]:
+    """What tells one set of paths from another, in whatever order: how many, and the sum of their checksums. Those of
+    sets that share no path add up."""
     sums = [zlib.crc32(path.encode("utf-8", "surrogateescape")) for path in paths]
-    return f"{len(sums)} {sum(sums)}"
+    return len(sums), sum(sums)
 
 
 def has_moved(root: str, watched: Watched) -> bool:

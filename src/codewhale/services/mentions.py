@@ -26,8 +26,7 @@ class _Seen(Struct):
 
     paths: tuple[str, ...]
     at: float
-    text: str = ""
-    fitting: tuple[str, ...] = ()
+    last: tuple[str, tuple[str, ...]] = ("", ())
 
 
 class Mentions:
@@ -81,12 +80,12 @@ class Mentions:
         while len(self._seen) > MOST_ROOTS:
             del self._seen[next(iter(self._seen))]
 
-    def _ranked(self, root: str, seen: _Seen, text: str, limit: int) -> tuple[FileMatch, ...]:
-        wanted = text.lower().replace(" ", "").removeprefix("./")
+    def _ranked(self, root: str, seen: _Seen, typed: str, limit: int) -> tuple[FileMatch, ...]:
+        wanted = typed.lower().replace(" ", "").removeprefix("./")
         ranks = self._frecency.scores(root)
-        pool = seen.fitting if seen.text and wanted.startswith(seen.text) else seen.paths
-        fitting = fits(pool, wanted)
-        seen.text, seen.fitting = wanted, fitting
+        text, fitted = seen.last  # taken and set as one: questions are answered side by side
+        fitting = fits(fitted if text and wanted.startswith(text) else seen.paths, wanted)
+        seen.last = wanted, fitting
         return best(fitting, wanted, ranks, limit)
 
 

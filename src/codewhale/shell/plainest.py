@@ -2,7 +2,6 @@
 know, bare and quoted words without expansions, and the operators between commands. Most lines are."""
 
 import functools
-import re
 import sys
 
 from msgspec import Struct
@@ -10,6 +9,11 @@ from msgspec import Struct
 from codewhale.shell.table import reads
 from codewhale.shell.words import Word, bare, joined
 
+# Before 3.11.5 possessive groups of the standard library match what they must not (CPython issue 106052).
+if sys.version_info >= (3, 11, 5):
+    import re
+else:
+    import regex as re
 _BARE = r"(?:[A-Za-z0-9_@%+=:,./^*?\[\]-]|(?<=[A-Za-z0-9_^])~)"
 _PIECE = rf"""(?:{_BARE}++|\\[ -~]|'[^']*+'|"(?:[^"\\$`!]|\\[ -~])*+")"""
 _STATUS = r"\$\?(?=[ ;|&)]|\Z)"
@@ -31,8 +35,6 @@ _ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _TEST = re.compile(r"\[ (?:! )?(?:-[a-z] \S+|\S+ (?:=|!=|-(?:eq|ne|lt|le|gt|ge)) \S+) \]")
 _DOUBLE = re.compile(r"\\([$`\"\\])")
 _WRAPPERS = frozenset("git env timeout nice stdbuf command xargs bash sh zsh dash".split())
-# Before 3.11.5 possessive groups matched what they must not (CPython issue 106052): every line goes to the grammar.
-TRUSTED = sys.version_info >= (3, 11, 5)
 # A command longer than this is not kept.
 _KEPT = 400
 
@@ -57,7 +59,7 @@ class Step(Struct, frozen=True):
 
 def plainest(text: str, pipe: int) -> list[Step] | None:
     """The commands of a line, None for a line that is not plain enough or pipes through more than `pipe` commands."""
-    if not (TRUSTED and text.isascii() and text.isprintable()):
+    if not (text.isascii() and text.isprintable()):
         return None
     steps: list[Step] = []
     at, end, inside, piped = 0, len(text), False, 0

@@ -19,20 +19,29 @@ LONGEST = 32 << 10
 
 class OwnShell:
     """The commands that persons run themselves, one a session at a time. They are held to nothing: they are the
-    person's."""
+    person's. What goes into the log, and so to the model, passes `redact`."""
 
-    def __init__(self, listener: Listener, shell_env: ShellEnv) -> None:
+    def __init__(self, listener: Listener, shell_env: ShellEnv, redact: Callable[[str], str]) -> None:
         self._listener = listener
         self._shell_env = shell_env
+        self._redact = redact
+        self._begun: set[str] = set()
         self._running: dict[str, Child] = {}
 
     async def run(self, session: str, workspace: str, command: str) -> int | None:
         """Run a command line to its end; its exit code, None when a signal ended it. Raises SessionError for one that
         cannot be started and while another runs."""
-        if session in self._running:
+        if session in self._begun:
             raise SessionError("a command of yours is running; wait for its end or interrupt it")
         if "\0" in command or len(command) > LONGEST:
             raise SessionError(f"a command has at most {LONGEST:,} characters, and no NUL")
+        self._begun.add(session)
+        try:
+            return await self._run(session, workspace, command)
+        finally:
+            self._begun.discard(session)
+
+    async def _run(self, session: str, workspace: str, command: str) -> int | None:
         feed = _Feed(lambda text: self._listener(session, ShellOutput(text)))
         env = await self._shell_env(session, workspace)
         launch = Launch(argv=shell_argv(command), cwd=workspace, env=env, merge=True, output_limit=KEPT)
@@ -53,12 +62,13 @@ class OwnShell:
             feed.end()
         code = None if done.killed or done.exit_code is None or done.exit_code < 0 else done.exit_code
         output = shown(done.stdout, done.stdout_gap, done.stdout_total)
-        self._listener(session, ShellRan(command, output, code, round(done.seconds, 3)))
+        told, printed = self._redact(command), self._redact(output)
+        self._listener(session, ShellRan(told, printed, code, round(done.seconds, 3)))
         return code
 
     def running(self, session: str) -> bool:
         """Whether a command of the session's person runs."""
-        return session in self._running
+        return session in self._begun
 
     async def interrupt(self, session: str) -> None:
         """End the command of a session, if one runs."""
