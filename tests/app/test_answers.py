@@ -189,7 +189,8 @@ async def test_what_waits_is_seen_changed_moved_and_dropped(tmp_path: Path, shop
         said = await client.submit(RunCommand(session, "/queue"))
         assert "  3  queue  TWO" in said.text
         assert (await client.submit(RunCommand(session, "/queue clear"))).text == "Dropped: 3."
-        assert await client.query(GetQueue(session)) == () and watch.of(QueueChanged)
+        assert await client.query(GetQueue(session)) == ()
+        await watch.until(lambda: bool(watch.of(QueueChanged)))
         await client.submit(Interrupt(session))
         await watch.until(lambda: bool(watch.of(TurnFinished)))
 

@@ -1,12 +1,14 @@
 """The page: who gets it, who does not, and that it holds nothing from elsewhere."""
 
 import asyncio
+import os
 import re
 import shlex
 import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -16,15 +18,16 @@ from aiohttp import ClientSession, CookieJar, web
 from codewhale.frontends.webserver import PageServer
 
 TOKEN = "t0ken"
-SCRIPT = "import sys,time; sys.stdout.write('hello'); sys.stdout.flush(); time.sleep(60)"
+SCRIPT = "import sys; sys.stdin.read(1)"
+DEAF = "import os,time; open(os.environ['MARK'], 'w').write(str(os.getpid())); time.sleep(600)"
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[str]:
-    """The address of a page server."""
+async def served(script: str = SCRIPT) -> AsyncIterator[str]:
+    """The address of a page server whose pages run a script."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    server = PageServer(shlex.join([sys.executable, "-c", SCRIPT]), port, TOKEN)
+    server = PageServer(shlex.join([sys.executable, "-c", script]), port, TOKEN)
     runner = web.AppRunner(await server.make(), access_log=None)
     await runner.setup()
     await web.SockSite(runner, listening).start()
@@ -94,3 +97,20 @@ async def test_only_so_many_pages_at_once() -> None:
         async with browser.get(f"{address}/ws") as answer:
             assert answer.status == 503
         await asyncio.gather(*[one.close() for one in sockets])
+
+
+async def test_a_program_that_does_not_quit_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from codewhale.frontends import webserver
+
+    mark = tmp_path / "mark"
+    monkeypatch.setenv("MARK", str(mark))
+    monkeypatch.setattr(webserver, "CLOSE_SECONDS", 0.2)
+    async with served(DEAF) as address, person() as browser:
+        async with browser.get(f"{address}/?token={TOKEN}"):
+            pass
+        await browser.ws_connect(f"{address}/ws")
+        async with asyncio.timeout(20):
+            while not (mark.exists() and mark.read_text()):
+                await asyncio.sleep(0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)

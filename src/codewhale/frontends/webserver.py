@@ -1,6 +1,7 @@
 """The terminal interface as a page: textual-serve behind a token, for this machine alone. Needs the extra web."""
 
 import asyncio
+import contextlib
 import hmac
 import logging
 import socket
@@ -8,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from textual_serve.server import Server
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
 
 COOKIE = "codewhale-token"
 _HOSTS = frozenset({"127.0.0.1", "localhost"})
@@ -29,7 +31,7 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
     """Serves `command` to whoever shows `token`, once in the address and then as a cookie."""
 
     def __init__(self, command: str, port: int, token: str) -> None:
-        super().__init__(command, host="127.0.0.1", port=port, title="CodeWhale")
+        super().__init__(f"exec {command}", host="127.0.0.1", port=port, title="CodeWhale")
         self._token = token
         self._pages: set[asyncio.Task[object]] = set()
 
@@ -47,7 +49,25 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
         for task in self._pages:
             task.cancel()
         if self._pages:
-            await asyncio.wait(self._pages, timeout=CLOSE_SECONDS)
+            await asyncio.wait(self._pages, timeout=2 * CLOSE_SECONDS)
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Run the program for one page until either ends; none outlives its page."""
+        socket = web.WebSocketResponse(heartbeat=15)
+        await socket.prepare(request)
+        program = _Program(
+            self.command,
+            write_bytes=socket.send_bytes,
+            write_str=socket.send_str,
+            close=socket.close,
+            download_manager=self.download_manager,
+        )
+        await program.start(to_int(request.query.get("width", "80"), 80), to_int(request.query.get("height", "24"), 24))
+        try:
+            await self._process_messages(socket, program)
+        finally:
+            await program.stop()
+        return socket
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -86,6 +106,22 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
 
     def _matches(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self._token.encode())
+
+
+class _Program(AppService):  # type: ignore[misc, unused-ignore]
+    """What runs behind one page."""
+
+    async def stop(self) -> None:
+        """Ask it to quit; end it by force when it has not within CLOSE_SECONDS."""
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await super().stop()
+                    await self._process.wait()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
 
 
 def _is_here(request: web.Request) -> bool:
