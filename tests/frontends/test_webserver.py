@@ -16,6 +16,7 @@ pytest.importorskip("textual_serve")
 from aiohttp import ClientSession, CookieJar, web
 
 from codewhale.frontends.webserver import PageServer
+from support.running import eventually
 
 TOKEN = "t0ken"
 SCRIPT = "import sys; sys.stdin.read(1)"
@@ -109,8 +110,6 @@ async def test_a_program_that_does_not_quit_is_ended(tmp_path: Path, monkeypatch
         async with browser.get(f"{address}/?token={TOKEN}"):
             pass
         await browser.ws_connect(f"{address}/ws")
-        async with asyncio.timeout(20):
-            while not (mark.exists() and mark.read_text()):
-                await asyncio.sleep(0.01)
+        await eventually(lambda: mark.exists() and bool(mark.read_text()), 20)
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)

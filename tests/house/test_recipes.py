@@ -18,14 +18,15 @@ PAPER = (ROOT / "CONTRIBUTING.md").read_text()
 RECIPES = dict(re.findall(r"^## (An? [^\n]+)\n(.*?)(?=^## |\Z)", PAPER, re.S | re.M))
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree without what is built, installed or measured."""
+    folder = tmp_path_factory.mktemp("tree")
     for name in ("src", "scripts", "docs", "tests/support", "tests/house"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "tests/conftest.py", "README.md", "ARCHITECTURE.md"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    return tmp_path
+        shutil.copy(ROOT / name, folder / name)
+    return folder
 
 
 def follow(recipe: str, tree: Path) -> list[str]:
@@ -57,15 +58,18 @@ def python(tree: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RECIPES)
-def test_recipe_works_and_the_house_still_stands(name: str, copy: Path) -> None:
-    tests = follow(RECIPES[name], copy)
-    assert tests, "a recipe brings its test"
-    python(copy, "scripts/catalog.py")
-    floor = ("tests/house/test_floor.py", "-k", "not ceilings")
-    python(copy, "-m", "pytest", "-p", "no:cacheprovider", *tests, *floor)
-
-
 def test_there_are_the_promised_recipes() -> None:
     assert list(RECIPES) == ["A tool", "A known provider", "A provider", "A slash command"]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipe_works(name: str, tree: Path) -> None:
+    tests = follow(RECIPES[name], tree)
+    assert tests, "a recipe brings its test"
+    python(tree, "scripts/catalog.py")
+    python(tree, "-m", "pytest", "-p", "no:cacheprovider", *tests)
+
+
+@pytest.mark.slow
+def test_the_house_still_stands_after_all_of_them(tree: Path) -> None:
+    python(tree, "-m", "pytest", "-p", "no:cacheprovider", "tests/house/test_floor.py", "-k", "not ceilings")

@@ -1,10 +1,11 @@
 """Sizes and shape: files, functions, classes, parameters, nesting, docstrings. The tail is what tells trees apart."""
 
 import ast
+import functools
 import tomllib
 from collections.abc import Iterator
 
-from support.house import EXCEPTIONS, ROOT, SRC, Source, floor, sources
+from support.house import EXCEPTIONS, ROOT, SRC, Described, Source, definitions, floor, sources
 
 LIMITS = floor()["sizes"]
 DEEPER = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
@@ -55,15 +56,16 @@ def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 def measures(source: Source) -> Iterator[tuple[str, str, int]]:
     """(kind, name, value) of everything that has a limit."""
     yield "file", "", source.text.count("\n")
-    for node in ast.walk(source.tree):
+    for node in definitions(source.tree):
         if isinstance(node, ast.ClassDef):
             yield "class", node.name, length(node)
-        elif isinstance(node, FUNCTIONS):
+        else:
             yield "function", node.name, length(node)
             yield "parameters", node.name, parameters(node)
             yield "nesting", node.name, nesting(node.body)
 
 
+@functools.cache
 def too_large() -> dict[str, int]:
     """Everything beyond its limit, by "kind:path:name"."""
     return {
@@ -105,7 +107,7 @@ def test_public_functions_and_classes_are_described() -> None:
     methods = {
         node.name: (bases(node), {inner.name for inner in node.body if isinstance(inner, FUNCTIONS)})
         for source in sources()
-        for node in ast.walk(source.tree)
+        for node in definitions(source.tree)
         if isinstance(node, ast.ClassDef)
     }
     found = []
@@ -114,9 +116,6 @@ def test_public_functions_and_classes_are_described() -> None:
             if ast.get_docstring(node) is None and not (owner and inherits(owner, node.name, methods)):
                 found.append(f"{source.path}:{node.lineno}: {node.name}")
     assert not found, "\n" + "\n".join(found)
-
-
-Described = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public(tree: ast.Module) -> Iterator[tuple[str, Described]]:

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import gc
 import re
 import tomllib
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "codewhale"
 FLOOR = ROOT / "tests" / "house" / "floor.toml"
 EXCEPTIONS = ROOT / "tests" / "house" / "exceptions.toml"
+Described = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 LAZY_ROW = re.compile(r"codewhale(?:\.\w+)+:\w+")
 
 
@@ -59,6 +61,8 @@ def rooms() -> dict[str, dict[str, Any]]:
 def sources(folder: str = "src/codewhale") -> tuple[Source, ...]:
     """Every Python file under a folder of the repository, parsed."""
     found = []
+    gc.collect()
+    gc.disable()
     for path in sorted((ROOT / folder).rglob("*.py")):
         relative = path.relative_to(ROOT)
         inner = relative.relative_to("src") if folder.startswith("src") else relative
@@ -67,6 +71,8 @@ def sources(folder: str = "src/codewhale") -> tuple[Source, ...]:
             parts.pop()
         text = path.read_text()
         found.append(Source(relative.as_posix(), ".".join(parts), text, ast.parse(text)))
+    gc.freeze()  # millions of nodes that stay: no collection need go through them
+    gc.enable()
     return tuple(found)
 
 
@@ -86,7 +92,24 @@ def walk(tree: ast.AST, inside: bool = False) -> Iterator[tuple[ast.AST, bool]]:
 @functools.cache
 def nodes(path: str) -> tuple[ast.AST, ...]:
     """Every node of a source file, walked once for all tests."""
-    return tuple(ast.walk(next(source.tree for source in sources() if source.path == path)))
+    return tuple(ast.walk(_trees()[path]))
+
+
+@functools.cache
+def _trees() -> dict[str, ast.Module]:
+    return {source.path: source.tree for source in sources()}
+
+
+def definitions(tree: ast.Module) -> Iterator[Described]:
+    """Every class and function, however deep; none stands inside an expression."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, Described):
+            yield node
+        left += (
+            one for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt | ast.excepthandler | ast.match_case)
+        )
 
 
 @functools.cache
@@ -126,16 +149,15 @@ def may_import(room: str) -> set[str]:
 def code_lines(source: Source) -> int:
     """Lines that hold code: no blank line, comment or docstring."""
     kinds = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias
-    lines = {node.lineno for node in ast.walk(source.tree) if isinstance(node, kinds)}
+    lines = {node.lineno for node in nodes(source.path) if isinstance(node, kinds)}
     return len(lines - docstring_lines(source))
 
 
 def docstring_lines(source: Source) -> set[int]:
     """The lines that docstrings stand on."""
     lines: set[int] = set()
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                lines |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    for node in (source.tree, *definitions(source.tree)):
+        first = node.body[0] if node.body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            lines |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
     return lines

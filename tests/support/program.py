@@ -1,14 +1,22 @@
 """Running the real program in a process of its own, with a home of its own."""
 
+import json
 import os
+import selectors
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import codewhale
 
 SOURCES = str(Path(codewhale.__file__).parent.parent)
+SECONDS = 60.0
+# What Python itself heeds as it starts.
+STARTING = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")
 
 
 def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -30,7 +38,25 @@ def codewhale_program(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `codewhale ARGUMENTS...` to its end; stdin is /dev/null when None, else a pipe with these bytes."""
+    """Run `codewhale ARGUMENTS...` to its end; stdin is /dev/null when None, else a pipe with these bytes. It is
+    forked from a process that has loaded its modules: what is loaded when, tests of the start-up show."""
+    order = json.dumps({"arguments": arguments, "cwd": str(cwd or home), "env": environment(home, env)})
+    if len(order) > 100_000 or any(name.startswith(STARTING) for name in env or ()):
+        return cold_program(home, *arguments, stdin=stdin, cwd=cwd, env=env)
+    warm = _idle.pop() if _idle else _Warm()
+    code, out, err = warm.run(order.encode(), stdin)
+    _idle.append(warm)
+    return subprocess.CompletedProcess(["codewhale", *arguments], code, out.decode(), err.decode())
+
+
+def cold_program(
+    home: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """The same with an interpreter of its own from the first instruction on."""
     done = subprocess.run(
         [sys.executable, "-m", "codewhale", *arguments],
         input=stdin,
@@ -38,10 +64,82 @@ def codewhale_program(
         capture_output=True,
         cwd=cwd or home,
         env=environment(home, env),
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class _Warm:
+    """One process that forks the program, one start after another."""
+
+    def __init__(self) -> None:
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("warm.py")), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            env=environment(Path("/nowhere")),
+        )
+        theirs.close()
+
+    def run(self, order: bytes, stdin: bytes | None) -> tuple[int, bytes, bytes]:
+        """The exit code as subprocess tells it, and what was written to stdout and stderr."""
+        streams = [os.open(os.devnull, os.O_RDONLY), -1] if stdin is None else list(os.pipe())
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        socket.send_fds(self._channel, [order], [streams[0], out_end, err_end])
+        for fd in (streams[0], out_end, err_end):
+            os.close(fd)
+        pid = int(self._channel.recv(100))
+        try:
+            said = _exchange({out: b"", err: b""}, streams[1], stdin or b"")
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            os.close(out)
+            os.close(err)
+        return os.waitstatus_to_exitcode(int(self._channel.recv(100))), said[out], said[err]
+
+
+_idle: list[_Warm] = []
+
+
+def _exchange(said: dict[int, bytes], sink: int, stdin: bytes) -> dict[int, bytes]:
+    """Write `stdin` to `sink` (none when negative) and read the others to their ends. Raises TimeoutError."""
+    deadline = time.monotonic() + SECONDS
+    with selectors.DefaultSelector() as selector:
+        for fd in said:
+            selector.register(fd, selectors.EVENT_READ)
+        if sink >= 0:
+            os.set_blocking(sink, False)
+            selector.register(sink, selectors.EVENT_WRITE)
+        while selector.get_map():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the program did not end within {SECONDS} s; so far: {said}")
+            ready = {key.fd for key, _ in selector.select(1.0)}
+            for fd in ready & said.keys():
+                piece = os.read(fd, 1 << 16)
+                said[fd] += piece
+                if not piece:
+                    selector.unregister(fd)
+            if sink in ready:
+                stdin = _fed(sink, stdin)
+                if not stdin:
+                    selector.unregister(sink)
+                    os.close(sink)
+    return said
+
+
+def _fed(sink: int, stdin: bytes) -> bytes:
+    """What is left to write; nothing once the reader has gone."""
+    try:
+        return stdin[os.write(sink, stdin[: 1 << 16]) :]
+    except BrokenPipeError:
+        return b""
 
 
 def configure(home: Path, text: str) -> Path:

@@ -55,11 +55,15 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
         """Run the program for one page until either ends; none outlives its page."""
         socket = web.WebSocketResponse(heartbeat=15)
         await socket.prepare(request)
+
+        async def close() -> None:
+            await socket.close()
+
         program = _Program(
             self.command,
             write_bytes=socket.send_bytes,
             write_str=socket.send_str,
-            close=socket.close,
+            close=close,
             download_manager=self.download_manager,
         )
         await program.start(to_int(request.query.get("width", "80"), 80), to_int(request.query.get("height", "24"), 24))
@@ -113,15 +117,17 @@ class _Program(AppService):  # type: ignore[misc, unused-ignore]
 
     async def stop(self) -> None:
         """Ask it to quit; end it by force when it has not within CLOSE_SECONDS."""
+        process = self._process
+        assert process is not None
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await super().stop()
-                    await self._process.wait()
+                    await process.wait()
         finally:
             with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+                process.kill()
+            await process.wait()
 
 
 def _is_here(request: web.Request) -> bool:

@@ -3,6 +3,7 @@ know, bare and quoted words without expansions, and the operators between comman
 
 import functools
 import sys
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from codewhale.shell.table import reads
 from codewhale.shell.words import Word, bare, joined
 
 # Before 3.11.5 possessive groups of the standard library match what they must not (CPython issue 106052).
-if sys.version_info >= (3, 11, 5):
+if TYPE_CHECKING or sys.version_info >= (3, 11, 5):
     import re
 else:
     import regex as re
