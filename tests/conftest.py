@@ -24,6 +24,25 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
+TESTS = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before several workers each rewrite the assertions of every file, let two processes do half of them each."""
+    if not getattr(config.option, "numprocesses", None) or sys.dont_write_bytecode:
+        return
+    files = sorted(TESTS.rglob("test_*.py"))
+    new = [str(path) for path in files if not list(path.parent.glob(f"__pycache__/{path.stem}.*-pytest-*.pyc"))]
+    if len(new) > len(files) // 4:
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        halves = [
+            subprocess.Popen([*command, *half], cwd=config.rootpath, stdout=subprocess.DEVNULL)
+            for half in (new[::2], new[1::2])
+        ]
+        for half in halves:
+            half.wait()
+
+
 GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]
 
 
