@@ -75,13 +75,14 @@ class _Warm:
 
     def __init__(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = subprocess.Popen(
+        subprocess.run(
             [sys.executable, str(Path(__file__).with_name("warm.py")), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             cwd="/",
             env=environment(Path("/nowhere")),
+            check=True,
         )
         theirs.close()
 

@@ -43,6 +43,21 @@ def test_keys_are_as_before() -> None:
     assert said("\x1b[A", "\x01", "é", "\x1b[13;5u") == ["up", "ctrl+a", "é", "ctrl+enter"]
 
 
+@pytest.mark.parametrize(
+    "pieces", [("a\x1b\x03b",), ("a\x1b", "\x03b"), ("a", "\x1b\x03", "b"), ("a", "\x1b", "\x03", "b")]
+)
+def test_control_behind_escape_is_a_key_of_its_own(pieces: tuple[str, ...]) -> None:
+    assert said(*pieces) == ["a", "escape", "ctrl+c", "b"]
+
+
+def test_escape_before_a_paste_and_control_are_all_heard() -> None:
+    assert said(f"\x1b\x0b{START}x{END}\x1b\x03") == ["escape", "ctrl+k", ("x",), "escape", "ctrl+c"]
+
+
+def test_alt_with_enter_and_backspace_stay_what_they_were() -> None:
+    assert said("\x1b\x7f") == ["ctrl+w"]
+
+
 def test_a_paste_has_a_bound() -> None:
     [(text,)] = said(START, "x" * (MOST_PASTED + 5), "y", END)
     assert len(text) == MOST_PASTED

@@ -62,6 +62,13 @@ class World:
             assert time.monotonic() < deadline, sorted(map(str, self.home.rglob("*")))
             time.sleep(0.05)
 
+    def until_recorded(self, kind: type[Event]) -> None:
+        """Wait until an event of a kind is in the log."""
+        deadline = time.monotonic() + 20
+        while not any(isinstance(event, kind) for event in self.events()):
+            assert time.monotonic() < deadline, self.events()
+            time.sleep(0.05)
+
     def events(self) -> list[Event]:
         """All that was recorded in the latest session."""
         store = SessionStore(str(self.home), SystemClock())
@@ -117,7 +124,7 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(world: World) -> None:
     for _ in range(60):
         term.resize(sizes.randint(10, 200), sizes.randint(3, 60))
     term.resize(80, 24)
-    term.sees("一二三", "scripted/m")
+    term.sees("一二三", "done", "scripted/m")
     before, after = repainted(term)
     assert before == after
     assert_sound(world)
@@ -168,6 +175,7 @@ def test_a_process_killed_in_a_turn_keeps_what_was_acknowledged(world: World) ->
     term.type("half a thought")
     term.sees("half a thought")
     world.until_drafted("half a thought")
+    world.until_recorded(CallStarted)
     term.child.kill()
     term.wait(10)
     again = world.open("--continue")

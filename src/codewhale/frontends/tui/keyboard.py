@@ -3,6 +3,7 @@ for a key, and bytes that are no UTF-8 do not end the reading."""
 
 import codecs
 import os
+import re
 import selectors
 from collections.abc import Callable, Generator, Iterable
 from threading import Event
@@ -17,6 +18,9 @@ from textual.message import Message
 MOST_PASTED = 20_000_000
 _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.1
+# Behind Escape these are keys of their own: no terminal sends them with Alt, and Ctrl+C must never be lost in a sequence.
+_CONTROL = r"[\x01-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f]"
+_APART = re.compile(rf"(?<=\x1b)(?={_CONTROL})")
 
 
 class Keyboard(XTermParser):
@@ -45,17 +49,32 @@ class Keyboard(XTermParser):
         known = len(self._before)
         at = (self._before + data).find(START)
         if at < 0:
-            self._before = (self._before + data)[-(len(START) - 1) :]
-            yield from super().feed(data)
+            before, self._before = self._before, (self._before + data)[-(len(START) - 1) :]
+            yield from self._pass(before, data)
             return ""
         if at < known:
             # The parser has seen the beginning of the mark: it is given an empty paste.
             rest = START[known - at :] + END
             yield from (event for event in XTermParser.feed(self, rest) if not isinstance(event, events.Paste))
         elif at > known:
-            yield from super().feed(data[: at - known])
+            yield from self._pass(self._before, data[: at - known])
         self._before, self._pasted, self._size = "", [], 0
         return data[at - known + len(START) :]
+
+    def _pass(self, before: str, data: str) -> Iterable[Message]:
+        """Let Textual's parser have what is no paste. It waits behind an Escape for what may belong to it, so it is told
+        where nothing does."""
+        if self._timeout_time is not None and _APART.search(before[-1:] + data[:1]):
+            yield from self._no_more()
+        first, *others = _APART.split(data)
+        yield from super().feed(first)
+        for piece in others:
+            yield from self._no_more()
+            yield from super().feed(piece)
+
+    def _no_more(self) -> Iterable[Message]:
+        self._timeout_time = 0.0
+        yield from self.tick()
 
     def _paste(self, data: str) -> Generator[Message, None, str]:
         """Keep what is pasted; its end makes an event of it. Returns what is left."""
