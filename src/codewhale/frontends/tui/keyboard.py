@@ -18,7 +18,7 @@ from textual.message import Message
 MOST_PASTED = 20_000_000
 _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.1
-# Behind Escape these are keys of their own: no terminal sends them with Alt, and Ctrl+C must never be lost in a sequence.
+# Behind Escape these are keys of their own: no terminal sends them with Alt, and Ctrl+C must never be lost.
 _CONTROL = r"[\x01-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f]"
 _APART = re.compile(rf"(?<=\x1b)(?={_CONTROL})")
 
@@ -62,7 +62,7 @@ class Keyboard(XTermParser):
         return data[at - known + len(START) :]
 
     def _pass(self, before: str, data: str) -> Iterable[Message]:
-        """Let Textual's parser have what is no paste. It waits behind an Escape for what may belong to it, so it is told
+        """Let the parser have what is no paste. It waits behind an Escape for what may belong to it, so it is told
         where nothing does."""
         if self._timeout_time is not None and _APART.search(before[-1:] + data[:1]):
             yield from self._no_more()
