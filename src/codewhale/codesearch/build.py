@@ -244,12 +244,12 @@ class _Refresh:
         """Read files again, a few here, many by worker processes."""
         sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
         self._progress(0, len(pending))
-        await asyncio.to_thread(_unpack, self._index.grammar_folder, pending)
         if len(pending) <= FEW and sum(sizes) <= _FEW_BYTES and not self._have_failed(pending):
             segment = await asyncio.to_thread(indexed, self._index.sources(), Task(self._index.root, pending))
             self._take(segment, len(pending))
             return
         self._remember(complete=0)
+        await asyncio.to_thread(_unpack, self._index, pending)
         tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
         async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
             async for segment in found:
@@ -280,8 +280,8 @@ class _Refresh:
         """Read the files of segments anew that are too many, or hold little but what is gone."""
         again: set[int] = set()
         rows = self._store.rows(
-            "SELECT segments.id, segments.chunks, count(*), sum(files.chunks) FROM segments "
-            "JOIN files ON files.segment = segments.id WHERE kind = ? GROUP BY segments.id",
+            "SELECT id, segments.chunks, held, live FROM segments JOIN (SELECT segment, count(*) AS held, "
+            "sum(chunks) AS live FROM files GROUP BY segment) ON segment = id WHERE kind = ?",
             (CODE,),
         )
         least = 0
@@ -344,9 +344,9 @@ def _rules_changed(paths: Sequence[str]) -> bool:
     return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
 
 
-def _unpack(folder: str, paths: Sequence[str]) -> None:
-    """Have the grammars ready that files will need by their names."""
-    languages = Languages()
+def _unpack(index: Index, paths: Sequence[str]) -> None:
+    """Have the grammars ready, for all workers, that files will need by their names."""
+    folder, languages = index.grammar_folder, Languages()
     names = {languages.of(path, b"") for path in paths}
     with contextlib.suppress(OSError):  # then files are read without
         grammars.unpack(folder, languages, names | {"cpp"} if "c" in names else names)

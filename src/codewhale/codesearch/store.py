@@ -24,7 +24,7 @@ from codewhale.codesearch.symbols import LARGE, WHOLE
 from codewhale.codesearch.terms import TERMS_VERSION
 from codewhale.lib.files import private_dir
 
-FORMAT = 3
+FORMAT = 4
 CODE, HISTORY = "code", "history"
 _BUSY_SECONDS = 20.0
 _PAGE = 8192
@@ -37,7 +37,7 @@ CREATE TABLE files (
     segment INTEGER NOT NULL, first INTEGER NOT NULL, chunks INTEGER NOT NULL,
     symbols INTEGER NOT NULL
 );
-CREATE INDEX files_by_segment ON files (segment);
+CREATE INDEX files_by_segment ON files (segment, chunks);
 CREATE TABLE outlines (file INTEGER PRIMARY KEY, symbols BLOB NOT NULL, imports BLOB NOT NULL);
 CREATE TABLE segments (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, chunks INTEGER NOT NULL, columns BLOB NOT NULL,
