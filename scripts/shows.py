@@ -148,6 +148,25 @@ def shell_rows(code: int, printed: str) -> Rows:
     return [*rows, row("shell lines: exit code", 0, code)]
 
 
+INDEX_BOUNDS = {
+    "build_s": 15,
+    "memory_mb": 1000,
+    "database_share": 1.2,
+    "check_ms": 40,
+    "edit_p50_ms": 10,
+    "edit_p95_ms": 30,
+    "rank_p50_ms": 10,
+    "rank_p95_ms": 40,
+    "cold_answer_s": 2,
+}
+
+
+def index_rows(code: int, printed: str) -> Rows:
+    """What the index of 10,000 files costs to make, to check and to keep true, and a question."""
+    told = last_json(printed) or {}
+    return [row(f"index: {name}", bound, told.get(name)) for name, bound in INDEX_BOUNDS.items()]
+
+
 def named(name: str, *paths: str) -> tuple[str, tuple[str, ...], float, Callable[[int, str], Rows]]:
     """A group that is shown by tests: how many passed, and that none failed."""
 
@@ -159,7 +178,7 @@ def named(name: str, *paths: str) -> tuple[str, tuple[str, ...], float, Callable
 
 
 CHECK = ("-c", "import subprocess, sys; sys.exit(subprocess.run(['make', '-s', 'check']).returncode)")
-PYTEST = ("-m", "pytest", "-n", "2", "--dist", "loadfile")
+PYTEST = ("-m", "pytest", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 SHOWS = (
     Show("demo", ("scripts/demo.py",), 2, exit_zero("demo")),
     Show("check", CHECK, 4, exit_zero("check")),
@@ -179,12 +198,16 @@ SHOWS = (
     Show(*named("repair: names, text, damage", "repair")),
     Show(*named("weak model: every rule, through the front door", "weakmodel")),
     Show("damage", ("scripts/damage.py",), 4, exit_zero("damage: bounds")),
+    Show("findtools", ("scripts/findtools.py",), 2, exit_zero("findtools: bounds")),
     Show("peers-cases", ("scripts/peers_cases.py",), 3, exit_zero("peers' cases: bounds")),
     Show("weak-model", ("scripts/weak_model.py", "--seeds", "10", "--json"), 3, weak_rows),
     Show("tui", ("scripts/tui.py",), 7, tui_rows),
     Show(*named("tui: hostile text and hardship on a terminal", "attacks/test_screen.py", "frontends/tui")),
+    Show("index-speed", ("scripts/indexspeed.py", "--json"), 3, index_rows),
+    Show(*named("undo: fifty mixed edits", "scenarios/test_undo.py")),
     Show("bench", ("scripts/bench.py", "--json"), 8, bench_rows),
     Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 24, crash_rows),
+    Show("index-crash", ("scripts/indexcrash.py",), 8, exit_zero("index: equals a rebuild after changes and kills")),
     Show("real", ("scripts/real.py", "--json"), 16, real_rows),
 )
 
