@@ -70,6 +70,7 @@ class Answers:
             "FILE": self._file_names,
             "PATH": self._file_names,
             "N": self._turn_numbers,
+            "SKILL": self._skill_names,
         }
 
     async def answer(self, query: ViewQuery) -> Any:
@@ -177,6 +178,11 @@ class Answers:
     async def _file_names(self, session: str, words: Sequence[str]) -> Sequence[Choice]:
         rows = await self.answer(FindFiles(session, words[-1], FILES_OFFERED))
         return [Choice(row.path) for row in rows]
+
+    async def _skill_names(self, session: str, words: Sequence[str]) -> Sequence[Choice]:
+        root = self._engine.session(session).state.workspace
+        found = await asyncio.to_thread(self._part("skills").of, root)
+        return [Choice(skill.name, skill.description) for skill in found.skills]
 
     async def _turn_numbers(self, session: str, words: Sequence[str]) -> Sequence[Choice]:
         view = await self.answer(PreviewUndo(session))
