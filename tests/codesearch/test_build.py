@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.codesearch import build
 from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh
 from codewhale.codesearch.indexing import Task, indexed
 from codewhale.codesearch.likeness import likeness
@@ -79,6 +80,40 @@ async def test_random_changes_leave_what_a_rebuild_makes(tmp_path: Path, unpacke
         await refresh(index)
         if len(told) % 8 == 0:
             await same_as_rebuilt(index, tmp_path)
+
+
+async def test_full_segments_stay_and_small_ones_become_few(
+    tmp_path: Path, unpacked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "_SEGMENT_BYTES", (40_000, 40_000))
+    monkeypatch.setattr(build, "_LEAST_TASK", 50_000)
+    monkeypatch.setattr(build, "_TASK_BYTES", 50_000)
+    root = tmp_path / "tree"
+    root.mkdir()
+    for number in range(360):
+        (root / f"part{number}.py").write_text(f"def reef_{number}():\n" + "    pass  # " + "sand " * 800)
+    index = grammars(Index(str(root), str(tmp_path / "home")), unpacked)
+    await refresh(index)
+    full = _segments(index)
+    assert len(set(full.values())) > 25
+    edited = [f"part{number}.py" for number in range(70)]
+    for path in edited:
+        (root / path).write_text("def keel(): pass\n")
+        await refresh(index)
+    now = _segments(index)
+    assert {path: number for path, number in full.items() if path not in edited} == {
+        path: number for path, number in now.items() if path not in edited
+    }
+    assert len({now[path] for path in edited}) < 45
+    await same_as_rebuilt(index, tmp_path)
+
+
+def _segments(index: Index) -> dict[str, int]:
+    store = index.open()
+    try:
+        return dict(store.rows("SELECT path, segment FROM files"))
+    finally:
+        store.close()
 
 
 async def test_content_of_the_same_size_and_time_is_seen(tree: Path, tmp_path: Path, unpacked: Path) -> None:

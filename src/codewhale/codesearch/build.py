@@ -39,8 +39,10 @@ _TASK_FILES = 1500
 _SEGMENT_BYTES = (6 << 20, 12 << 20)  # of sources in a segment, more in a larger tree
 _SEGMENTS = 6
 _WAIT = 0.05
-# Segments of at most so many files: how many of them may stand before they become one.
+# Segments of at most so many files: how many of them may stand before they become few.
 _TIERS = ((24, 40), (1500, 24))
+_LOOKED_AFTER = 8  # so many new segments one looks whether there are too many
+_MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most, and beside its size
 
 Progress = Callable[[int, int], None]
 
@@ -67,6 +69,7 @@ class Index:
         self.grammar_folder = os.path.join(state, "index", "grammars")
         self.workers = workers
         self.is_waiting = False  # for another process that builds
+        self.looked = 0  # so many segments there were when one last looked whether they are too many
         self._sources: Sources | None = None
         self._known: tuple[int, dict[str, Stamp]] | None = None
         self._rolled: tuple[int, int, int] | None = None  # the generation, and what `fresh.roll` makes of it
@@ -278,23 +281,32 @@ class _Refresh:
 
     async def _merge(self) -> None:
         """Read the files of segments anew that are too many, or hold little but what is gone."""
-        again: set[int] = set()
+        ((count,),) = self._store.rows("SELECT count(*) FROM segments")
+        if count - self._index.looked < _LOOKED_AFTER and not self._forgotten:
+            return
         rows = self._store.rows(
-            "SELECT id, segments.chunks, held, live FROM segments JOIN (SELECT segment, count(*) AS held, "
-            "sum(chunks) AS live FROM files GROUP BY segment) ON segment = id WHERE kind = ?",
-            (CODE,),
+            "SELECT id, segments.chunks, held, live, weight FROM segments JOIN (SELECT segment, count(*) AS held, "
+            "sum(chunks) AS live, sum(min(size, ?) + ?) AS weight FROM files GROUP BY segment) ON segment = id "
+            "WHERE kind = ?",
+            (_MOST_COUNTED, _EACH_COUNTS, CODE),
         )
+        again = {number for number, chunks, _, live, _ in rows if chunks > 200 and live * 2 < chunks}
         least = 0
         for most, allowed in _TIERS:
-            tier = [number for number, _, files, _ in rows if least < files <= most]
-            again |= set(tier) if len(tier) > allowed else set()
+            small = {
+                number: weight
+                for number, _, held, _, weight in rows
+                if least < held <= most and weight < _SEGMENT_BYTES[0] // 2
+            }
+            if len(small) > allowed:
+                again |= small.keys()
             least = most
-        again |= {number for number, chunks, _, live in rows if chunks > 200 and live * 2 < chunks}
         if again:
             known = self._store.rows("SELECT path, segment FROM files")
             before = self._indexed
             await self._read(sorted((path for path, number in known if number in again), key=_by_ending))
             self._indexed = before
+        ((self._index.looked,),) = self._store.rows("SELECT count(*) FROM segments")
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
         head = "given" if commits is not None else await history.head_commit(self._index.root)
@@ -374,11 +386,12 @@ def _there(root: str, paths: Sequence[str]) -> list[str]:
 def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) -> list[Task]:
     """Files as tasks, neighbours together; smaller towards the end, so that the workers end together."""
     tasks: list[Task] = []
-    left = sum(min(size, 2 << 20) + 1024 for size in sizes)
+    weights = [min(size, _MOST_COUNTED) + _EACH_COUNTS for size in sizes]
+    left = sum(weights)
     hold = max(_SEGMENT_BYTES[0], min(_SEGMENT_BYTES[1], left // _SEGMENTS))
     start = taken = 0
-    for at, size in enumerate(sizes):
-        taken += min(size, 2 << 20) + 1024
+    for at, weight in enumerate(weights):
+        taken += weight
         wanted = max(_LEAST_TASK, min(_TASK_BYTES, left // (3 * workers)))
         if taken >= wanted or at + 1 - start >= _TASK_FILES:
             tasks.append(Task(root, list(paths[start : at + 1]), hold=hold))

@@ -37,7 +37,7 @@ CREATE TABLE files (
     segment INTEGER NOT NULL, first INTEGER NOT NULL, chunks INTEGER NOT NULL,
     symbols INTEGER NOT NULL
 );
-CREATE INDEX files_by_segment ON files (segment, chunks);
+CREATE INDEX files_by_segment ON files (segment, chunks, size);
 CREATE TABLE outlines (file INTEGER PRIMARY KEY, symbols BLOB NOT NULL, imports BLOB NOT NULL);
 CREATE TABLE segments (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, chunks INTEGER NOT NULL, columns BLOB NOT NULL,
