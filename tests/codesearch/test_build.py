@@ -274,13 +274,13 @@ async def test_a_file_that_workers_died_of_has_its_row_and_is_read_by_workers_ag
     store.close()
 
 
-async def test_small_segments_become_one(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+async def test_small_segments_become_few(tree: Path, tmp_path: Path, unpacked: Path) -> None:
     index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
-    for number in range(45):
+    for number in range(60):
         (tree / f"new{number}.py").write_text(f"value_{number} = {number}\n")
         await refresh(index)
     store = index.open()
-    assert store.rows("SELECT count(*) FROM segments")[0][0] <= 41
+    assert store.rows("SELECT count(*) FROM segments")[0][0] <= 48
     store.close()
     await same_as_rebuilt(index, tmp_path)
 
