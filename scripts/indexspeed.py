@@ -53,16 +53,17 @@ def sources(folders: list[str]) -> list[tuple[str, int]]:
 
 
 def chosen(found: list[tuple[str, int]], count: int) -> Iterator[tuple[str, str]]:
-    """(source, path in the tree) of `count` files of about BYTES_A_FILE on average; sources repeat under other folders
+    """(source, path in the tree) of `count` files of about BYTES_A_FILE on average, ten in a folder; sources repeat
     where there are too few."""
     given = taken = 0
-    for turn in range(1 + 4 * count // len(found)):
-        for at, (path, size) in enumerate(found):
+    for _ in range(1 + 4 * count // len(found)):
+        for path, size in found:
             if given == count:
                 return
             if taken + size > (given + 40) * BYTES_A_FILE:
                 continue
-            yield path, f"part{turn}/group{at % 97}/unit{at % 13}/{at}_{os.path.basename(path)}"
+            folder = f"part{given // 1000}/group{given // 100 % 10}/unit{given // 10 % 10}"
+            yield path, f"{folder}/{given}_{os.path.basename(path)}"
             given, taken = given + 1, taken + size
 
 
