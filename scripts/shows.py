@@ -80,7 +80,7 @@ def crash_rows(code: int, printed: str) -> Rows:
         row("crash: resume of 10,000 messages, s", 1.0, told.get("long_resume_s")),
         row("crash: damaged logs opened", 500, told.get("damaged_opened"), at_least=True),
         row("crash: states after a power cut", 5000, told.get("powercut_states"), at_least=True),
-        row("crash: full disks", told["kills"] * 0.3, told.get("disk_full_cases"), at_least=True),
+        row("crash: full disks", min(300, told["kills"] * 3 // 10), told.get("disk_full_cases"), at_least=True),
     ]
     kinds = ("damaged_faulty", "disk_full_faulty", "tiny_disk_faulty")
     return [*rows, row("crash: faulty otherwise", 0, sum(told.get(kind, 0) for kind in kinds))]
