@@ -148,6 +148,41 @@ async def test_a_record_gives_the_same_screen(tmp_path: Path) -> None:
         await again.until(lambda: again.text.splitlines()[:-4] == live)
 
 
+async def test_two_thousand_events_give_the_same_screens(tmp_path: Path) -> None:
+    folder = shop(tmp_path, "shop")
+    (folder / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 2001)))
+    script = [{"text": f"## Part {part}\n\nI *read* on.", "calls": _reads(part)} for part in range(40)]
+    live: list[list[str]] = []
+    script.append({"text": "All read."})
+    async with scripted(tmp_path / "home", folder, script, mode=Mode.YOLO, size=(90, 40)) as stage:
+        await stage.type(TASK)
+        await stage.pilot.press("enter")
+        await stage.until("All read.", 60)
+        await stage.until(lambda: not stage.app.status.standing.busy)
+        record = await told(stage.client, stage.app.link.session)
+        for key in PLACES:
+            await stage.pilot.press(key)
+            await stage.pilot.pause(0.1)
+            live.append(stage.text.splitlines()[:-4])
+    assert len(record) >= 2000 and len({str(view) for view in live}) > 5
+    async with recorded(tmp_path / "other", record, size=(90, 40)) as again:
+        await again.until("All read.", 60)
+        for key, view in zip(PLACES, live, strict=True):
+            await again.pilot.press(key)
+            await again.until(lambda view=view: again.text.splitlines()[:-4] == view)
+
+
+PLACES = ("ctrl+end", "pageup", "pageup", "alt+up", "ctrl+home", "pagedown", "pagedown", "ctrl+end")
+
+
+def _reads(part: int) -> list[dict[str, Any]]:
+    starts = range(part * 48 + 1, part * 48 + 49)
+    return [
+        {"name": "read_file", "arguments": {"path": "long.txt", "start_line": start, "max_lines": 1}}
+        for start in starts
+    ]
+
+
 async def test_the_same_events_with_and_without_a_screen(tmp_path: Path) -> None:
     rights = {"mode": Mode.YOLO}
     folder = shop(tmp_path, "one")
