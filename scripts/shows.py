@@ -208,7 +208,7 @@ SHOWS = (
     Show("bench", ("scripts/bench.py", "--json"), 8, bench_rows),
     Show("crash", ("scripts/crash.py", "--kills", "1000", "--json"), 24, crash_rows),
     Show("index-crash", ("scripts/indexcrash.py",), 8, exit_zero("index: equals a rebuild after changes and kills")),
-    Show("real", ("scripts/real.py", "--json"), 16, real_rows),
+    Show("real", ("scripts/real.py", "--json"), 28, real_rows),
 )
 
 
