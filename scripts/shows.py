@@ -178,7 +178,7 @@ def named(name: str, *paths: str) -> tuple[str, tuple[str, ...], float, Callable
 
 
 CHECK = ("-c", "import subprocess, sys; sys.exit(subprocess.run(['make', '-s', 'check']).returncode)")
-PYTEST = ("-m", "pytest", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
+PYTEST = ("-m", "pytest", "-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 SHOWS = (
     Show("demo", ("scripts/demo.py",), 2, exit_zero("demo")),
     Show("check", CHECK, 4, exit_zero("check")),
