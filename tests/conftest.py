@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
             for half in (new[::2], new[1::2])
         ]
         for half in halves:
-            half.wait()
+            half.wait(timeout=300)
 
 
 GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]

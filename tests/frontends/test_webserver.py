@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("textual_serve")
-from aiohttp import ClientSession, CookieJar, web
+from aiohttp import ClientSession, CookieJar, WSMsgType, web
 
 from codewhale.frontends.webserver import PageServer
 from support.running import eventually
@@ -98,6 +98,19 @@ async def test_only_so_many_pages_at_once() -> None:
         async with browser.get(f"{address}/ws") as answer:
             assert answer.status == 503
         await asyncio.gather(*[one.close() for one in sockets])
+
+
+@pytest.mark.parametrize("sent", ["no JSON", '{"a": 1}', "[]", '["resize", 7]', '["stdin"]'])
+async def test_what_no_page_of_ours_sends_ends_that_page_alone(sent: str) -> None:
+    async with served() as address, person() as browser:
+        async with browser.get(f"{address}/?token={TOKEN}"):
+            pass
+        odd, other = [await browser.ws_connect(f"{address}/ws") for _ in range(2)]
+        await odd.send_str(sent)
+        assert (await odd.receive(timeout=20)).type in (WSMsgType.CLOSE, WSMsgType.CLOSED)
+        assert not other.closed
+        await other.send_json(["ping", "still here"])
+        assert await other.receive_json(timeout=20) == ["pong", "still here"]
 
 
 async def test_a_program_that_does_not_quit_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
+_LOG = logging.getLogger("textual-serve")
 COOKIE = "codewhale-token"
 _HOSTS = frozenset({"127.0.0.1", "localhost"})
 MOST_PAGES = 8
@@ -66,11 +67,16 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
             close=close,
             download_manager=self.download_manager,
         )
-        await program.start(to_int(request.query.get("width", "80"), 80), to_int(request.query.get("height", "24"), 24))
+        size = (to_int(request.query.get(name, ""), usual) for name, usual in (("width", 80), ("height", 24)))
         try:
+            await program.start(*size)
             await self._process_messages(socket, program)
+        except Exception:
+            # What no page of ours sends, or a program that cannot be started: this page ends, the others go on.
+            _LOG.exception("a page was closed")
         finally:
             await program.stop()
+            await socket.close()
         return socket
 
     @web.middleware
@@ -118,7 +124,8 @@ class _Program(AppService):  # type: ignore[misc, unused-ignore]
     async def stop(self) -> None:
         """Ask it to quit; end it by force when it has not within CLOSE_SECONDS."""
         process = self._process
-        assert process is not None
+        if process is None:
+            return
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
@@ -151,6 +158,6 @@ def _sealed(response: web.StreamResponse) -> web.StreamResponse:
 
 def serve(command: str, listening: socket.socket, token: str) -> None:
     """Serve until SIGINT or SIGTERM. Raises nothing for a page that fails."""
-    logging.getLogger("textual-serve").setLevel(logging.CRITICAL)
+    _LOG.setLevel(logging.CRITICAL)
     server = PageServer(command, listening.getsockname()[1], token)
     web.run_app(server.make(), sock=listening, print=None, access_log=None, loop=asyncio.new_event_loop())
