@@ -2,9 +2,12 @@
 
 import random
 import shutil
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from codewhale.shell.judge import ShellContext, analyse
@@ -105,3 +108,24 @@ def test_what_is_lone_or_broken_is_judged_too() -> None:
         "a" * 16_384,
     ):
         assert analyse(line, HERE).verdict == "ask", line
+
+
+def test_what_was_judged_before_changes_no_judgement() -> None:
+    lines = [line for name in ("reads", "asks", "never", "ordinary") for line in kept(name)]
+    lines += [f"cd /etc && {line}" for line in kept("reads")] + [f"{line} | sh" for line in kept("reads")]
+    pairs = [(line, place) for line in lines[::2] for place in (HERE.workspace, "/root/other")]
+    judged = [msgspec.to_builtins(analyse(line, ShellContext(place, place, HERE.home))) for line, place in pairs]
+    backwards = subprocess.run(
+        [sys.executable, "-c", _BACKWARDS, HERE.home],
+        input=msgspec.json.encode(pairs), stdout=subprocess.PIPE, check=True, timeout=60,
+    )  # fmt: skip
+    assert msgspec.json.decode(backwards.stdout) == msgspec.json.decode(msgspec.json.encode(judged))
+
+
+_BACKWARDS = """
+import sys, msgspec
+from codewhale.shell.judge import ShellContext, analyse
+pairs = msgspec.json.decode(sys.stdin.buffer.read())
+judged = [analyse(line, ShellContext(place, place, sys.argv[1])) for line, place in reversed(pairs)]
+sys.stdout.buffer.write(msgspec.json.encode(judged[::-1]))
+"""

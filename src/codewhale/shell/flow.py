@@ -21,6 +21,8 @@ _CODE_FROM = re.compile(
     r"b64|base64|unhexlify|fromhex|pack\(|rot|decode|urlopen|requests\.|https?://|socket|fetch\(", re.I
 )
 _GIT_SENDS = frozenset(("push", "ls-remote", "fetch", "clone"))
+# What runs or installs the file that it names.
+_STARTERS = frozenset("source . exec java dpkg rpm installer pip pip3 apt apt-get go make docker".split())
 _SENDERS = frozenset(("senders", "fetchers", "lookups"))
 _WHOLE = re.compile(r"(?:^|\s)(?:~|/|/root|/home(?:/\w+)?|/etc|/var)/?(?=\s|$)")
 
@@ -138,22 +140,7 @@ def _run(call: Call, files: set[str]) -> Iterator[str]:
         yield first
     if "shells" in call.roles.sets or "interpreters" in call.roles.sets:
         yield from call.operands()[:1]
-    elif call.name in (
-        "source",
-        ".",
-        "exec",
-        "java",
-        "dpkg",
-        "rpm",
-        "installer",
-        "pip",
-        "pip3",
-        "apt",
-        "apt-get",
-        "go",
-        "make",
-        "docker",
-    ):
+    elif call.name in _STARTERS:
         yield from call.operands() if call.name != "make" else call.values("f", "file", "C", "directory")
     elif call.name == "chmod" and any(
         "x" in text or re.fullmatch(r"0?[0-7]*[1357][0-7]*", text) for text in call.texts

@@ -37,6 +37,13 @@ class Harm(Struct, frozen=True):
     reason: str
 
 
+class SimpleCommand(Struct, frozen=True):
+    """One command of a line. `known`: every word is literal, so `argv` is what the shell will run."""
+
+    argv: tuple[str, ...]
+    known: bool
+
+
 class Call(Struct):
     """One command as harm is looked for in it: the program's name, all its words, the command it came from."""
 
@@ -46,6 +53,15 @@ class Call(Struct):
     roles: Roles
     _texts: list[str] | None = None
     _text: str = ""
+    _simple: SimpleCommand | None = None
+
+    @property
+    def simple(self) -> SimpleCommand:
+        """The call as it is told."""
+        if self._simple is None:
+            known = False not in [word.literal for word in self.words]
+            self._simple = SimpleCommand(tuple([word.text for word in self.words]), known)
+        return self._simple
 
     @property
     def texts(self) -> list[str]:
@@ -200,7 +216,9 @@ def connection(text: str) -> Harm | None:
 def harm_of_code(call: Call) -> Harm | None:
     """What a program handed to an interpreter in the line does that must not be done, by its text. A long one does many
     things, and words far apart in it say little: only its strings are looked at, as lines."""
-    code = code_of(call.words, call.command.input) if "interpreters" in call.roles.sets else ""
+    if "interpreters" not in call.roles.sets:
+        return None
+    code = code_of(call.words, call.command.input)
     for row in harm().code if 0 < len(code) <= _SHORT else ():
         if row.when is not None and row.when.search(code):
             return Harm(f"floor.{row.kind}", row.why)

@@ -1,15 +1,17 @@
 """Harm looked for in a whole line: every command that hides in it, and every line inside the line."""
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codewhale.shell.flow import Flow, exfiltration, remote_code
-from codewhale.shell.harm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
+from codewhale.shell.harm import Call, Harm, SimpleCommand, bomb, connection, harm_of, harm_of_code, harm_of_redirect
 from codewhale.shell.parse import INCOMPLETE, Command, Line, parse
 from codewhale.shell.paths import Places
-from codewhale.shell.table import roles
+from codewhale.shell.plainest import Plain
+from codewhale.shell.table import TAKERS, Roles, roles
 from codewhale.shell.words import UNKNOWN, Word, bare, braces
-from codewhale.shell.wrap import carried, code_of, lines_in_code, name_of
+from codewhale.shell.wrap import Inner, carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
 LONGEST = 16 * 1024
@@ -56,7 +58,10 @@ class Floor:
 
     def _alone(self, call: Call) -> Harm | None:
         """What a call does by itself; one that was looked at before is as harmless as it was then."""
-        key = call.text, call.command.where
+        plain, where = call.command.plain, call.command.where
+        if plain is not None and call.words is plain.words:
+            return _harm_of_plain(plain, where, self._places)
+        key = call.text, where
         if key in self._safe and not call.command.assigns:
             return None
         self._safe.add(key)
@@ -64,21 +69,27 @@ class Floor:
 
     def _unwrap(self, command: Command, calls: list[Call]) -> None:
         """Add a command, and the ones behind the wrappers in it."""
-        waiting = [_split(command.words)]
+        if command.plain is not None and self._left > 0:
+            self._left -= 1 + len(command.words) // 10
+            call = _call(command.plain, command)
+            calls.append(call)
+            waiting = _wrapped(_carried(command.plain)) if call.roles.carries else []
+        else:
+            waiting = [_split(command.words)]
         while waiting and waiting[0] and self._left > 0:
             words = waiting.pop(0)
             self._left -= 1 + len(words) // 10
             name = name_of(words[0])
             call = Call(name, words, command, roles(name))
             calls.append(call)
-            if not call.roles.carries:
-                continue
-            inner = carried(words)
-            waiting[:0] = [found.words for found in inner if found.line is None and found.words]
+            if call.roles.carries:
+                waiting[:0] = _wrapped(carried(words))
 
     def _deeper(self, flow: Flow, depth: int) -> Harm | None:
         """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""
         for call in flow.telling:
+            if not call.roles.lines:
+                continue
             found = harm_of_code(call)
             if found is not None:
                 return found
@@ -94,15 +105,48 @@ class Floor:
 
     def _lines(self, call: Call, sources: list[Call]) -> Iterator[str]:
         if call.roles.carries:
-            yield from (inner.line for inner in carried(call.words) if inner.line is not None)
-        said = [" ".join(source.texts) for source in sources if source.name in ("echo", "printf")]
-        if "shells" in call.roles.sets or call.name in ("eval", "source", ".", "at", "batch"):
-            yield from said
+            plain = call.command.plain
+            known = plain is not None and call.words is plain.words
+            inner = _carried(plain) if known else carried(call.words)
+            yield from (found.line for found in inner if found.line is not None)
+        if "shells" in call.roles.sets or call.name in TAKERS:
+            yield from _said(sources)
             yield from [call.command.input] if call.command.input else []
         elif call.name == "xargs":
-            yield from (" ".join([*call.texts, text]) for text in said)
+            yield from (" ".join([*call.texts, text]) for text in _said(sources))
         elif "interpreters" in call.roles.sets:
             yield from lines_in_code(code_of(call.words, call.command.input))
+
+
+@functools.lru_cache(maxsize=2048)
+def _facts(plain: Plain) -> tuple[str, Roles, list[str], str, SimpleCommand]:
+    name = name_of(plain.words[0])
+    call = Call(name, plain.words, Command(plain.words, [], [], []), roles(name))
+    return name, call.roles, call.texts, call.text, call.simple
+
+
+def _call(plain: Plain, command: Command) -> Call:
+    name, what, texts, text, simple = _facts(plain)
+    return Call(name, plain.words, command, what, texts, text, simple)
+
+
+@functools.lru_cache(maxsize=2048)
+def _carried(plain: Plain) -> tuple[Inner, ...]:
+    return tuple(carried(plain.words))
+
+
+@functools.lru_cache(maxsize=2048)
+def _harm_of_plain(plain: Plain, where: str, places: Places) -> Harm | None:
+    """What a plain command does by itself: nothing in a line can change that."""
+    return harm_of(_call(plain, Command(plain.words, [], [], [], where=where)), places)
+
+
+def _wrapped(inner: Iterable[Inner]) -> list[list[Word]]:
+    return [found.words for found in inner if found.line is None and found.words]
+
+
+def _said(sources: list[Call]) -> Iterator[str]:
+    return (" ".join(source.texts) for source in sources if source.name in ("echo", "printf"))
 
 
 def _tells(call: Call) -> bool:

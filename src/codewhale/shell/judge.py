@@ -4,17 +4,19 @@ Fail closed. Every simple command of a line is judged, in chains, pipes, substit
 `bash -c` down to three levels; the strictest verdict wins. Pure: no file is looked at, nothing is run.
 """
 
+import functools
 import re
 from typing import Literal
 
 from msgspec import Struct
 
 from codewhale.shell.flow import sends
-from codewhale.shell.harm import Call, secret_word
+from codewhale.shell.harm import Call, SimpleCommand, secret_word
 from codewhale.shell.harmless import DEEPEST, LONGEST, Floor
 from codewhale.shell.parse import Command, Line, Redirect, parse
 from codewhale.shell.paths import Places
 from codewhale.shell.plain import odd_character, plain_commands
+from codewhale.shell.plainest import Plain
 from codewhale.shell.reads import Candidate, Reading, only_reads, program
 from codewhale.shell.table import harm
 from codewhale.shell.words import Word
@@ -24,7 +26,7 @@ Verdict = Literal["allow", "ask", "deny"]
 Profile = Literal["none", "read-only", "workspace-write"]
 
 # What the grammar takes superlinear time for, and no honest line has so many of.
-_TANGLE = re.compile(r"=\(|<<|\bcase\b")
+_CASE = re.compile(r"\bcase\b")
 _TANGLES = 40
 _PIPES = 1000
 # What must be asked of a person even where a sandbox would contain it.
@@ -39,13 +41,6 @@ class ShellContext(Struct, frozen=True):
     cwd: str = ""
     home: str = ""
     sandbox: bool = True
-
-
-class SimpleCommand(Struct, frozen=True):
-    """One command of a line. `known`: every word is literal, so `argv` is what the shell will run."""
-
-    argv: tuple[str, ...]
-    known: bool
 
 
 class ShellJudgement(Struct, frozen=True):
@@ -66,14 +61,14 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     """Judge one line as bash would run it. Above 16 KiB the answer is ask and nothing is parsed."""
     if len(line) > LONGEST or len(line.encode("utf-8", "surrogatepass")) > LONGEST:
         return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
-    if line.count("|") > _PIPES or len(_TANGLE.findall(line)) > _TANGLES:
+    if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
         return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
     places = Places(context.workspace, context.home)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
     parsed = parse(line, known)
     floor = Floor(places, known)
     found = floor.harm(line, parsed)
-    commands = tuple(_simple(call.words) for call in floor.calls)
+    commands = tuple([call.simple for call in floor.calls])
     if found is not None:
         return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
     reading = _Readings(places, known).line(line, parsed, 0)
@@ -93,12 +88,12 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     return ShellJudgement("ask", rule, reason, commands, "none" if rule in _A_PERSONS else "workspace-write", plain)
 
 
+def _tangles(line: str) -> int:
+    return line.count("=(") + line.count("<<") + (len(_CASE.findall(line)) if "case" in line else 0)
+
+
 def _seen(command: Command) -> tuple[tuple[str, bool], ...]:
     return tuple((word.text, word.glob) for word in command.words)
-
-
-def _simple(words: list[Word]) -> SimpleCommand:
-    return SimpleCommand(tuple([word.text for word in words]), False not in [word.literal for word in words])
 
 
 def _asked(rule: str, calls: list[Call], line: Line) -> str:
@@ -133,7 +128,6 @@ class _Readings:
     def __init__(self, places: Places, known: dict[str, str]) -> None:
         self._places = places
         self._known = known
-        self._same: dict[tuple[int, str], tuple[Candidate, Reading]] = {}
 
     def line(self, text: str, line: Line, depth: int) -> Reading:
         """The first thing that is more than reading, an empty Reading for none."""
@@ -172,11 +166,14 @@ class _Readings:
         return next((Reading(rule, why) for rule, why in found if rule), Reading())
 
     def _command(self, command: Command, words: list[Word], depth: int, more: bool = False) -> Reading:
+        plain = command.plain
+        if plain is not None and words is plain.words and (found := _reads(plain, command.where, self._places)):
+            return found
         if command.assigns:
             return Reading("shell.environment", f"{command.assigns[0][0]} is set for it")
         inner = quiet(words)
         if inner is None:
-            return self._look(words, command.where, more)
+            return only_reads(Candidate(words, command.where, more), self._places)
         if depth >= DEEPEST:
             return Reading("shell.construct", "commands are wrapped more than three times")
         if inner.line is not None:
@@ -185,14 +182,11 @@ class _Readings:
             return Reading("shell.construct", "xargs takes words from where any may come")
         return self._command(command, inner.words, depth + 1, more or inner.more)
 
-    def _look(self, words: list[Word], where: str, more: bool) -> Reading:
-        found = self._same.get((id(words), where)) if not more else None
-        if found is None:
-            call = Candidate(words, where, more)
-            found = call, only_reads(call, self._places)
-            if not more:
-                self._same[id(words), where] = found
-        return found[1]
+
+@functools.lru_cache(maxsize=2048)
+def _reads(plain: Plain, where: str, places: Places) -> Reading | None:
+    """Whether a plain command only reads, None for one that carries another."""
+    return only_reads(Candidate(plain.words, where), places) if quiet(plain.words) is None else None
 
 
 def _harmless(redirect: Redirect) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from codewhale.shell.plainest import Step, plainest
+from codewhale.shell.plainest import Plain, Step, plainest
 from codewhale.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_double, joined
 
 DEEPEST = 64
@@ -45,7 +45,7 @@ class Redirect(Struct):
 class Command(Struct):
     """One simple command. `feeds` are the commands whose output it reads or carries in its words, `input` the text
     it is given by a here-document or here-string, `where` the folder it runs in ("" when that is not known),
-    `within` the function that it stands in."""
+    `within` the function that it stands in, `plain` what the strict reader took it for."""
 
     words: list[Word]
     assigns: list[tuple[str, Word]]
@@ -57,6 +57,7 @@ class Command(Struct):
     background: bool = False
     piped: bool = False
     carries: bool = False
+    plain: Plain | None = None
 
 
 class Line(Struct):
@@ -118,14 +119,14 @@ class _Walk:
         for step in steps:
             if step.opens:
                 self.line.variables = dict(outer)
-            words, where = step.command.words, self.line.variables.get("PWD", "")
-            command = Command(words, [], before, [], where=where, piped=step.by == "|" or bool(before))
-            for op, fd, target in step.command.redirects:
+            plain, where = step.command, self.line.variables.get("PWD", "")
+            piped = step.by == "|" or bool(before)
+            command = Command(plain.words, [], before, [], where=where, piped=piped, plain=plain)
+            for op, fd, target in plain.redirects:
                 command.redirects.append(Redirect(op, fd, target, [command, *before]))
             self.line.redirects += command.redirects
             self.line.commands.append(command)
-            if words[0].text == "cd":
-                self._moved(command)
+            self._moved(command)
             if step.closes:
                 self.line.variables = outer
             before = [*before, command] if step.by == "|" else []

@@ -40,9 +40,10 @@ _WRAPPERS = frozenset("git env timeout nice stdbuf command xargs bash sh zsh das
 _KEPT = 400
 
 
-class Plain(Struct, frozen=True):
+class Plain(Struct, frozen=True, eq=False):
     """A simple command: its words, and (operator, descriptor, target) of what it says to /dev/null and of the file that
-    it reads. Both lists are shared between lines: they must not be changed."""
+    it reads. Lines that hold the same text share it: neither list may be changed, and what is found out about it by its
+    words holds for them all."""
 
     words: list[Word]
     redirects: list[tuple[str, str, Word]]
@@ -68,9 +69,9 @@ def plainest(text: str, pipe: int) -> list[Step] | None:
         found = _COMMAND.match(text, at)
         if found is None:
             return None
-        raw, name = found["text"], found["name"]
+        raw, name, opening, closing, between = found.group("text", "name", "open", "close", "by")
         command = (_taken if len(raw) <= _KEPT else _taken.__wrapped__)(raw, name)
-        opens, closes, by = bool(found["open"]), bool(found["close"]), found["by"] or ""
+        opens, closes, by = opening is not None, closing is not None, between or ""
         if command is None or (opens and inside) or (closes and not (inside or opens)):
             return None
         inside = (inside or opens) and not closes

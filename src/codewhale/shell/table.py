@@ -80,12 +80,14 @@ class HarmTable(Struct, frozen=True):
 
 class Roles(Struct, frozen=True):
     """What the tables say of one program: the sets that name it, whether it may run what is in its words, whether it
-    can be part of any harm but as a source of text, whether what it prints may be fetched or decoded, and its rows."""
+    can be part of any harm but as a source of text, whether what it prints may be fetched or decoded, whether lines may
+    run by it (in its words or its input), and its rows."""
 
     sets: frozenset[str]
     carries: bool
     tells: bool
     hides: bool
+    lines: bool
     rows: tuple[HarmRow, ...]
 
 
@@ -93,6 +95,8 @@ class Roles(Struct, frozen=True):
 _TELLING = ("dd find rsync sed gsed yq sd xxd uniq source . at batch cargo npm",)
 # What turns encoded text into plain text with some option or operand.
 _DECODES = frozenset("base64 base32 basenc openssl gpg gbase64 age xxd gzip bzip2 xz zstd lz4 printf echo".split())
+# What runs the lines of a file or of its input.
+TAKERS = frozenset(("eval", "source", ".", "at", "batch"))
 _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 
 
@@ -156,7 +160,9 @@ def roles(name: str) -> Roles:
     sets = frozenset(key for key, names in table.names.items() if name in names)
     rows = table.rows.get(name, ()) + tuple(row for start, row in table.starts if name.startswith(start))
     hides = bool(sets.intersection(("fetchers", "interpreters", "decoders"))) or name in _DECODES
-    return Roles(sets, name in table.carrying, name in table.telling or UNKNOWN in name, hides, rows)
+    carries, tells = name in table.carrying, name in table.telling or UNKNOWN in name
+    lines = carries or name in TAKERS or not sets.isdisjoint(("shells", "interpreters"))
+    return Roles(sets, carries, tells, hides, lines, rows)
 
 
 def _load(name: str) -> dict[str, Any]:
