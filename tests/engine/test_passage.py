@@ -60,6 +60,21 @@ async def test_the_asking_says_all_that_policy_said(home: Path, workspace: Path)
     assert stage.gate.answers == [("allowed", "always")]
 
 
+async def test_the_time_of_a_call_is_not_that_of_its_asking(home: Path, workspace: Path) -> None:
+    loop = asyncio.get_running_loop()
+    async with staged(home, workspace) as stage:
+        session = stage.open(Mode.AGENT, Authority.PERSON)
+        before = loop.time()
+        call = begin(stage, session, "exec_shell", say="ran")
+        asking = await asked(session)
+        shown = loop.time()
+        await asyncio.sleep(0.05)  # the person reads
+        answered = loop.time()
+        stage.asking.answer(session, Answer(session.id, asking.request_id, allowed=True))
+        ms = finished(await call).ms
+    assert ms <= (shown - before + loop.time() - answered) * 1000
+
+
 async def test_a18_what_has_changed_since_it_was_shown_does_not_run(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.PERSON)

@@ -1,7 +1,6 @@
 """One call from its gate to its one result. The stages before (resolve, repair, validate) are in `prepare`;
 here come guard, hooks, decide, run, cut and record. Nothing raises out of here but a cancellation."""
 
-import time
 from functools import partial
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
 from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
+from codewhale.engine.clock import Clock
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.passage import Denied, Passage, Planned
 from codewhale.engine.prepare import Mender, Prepared
@@ -69,7 +69,7 @@ class Dispatcher:
 
     async def run(self, session: Session, prepared: Prepared, guard: LoopGuard) -> Outcome:
         """The outcome of one call; its events are not yet emitted, but its start is."""
-        began = time.monotonic()
+        clock = Clock()
         tool, said = prepared.name, _canonical(prepared)
         if prepared.alias:
             self._note_alias(session, prepared)
@@ -77,10 +77,10 @@ class Dispatcher:
         count = guard.before(tool, said) if guarded else 0
         if count >= BLOCK_AT:
             count = guard.blocked(tool, said)
-            return self._record(session, prepared, repeated(tool, count), began, repeats=count)
+            return self._record(session, prepared, repeated(tool, count), clock, repeats=count)
         refused = False
         try:
-            result = await self._result(session, prepared)
+            result = await self._result(session, prepared, clock)
         except Denied as refusal:
             error = denied(refusal.error, prepared, session.authority, partial(self._passage.reads_may, session))
             refused, result = True, _failure(tool, error)
@@ -92,7 +92,7 @@ class Dispatcher:
             count = guard.after(tool, said, result.content)
             if count >= NOTE_AT:
                 result = msgspec.structs.replace(result, content=f"{result.content}\n\n{note(tool, count)}")
-        return self._record(session, prepared, result, began, denied=refused, repeats=count)
+        return self._record(session, prepared, result, clock, denied=refused, repeats=count)
 
     def _note_alias(self, session: Session, prepared: Prepared) -> None:
         """One line for people: a name that is on its way out was used."""
@@ -107,7 +107,7 @@ class Dispatcher:
                 state=alias.state,
             )
 
-    async def _result(self, session: Session, prepared: Prepared) -> ToolResult:
+    async def _result(self, session: Session, prepared: Prepared, clock: Clock) -> ToolResult:
         if prepared.error is not None or prepared.spec is None:
             raise prepared.error or ToolError("not_available", "There is no such tool.")
         spec = prepared.spec
@@ -118,7 +118,7 @@ class Dispatcher:
             verdict = self._passage.verdict(session, spec, bound.subjects)
             if verdict != "allow" or _touches(spec):
                 return shown_first(prepared)
-        plan = Planned(prepared.call.id, spec, prepared.arguments, self._toolbox.bind)
+        plan = Planned(prepared.call.id, spec, prepared.arguments, self._toolbox.bind, clock)
         return await self._passage.result(session, plan, bound)
 
     def _record(
@@ -126,7 +126,7 @@ class Dispatcher:
         session: Session,
         prepared: Prepared,
         result: ToolResult,
-        began: float,
+        clock: Clock,
         *,
         denied: bool = False,
         repeats: int = 0,
@@ -136,7 +136,7 @@ class Dispatcher:
         limit = FETCH_LIMIT if prepared.spec is not None and prepared.spec.family == "results" else inline_limit(window)
         content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)
         metadata = {**result.metadata, **cut, **_deprecation(prepared), **_mended(prepared)}
-        ms = int((time.monotonic() - began) * 1000)
+        ms = clock.ms
         finished = CallFinished(
             call_id=prepared.call.id,
             name=prepared.name,

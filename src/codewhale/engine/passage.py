@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.engine.asking import Asking
+from codewhale.engine.clock import Clock
 from codewhale.engine.observers import Observers, Watch
 from codewhale.engine.session import Session
 from codewhale.protocol.blocks import Block
@@ -51,12 +52,14 @@ class Denied(Exception):
 
 
 class Planned(Struct, frozen=True):
-    """A call with its tool: `bind` gives the call of arguments, or raises ToolError."""
+    """A call with its tool: `bind` makes the call of arguments or raises ToolError; `clock` stops while a person is
+    asked."""
 
     call_id: str
     spec: ToolSpec
     arguments: dict[str, Any]
     bind: Callable[[ToolSpec, dict[str, Any]], BoundCall]
+    clock: Clock
 
 
 class Passage:
@@ -93,7 +96,7 @@ class Passage:
                 return await _bounded(shown.run())
             done = await _ran(bound, context)
             wider = _wider(done, decision)
-            if wider is None or not await self._allowed(session, request, wider):
+            if wider is None or not await self._allowed(session, plan, request, wider):
                 return done
             return await _ran(bound, _context(session, plan.call_id, wider))
 
@@ -126,7 +129,7 @@ class Passage:
         """Return once the person has allowed the call. What runs then is what was allowed: the same bytes, and nothing
         that has been forbidden since. Raises Denied."""
         digest = self._gate.digest(request, plan.arguments)
-        if not await self._allowed(session, request, decision, digest, display):
+        if not await self._allowed(session, plan, request, decision, sha256=digest, display=display):
             raise Denied(f"The person did not allow this call ({decision.rule}).")
         if self._gate.digest(request, plan.arguments) != digest:
             raise Denied("A file that this command names has changed since the person was shown it. Call it again.")
@@ -135,8 +138,10 @@ class Passage:
     async def _allowed(
         self,
         session: Session,
+        plan: Planned,
         request: DecisionRequest,
         decision: Decision,
+        *,
         sha256: str = "",
         display: tuple[Block, ...] = (),
     ) -> bool:
@@ -156,7 +161,8 @@ class Passage:
             offer=decision.offer,
             sha256=sha256,
         )
-        answer = await self._asking.approval(session, asked)
+        with plan.clock.waiting():
+            answer = await self._asking.approval(session, asked)
         try:
             remember = answer.remember if answer is not None else ""
             self._gate.answered(request, decision, "denied" if answer is None else "allowed", remember)

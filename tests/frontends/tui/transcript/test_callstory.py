@@ -1,7 +1,6 @@
 """Calls: one card from the first word to the result, answers, checks, and a bound on what is kept."""
 
 import pytest
-from msgspec.structs import replace
 
 from codewhale.frontends.tui.transcript.blocks import Asked, Card
 from codewhale.frontends.tui.transcript.callstory import TAIL_LINES, CallStory, seconds_of, subject_of
@@ -36,14 +35,6 @@ def test_a_call_goes_from_waiting_to_done() -> None:
     done = card_of(CALL, STARTED, CallProgress("c1", "x"), CallFinished("c1", "exec_shell", True, "fine", 7))
     assert (done.status, done.tail, done.said, done.ms) == ("done", (), "fine", 7)
     assert card_of(CALL, CallFinished("c1", "exec_shell", False, "no", error="denied")).status == "failed"
-
-
-def test_waiting_for_a_person_is_no_time_of_the_call() -> None:
-    asked = envelopes([*begun(), CALL, STARTED, CallFinished("c1", "exec_shell", True, "fine", 9_000)])
-    story = told([])
-    for envelope, second in zip(asked, range(10, 10 + len(asked)), strict=True):
-        story.take(replace(envelope, at=f"2026-01-02T03:04:{second}.000Z"))
-    assert next(block.ms for block in story.settled if isinstance(block, Card)) == 1_000
 
 
 def test_a_call_without_a_result_fails_with_its_turn() -> None:

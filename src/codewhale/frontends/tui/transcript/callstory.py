@@ -121,10 +121,7 @@ class CallStory:
         card = self._card(event.call_id, event.name)
         del self.open_calls[event.call_id]
         self._late[event.call_id] = card
-        # Of a call that somebody was asked about first, only the time from its start on counts.
-        ran = int((seconds_of(envelope.at) - card.started) * 1000) if card.status == RUNNING else 0
-        ms = min(event.ms, ran) if ran > 0 else event.ms
-        card.name, card.status, card.ms = event.name, DONE if event.ok else FAILED, ms
+        card.name, card.status, card.ms = event.name, DONE if event.ok else FAILED, event.ms
         card.tail, card.said, card.display, card.error = (), event.content, event.display, event.error
         self._keep(card)
         self.touch(card)
