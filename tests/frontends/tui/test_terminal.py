@@ -5,7 +5,10 @@ import io
 import os
 import threading
 
-from codewhale.frontends.tui.terminal import BEHIND, Writer
+import pyte
+from rich.cells import cell_len
+
+from codewhale.frontends.tui.terminal import BEHIND, Writer, cleared
 
 
 class Slow(io.StringIO):
@@ -66,3 +69,20 @@ def test_the_end_does_not_wait_for_a_terminal_for_ever() -> None:
     assert writer.is_alive()
     file.let.set()
     writer.join(10)
+
+
+def test_a_row_that_comes_out_shorter_leaves_nothing_of_the_one_before() -> None:
+    screen = pyte.Screen(40, 3)
+    stream = pyte.Stream(screen)
+    emoji = "🎉 🇪🇺 e\u0301 นี่"
+    row = emoji + " " * (30 - cell_len(emoji))
+    stream.feed("\x1b[2;1H" + "x" * 30 + "panel beside\x1b[3;1Hbelow")
+    stream.feed(cleared(f"\x1b[2;1H\x1b[1m{row}\x1b[0m\x1b[1;1Hplain"))
+    cells = [screen.buffer[1][column].data for column in range(40)]
+    assert "x" not in cells and "".join(cells[30:]) == "panel besi"
+    assert [screen.display[0].strip(), screen.display[2].strip()] == ["plain", "below"]
+
+
+def test_a_frame_of_sure_widths_is_written_as_it_is() -> None:
+    frame = "\x1b[1;1H╭─ 写点什么 ─╮\x1b[2;1H\x1b[38;2;1;2;3mplain\x1b[0m"
+    assert cleared(frame) == frame

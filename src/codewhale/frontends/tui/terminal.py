@@ -1,17 +1,23 @@
 """The terminal as the interface drives it: writing never blocks whoever draws, frames are left out while it is slow,
 and one that is gone ends the session quietly. The mouse is caught only where it was asked for."""
 
+import asyncio
 import contextlib
 import os
+import re
 import select
+import signal
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from rich.cells import cell_len
+from textual import events
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 
 from codewhale.frontends.tui.keyboard import read_keys
 
@@ -20,6 +26,10 @@ BEHIND = 1 << 16
 # At the end it is given so long to take what is left.
 DRAIN_SECONDS = 2.0
 _MOUSE_MODES = (1000, 1003, 1015, 1006)
+# Characters of which terminals disagree how many columns they take: whatever can combine, and all emoji.
+_UNSURE = re.compile("[\u0300-\u1fff\u200b-\u200f\ufe00-\ufe0f\U0001f000-\U0001faff\U000e0020-\U000e01ef]")
+_PLACED = re.compile(r"(\x1b\[\d+;\d+H)([^\x1b]*(?:\x1b(?!\[\d+;\d+H)[^\x1b]*)*)")
+_CONTROL = re.compile(r"\x1b\[[0-?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x1f]")
 
 
 class Sink(Protocol):
@@ -130,6 +140,18 @@ class Out:
         return len(text)
 
 
+def cleared(frame: str) -> str:
+    """A frame that leaves nothing of the one before: a row whose width a terminal may see otherwise is erased (as many
+    columns as it should take) before it is written, for where it comes out shorter something old would stay."""
+    return _PLACED.sub(_erased, frame) if _UNSURE.search(frame) else frame
+
+
+def _erased(row: re.Match[str]) -> str:
+    if not _UNSURE.search(row[2]):
+        return row[0]
+    return f"{row[1]}\x1b[{max(1, cell_len(_CONTROL.sub('', row[2])))}X{row[2]}"
+
+
 class Terminal(LinuxDriver):
     """Textual's driver on standard output, with a writer that never blocks. The app it serves has `drained()` and
     `hung_up()`."""
@@ -148,7 +170,7 @@ class Terminal(LinuxDriver):
     def write(self, data: str) -> None:
         """Write data; returns at once."""
         if self._writer is not None:
-            self._writer.write(data)
+            self._writer.write(cleared(data))
 
     def start_application_mode(self) -> None:
         """Take the terminal."""
@@ -156,6 +178,14 @@ class Terminal(LinuxDriver):
         self._writer = Writer(out, self._from_thread("drained"), self._from_thread("hung_up"))
         self._writer.start()
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        # Textual's own handler can be stopped by the next signal between reading a size and telling it, and so tell an
+        # old one last; one that the loop calls cannot.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
+
+    def _resized(self) -> None:
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self._app.post_message(events.Resize(size, size))
 
     def close(self) -> None:
         """Let go of it."""
