@@ -189,3 +189,14 @@ def test_what_is_typed_before_the_first_paint_is_not_lost(world: World) -> None:
     world.opened.append(term)
     term.type("typed early")
     term.sees("› typed early")
+
+
+def test_what_is_typed_before_a_screen_stands_is_for_the_screen(world: World) -> None:
+    world.says({"text": "Answered."})
+    (world.work / "nothing-else.txt").write_text("")
+    term = world.open()
+    term.type("\x0bnothing-e")
+    term.sees("│ nothing-e ", "nothing-else.txt")
+    term.type("\x1b")
+    term.until(lambda text: "│ nothing-e " not in text)
+    assert "nothing-e" not in term.text

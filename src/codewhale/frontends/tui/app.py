@@ -19,6 +19,7 @@ from codewhale.frontends.tui.composer.keeper import Keeper
 from codewhale.frontends.tui.conversation import Conversation
 from codewhale.frontends.tui.crash import write_crash
 from codewhale.frontends.tui.doings import Doings
+from codewhale.frontends.tui.early import Early
 from codewhale.frontends.tui.forwarding import Forwarding
 from codewhale.frontends.tui.hearing import Hearing
 from codewhale.frontends.tui.keys import bindings
@@ -69,7 +70,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self._mouse = settings.mouse
         self._key_at = time.monotonic()
         self._armed = 0.0
-        self._early: list[events.Event] | None = []
+        self._early = Early(self)
         self.gone = False
         self._greeted = False
         self._disable_notifications = self._disable_tooltips = True  # there are none: what is said has its own line
@@ -125,9 +126,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
     async def _painted(self) -> None:
         """The first frame is out: the engine is opened, and the composer has what was typed before."""
         await self.composer.complete()
-        early, self._early = self._early or [], None
-        for event in early:
-            self.post_message(event)
+        await self._early.release()
         gc.enable()
         await self.mount(self.asking, before=self.composer)
         self.link.start()
@@ -242,8 +241,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         if isinstance(event, events.Key | events.Paste):
             self._key_at = time.monotonic()
             self.attention.key()
-            if self._early is not None:
-                self._early.append(event)
+            if self._early.keeps(event):
                 return
         await super().on_event(event)
 
@@ -264,8 +262,9 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self.transcript.tell(text, detail, level)
 
     def open_screen(self, name: str, argument: str = "") -> None:
-        """Open a screen of the table."""
-        self.overlays.show(name, argument)
+        """Open a screen of the table; what is typed before it stands is for it."""
+        if (opened := self.overlays.show(name, argument)) is not None:
+            self._early.until(opened)
 
     def choose_theme(self, name: str) -> None:
         """Use other colours from now on; "" names those there are."""

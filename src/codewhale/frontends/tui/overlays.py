@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from textual.app import App
+from textual.widget import AwaitMount
 
 from codewhale.frontends.tui.composer.composer import Composer
 from codewhale.frontends.tui.doings import Doings
@@ -51,10 +52,9 @@ class Overlays:
         """Whether a screen stands over the conversation."""
         return len(self._app.screen_stack) > 1
 
-    def show(self, name: str, argument: str = "") -> None:
-        """Open a screen of the table, unless one is open."""
-        if not self.open:
-            self._app.push_screen(load(name)(self._desk, argument), self._closed)
+    def show(self, name: str, argument: str = "") -> AwaitMount | None:
+        """Open a screen of the table, unless one is open; what ends when it stands."""
+        return None if self.open else self._app.push_screen(load(name)(self._desk, argument), self._closed)
 
     def _closed(self, outcome: Outcome | None) -> None:
         self._composer.focus()
