@@ -244,6 +244,7 @@ def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
 def _explain(failure: Failed) -> str:
     remedy = {
         "auth": " Check the key (codewhale doctor).",
+        "connect": " Check that the server runs and that its address is right (codewhale doctor), then send it again.",
         "context_length": " The conversation is longer than the model's window, also after it was shortened as far "
         "as it goes: say less at once, choose a model with a larger window (/model), or start a new session.",
         "rate_limit": " Try again later.",

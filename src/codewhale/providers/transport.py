@@ -4,6 +4,8 @@ The one file that knows the HTTP library: it is imported with the first request,
 redirects, no cookies, no HTTP/2; deadlines are the caller's.
 """
 
+import os
+import re
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING
 
@@ -180,4 +182,8 @@ def _cause(error: Exception) -> BaseException:
 
 def _reason(error: Exception) -> str:
     cause = _cause(error)
+    if isinstance(cause, OSError) and "Connect call failed" in str(cause):
+        # asyncio says which address it was and leaves out why; of several addresses, the first says it.
+        code = re.search(r"\[Errno (\d+)\]", str(cause))
+        return os.strerror(int(code[1])) if code else str(cause)
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
