@@ -118,6 +118,7 @@ async def test_more_rights_are_offered_once_where_the_sandbox_refused(
         stage.asking.answer(session, Answer(session.id, first.request_id, allowed=True))
         second = await asked(session, 2)
         assert (second.kind, second.rule, second.sandbox) == ("elevation", "sandbox.elevation", "workspace-write")
+        assert (first.allowances, second.allowances) == ((), ("network",))
         assert "Network is unreachable" in second.reason and "with the network" in second.reason
         stage.asking.answer(session, Answer(session.id, second.request_id, allowed=allowed))
         await call

@@ -160,6 +160,7 @@ class Passage:
             sandbox=decision.sandbox,
             offer=decision.offer,
             sha256=sha256,
+            allowances=decision.allowances,
         )
         with plan.clock.waiting():
             answer = await self._asking.approval(session, asked)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.frontends.tui.asking.asks import Asks
-from codewhale.frontends.tui.asking.exact import bare_lines, block_lines, exact_lines, hides
+from codewhale.frontends.tui.asking.exact import bare_lines, block_lines, exact_lines, held_by, hides
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.events import ApprovalAsked, Envelope, QuestionAsked
@@ -17,7 +17,6 @@ YES, NO = frozenset({"y", "yes", "是"}), frozenset({"n", "no", "否"})
 MOST_LINES = 400
 _TAIL_LINES = 150
 _WIDTH = 100_000
-_SANDBOXES = ("none", "read-only", "workspace-write")
 # What the model reads as the label of an answer in the person's own words.
 OWN = "Other"
 
@@ -93,9 +92,7 @@ class PlainAsks:
             written = self._asks.arguments(asked.session, ask.call_id)
             body = [_text(line) for line in bare_lines(ask.tool, written, words("asking.no_arguments"), _WIDTH)]
         lines += body
-        sandbox = ask.sandbox if ask.sandbox in _SANDBOXES else "other"
-        held = words(f"asking.sandbox_{sandbox}", name=one_line(ask.sandbox, 60))
-        lines.append(f"{words('asking.sandbox')}: {held}")
+        lines.append(f"{words('asking.sandbox')}: {held_by(ask, words)}")
         lines.append(f"{words('asking.why')}: {one_line(ask.reason, 500)} ({one_line(ask.rule, 100)})")
         if any(hides(text) for text in _texts(ask)):
             lines.append(words("asking.hidden"))

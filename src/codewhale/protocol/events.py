@@ -273,8 +273,8 @@ class ToolActivated(_Event, frozen=True):
 class ApprovalAsked(_Event, frozen=True):
     """A person must say yes or no before call `call_id` runs. `display` is what it would do, where that was worked
     out beforehand: what is allowed is exactly this, and `sha256` is its digest. `rule` asks. `kind` tells an ask of
-    policy from the offer of another run with more rights after the sandbox refused (elevation). `offer` is the rule
-    that the answer may be remembered as."""
+    policy from the offer of another run with more rights after the sandbox refused (elevation). `allowances` are what
+    the sandbox would let it do beyond its profile. `offer` is the rule that the answer may be remembered as."""
 
     request_id: str
     call_id: str
@@ -287,11 +287,11 @@ class ApprovalAsked(_Event, frozen=True):
     sandbox: str = "none"
     offer: Offer | None = None
     sha256: str = ""
+    allowances: tuple[str, ...] = ()
 
 
 class ApprovalAnswered(_Event, frozen=True):
-    """The answer to an approval; `by` is person, cancel or timeout. `remember` tells for how long it holds beyond this
-    call: "" not at all, session, or always."""
+    """An answer: `by` is person, cancel or timeout; `remember` how long it holds: "" for this call, session, always."""
 
     request_id: str
     allowed: bool

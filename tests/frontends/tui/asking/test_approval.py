@@ -109,6 +109,11 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
         assert stage.panel.card.has_class("elevation")
 
 
+async def test_the_network_is_named_where_the_sandbox_leaves_it() -> None:
+    async with asked([approval(sandbox="workspace-write", allowances=("network",))]) as stage:
+        await shown(stage, "it may change the workspace, and use the network")
+
+
 HOSTILE = {
     "carriage return": ("rm -rf ~\rls", "\\x0d"),
     "backspace": ("rm\x08\x08ls", "\\x08"),

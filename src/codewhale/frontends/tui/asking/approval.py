@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from codewhale.frontends.tui.asking.card import Card, Patience
-from codewhale.frontends.tui.asking.exact import ESCAPED, bare_lines, block_lines, exact_lines, hides, spans
+from codewhale.frontends.tui.asking.exact import ESCAPED, bare_lines, block_lines, exact_lines, held_by, hides, spans
 from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.hints import hint
@@ -26,7 +26,6 @@ LABEL = 9
 # On a screen of fewer rows each circumstance has one, and only the first keys are told.
 TIGHT = 20
 FEW = 4
-SANDBOXES = ("none", "read-only", "workspace-write")
 
 
 class ApprovalCard(Leafed, Card):
@@ -135,9 +134,7 @@ class ApprovalCard(Leafed, Card):
                 folder = words("asking.root") if subject.cwd in ("", ".") else subject.cwd
                 behind: list[Span] = [(f"  {words('asking.background')}", "warning")] if subject.background else []
                 yield self._fact("folder", *spans(folder, "text"), *behind)
-        sandbox = ask.sandbox if ask.sandbox in SANDBOXES else "other"
-        held = words(f"asking.sandbox_{sandbox}", name=flat(ask.sandbox))
-        yield self._fact("sandbox", (held, "warning" if sandbox == "none" else "text"))
+        yield self._fact("sandbox", (held_by(ask, words), "warning" if ask.sandbox == "none" else "text"))
         rule = spans(f" ({ask.rule})", "muted") if ask.rule else []
         yield self._fact("why", *spans(flat(ask.reason, REASON), "text"), *rule)
         if any(hides(text) for text in self._texts()):

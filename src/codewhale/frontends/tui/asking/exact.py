@@ -4,11 +4,14 @@ own, real line ends and wrapped ones are told apart."""
 import re
 from collections.abc import Iterator
 
-from codewhale.frontends.tui.screens.tones import Line, Span, wrap
+from codewhale.frontends.tui.screens.tones import Line, Span, flat, wrap
+from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import sanitise
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
+from codewhale.protocol.events import ApprovalAsked
 
 ESCAPED = "bold warning"
+_SANDBOXES = ("none", "read-only", "workspace-write")
 # Blanks that are none or look like one, fillers, variation selectors, three combining marks and more on one letter.
 _BLANK = re.compile(
     "[\t\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\uffa0\ufe00-\ufe0f"
@@ -36,6 +39,13 @@ def spans(text: str, tone: str) -> list[Span]:
 def hides(text: str) -> bool:
     """Whether a text has characters (other than line ends) that are shown as escapes."""
     return any(hidden for _, hidden in _pieces(text.replace("\n", " ")))
+
+
+def held_by(ask: ApprovalAsked, words: Words) -> str:
+    """What the sandbox would leave to a call, in words."""
+    if ask.sandbox == "workspace-write" and "network" in ask.allowances:
+        return words("asking.sandbox_network")
+    return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
