@@ -17,10 +17,10 @@ from codewhale.codesearch.indexing import FAILED, Segment, Task, indexed, read
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import Commit
 from codewhale.codesearch.source import Sources, digest
+from codewhale.codesearch.stamps import Stamp, Stamps
 from codewhale.codesearch.store import (
     CODE,
     DamagedError,
-    Stamp,
     Store,
     database_path,
     discard,
@@ -71,7 +71,7 @@ class Index:
         self.is_waiting = False  # for another process that builds
         self.looked = 0  # so many segments there were when one last looked whether they are too many
         self._sources: Sources | None = None
-        self._known: tuple[int, dict[str, Stamp]] | None = None
+        self._known: tuple[int, Stamps] | None = None
         self._rolled: tuple[int, int, int] | None = None  # the generation, and what `fresh.roll` makes of it
 
     def sources(self) -> Sources:
@@ -89,7 +89,7 @@ class Index:
         discard(self.path)
         self.forget_stamps()
 
-    def stamps(self, store: Store) -> dict[str, Stamp]:
+    def stamps(self, store: Store) -> Stamps:
         """What the store knows of every file; read again only when it has changed."""
         generation = store.generation()
         if self._known is None or self._known[0] != generation:
@@ -225,7 +225,7 @@ class _Refresh:
         self._remember(complete=int(not there), held=self._index.roll(self._store), built_at=time.time_ns())
         return not there
 
-    async def _pending(self, stamps: dict[str, Stamp], changed: list[str], listed: "fresh.Listed | None") -> list[str]:
+    async def _pending(self, stamps: Stamps, changed: list[str], listed: "fresh.Listed | None") -> list[str]:
         """The files to read again. Those that only look changed get their new stamp; those gone are forgotten."""
         present = stamps.keys() if listed is None else set(listed.files)
         gone = [] if listed is None else sorted(stamps.keys() - present)

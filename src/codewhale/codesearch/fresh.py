@@ -2,19 +2,21 @@
 tells that something came or went; then, or after a git event, the walker lists the tree anew."""
 
 import asyncio
+import contextlib
 import os
 import stat
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.codesearch.indexing import RACY_NS
-from codewhale.codesearch.store import Stamp
+from codewhale.codesearch.stamps import Stamps
 from codewhale.system.repository import find_repository
 from codewhale.worktree.excluded import is_unread, unread_folders
+from codewhale.worktree.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.worktree.walk import Walker
 
 MOST_FILES = 200_000
@@ -26,11 +28,25 @@ _COUNTING_SECONDS = 2.0
 _MOST_EMPTY = 5_000  # folders without a listed file that are watched
 
 
-class Watched(Struct, array_like=True):
-    """Folders and their times (nanoseconds), and the same of the files of git that say what belongs to the tree."""
+class Folders(Struct, array_like=True):
+    """Some folders beneath the root, as the system takes them, and their modification times as a look gives them."""
 
-    folders: dict[str, int]
+    names: list[bytes]
+    times: bytes
+
+
+class Watched(Struct, array_like=True):
+    """Every folder with its time, and the times (nanoseconds) of the files of git that say what belongs to the tree."""
+
+    folders: list[Folders]
     marks: dict[str, int]
+
+    @classmethod
+    def of(cls, folders: Mapping[str, int], marks: dict[str, int]) -> "Watched":
+        """The folders of a tree, each with its time in nanoseconds."""
+        names, rows = [os.fsencode(folder or ".") for folder in folders], [row(0, 0, at) for at in folders.values()]
+        groups = (slice(start, start + AT_ONCE) for start in range(0, len(names), AT_ONCE))
+        return cls([Folders(names[some], mtimes(packed(rows[some]))) for some in groups], marks)
 
     @classmethod
     def unpacked(cls, data: object) -> "Watched | None":
@@ -54,23 +70,11 @@ class Listed(Struct):
     truncated: bool
 
 
-def changed_files(root: str, stamps: Mapping[str, Stamp]) -> list[str]:
+def changed_files(root: str, stamps: Stamps) -> list[str]:
     """The files that are gone or do not look as they did. One thread is fastest: two wait for each other's lock at
-    every call."""
-    look, found = os.lstat, []
-    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for path, stamp in stamps.items():
-            try:
-                now = look(path, dir_fd=fd)
-            except OSError:
-                found.append(path)
-                continue
-            if now.st_mtime_ns != stamp.mtime_ns or now.st_ctime_ns != stamp.ctime_ns or now.st_size != stamp.size:
-                found.append(path)
-    finally:
-        os.close(fd)
-    return found
+    every call. Raises OSError when the root cannot be opened."""
+    with _opened(root) as folder:
+        return stamps.changed(folder, looker())
 
 
 def roll(paths: Iterable[str]) -> tuple[int, int]:
@@ -82,14 +86,23 @@ def roll(paths: Iterable[str]) -> tuple[int, int]:
 
 def has_moved(root: str, watched: Watched) -> bool:
     """Whether a file may have come or gone, or git may see the tree otherwise."""
-    prefix, look = root + "/", os.lstat
     try:
-        for folder, at in watched.folders.items():
-            if look(prefix + folder).st_mtime_ns != at:
+        with _opened(root) as folder:
+            look = looker()
+            if any(mtimes(look(folder, some.names)) != some.times for some in watched.folders):
                 return True
     except OSError:
         return True
     return _times(watched.marks) != watched.marks
+
+
+@contextlib.contextmanager
+def _opened(root: str) -> Iterator[int]:
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 async def listed(root: str) -> Listed:
@@ -104,7 +117,7 @@ async def listed(root: str) -> Listed:
     left_out = {"by name": len(listing.files) - len(files), "links": len(listing.links), "names": listing.unnamed}
     if len(files) < _FEW_FOUND:
         left_out["ignored"] = await _ignored(root, len(listing.files))
-    watched = Watched(_trusted(times, settled), _trusted(marks, settled))
+    watched = Watched.of(_trusted(times, settled), _trusted(marks, settled))
     return Listed(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
 
 
