@@ -24,24 +24,33 @@ def stamp(path: Path) -> Stamp:
     return Stamp(at.st_size, at.st_mtime_ns, at.st_ctime_ns)
 
 
+def changed(root: str, stamps: Stamps) -> list[str]:
+    return fresh.look_at(root, stamps, None)[0]
+
+
+def has_moved(root: str, watched: fresh.Watched) -> bool:
+    return fresh.look_at(root, Stamps(), watched)[1]
+
+
 async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
     (tmp_path / "a" / "empty").mkdir(parents=True)
     (tmp_path / "a" / "x.py").write_text("1")
     settled(tmp_path)
     root = str(tmp_path)
     listed = await fresh.listed(root)
-    assert listed.files == ["a/x.py"] and not fresh.has_moved(root, listed.watched)
+    assert fresh.look_at(root, Stamps(), None) == ([], True)
+    assert listed.files == ["a/x.py"] and not has_moved(root, listed.watched)
     assert fresh.Watched.unpacked(listed.watched.packed()) == listed.watched
     (tmp_path / "a" / "x.py").write_text("2")
-    assert not fresh.has_moved(root, listed.watched)
+    assert not has_moved(root, listed.watched)
     (tmp_path / "a" / "empty" / "y.py").write_text("3")
-    assert fresh.has_moved(root, listed.watched)
+    assert has_moved(root, listed.watched)
 
 
 async def test_a_folder_changed_just_now_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
     listed = await fresh.listed(str(tmp_path))
-    assert fresh.has_moved(str(tmp_path), listed.watched)
+    assert has_moved(str(tmp_path), listed.watched)
 
 
 async def test_git_events_move_a_tree(tmp_path: Path) -> None:
@@ -49,9 +58,9 @@ async def test_git_events_move_a_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     settled(tmp_path)
     listed = await fresh.listed(str(tmp_path))
-    assert not fresh.has_moved(str(tmp_path), listed.watched)
+    assert not has_moved(str(tmp_path), listed.watched)
     git(tmp_path, "switch", "-q", "-c", "other")
-    assert fresh.has_moved(str(tmp_path), listed.watched)
+    assert has_moved(str(tmp_path), listed.watched)
 
 
 async def test_dependencies_are_not_entered(tmp_path: Path) -> None:
@@ -75,10 +84,10 @@ def test_changed_files(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text("x")
     stamps = known(tmp_path, *names)
-    assert fresh.changed_files(str(tmp_path), stamps) == []
+    assert changed(str(tmp_path), stamps) == []
     (tmp_path / "3").write_text("longer")
     (tmp_path / "2400").unlink()
-    assert fresh.changed_files(str(tmp_path), stamps) == ["3", "2400"]
+    assert changed(str(tmp_path), stamps) == ["3", "2400"]
 
 
 def test_what_took_the_place_of_a_file_is_seen(tmp_path: Path) -> None:
@@ -96,13 +105,13 @@ def test_what_took_the_place_of_a_file_is_seen(tmp_path: Path) -> None:
     (tmp_path / names[-1]).write_text("z = 3\n")
     for name in ("same.py", "pipe.py", "folder.py", names[-1]):
         os.utime(tmp_path / name, ns=(at.st_atime_ns, at.st_mtime_ns))
-    assert fresh.changed_files(str(tmp_path), stamps) == names[1:]
+    assert changed(str(tmp_path), stamps) == names[1:]
 
 
 def test_a_stamp_that_is_not_trusted_counts_as_changed(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
     at = stamp(tmp_path / "x.py")
-    assert fresh.changed_files(str(tmp_path), Stamps([("x.py", at.size, at.mtime_ns, 0)])) == ["x.py"]
+    assert changed(str(tmp_path), Stamps([("x.py", at.size, at.mtime_ns, 0)])) == ["x.py"]
 
 
 @pytest.mark.parametrize("what", ["gone", "link", "file", "pipe", "other", "closed"])
@@ -113,12 +122,12 @@ async def test_what_took_the_place_of_a_folder_is_seen(tmp_path: Path, what: str
     settled(root)
     folder, times = root / "a" / "b", (root / "a").stat()
     listed, stamps = await fresh.listed(str(root)), known(root, "a/b/x.py")
-    assert not fresh.has_moved(str(root), listed.watched) and fresh.changed_files(str(root), stamps) == []
+    assert not has_moved(str(root), listed.watched) and changed(str(root), stamps) == []
     if what == "closed":
         folder.chmod(0)
         if os.access(folder, os.R_OK):
             pytest.skip("this person may read everything")
-        assert fresh.changed_files(str(root), stamps) == ["a/b/x.py"]
+        assert changed(str(root), stamps) == ["a/b/x.py"]
         folder.chmod(0o700)
         return
     shutil.move(folder, aside)
@@ -131,19 +140,18 @@ async def test_what_took_the_place_of_a_folder_is_seen(tmp_path: Path, what: str
     elif what == "other":
         folder.mkdir()
     os.utime(root / "a", ns=(times.st_atime_ns, times.st_mtime_ns))  # only the folder itself tells
-    assert fresh.has_moved(str(root), listed.watched)
-    assert fresh.changed_files(str(root), stamps) == ([] if what == "link" else ["a/b/x.py"])
+    assert has_moved(str(root), listed.watched)
+    assert changed(str(root), stamps) == ([] if what == "link" else ["a/b/x.py"])
 
 
-async def test_a_root_that_is_gone_has_moved(tmp_path: Path) -> None:
+async def test_a_root_that_is_gone_is_said(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     settled(root)
     listed = await fresh.listed(str(root))
     root.rmdir()
-    assert fresh.has_moved(str(root), listed.watched)
     with pytest.raises(FileNotFoundError):
-        fresh.changed_files(str(root), Stamps())
+        fresh.look_at(str(root), Stamps(), listed.watched)
 
 
 def test_nonsense_is_not_decoded() -> None:

@@ -166,10 +166,10 @@ async def is_stale(index: Index, store: Store) -> bool:
     stamps = index.stamps(store)
     if watched is None or not index.knows_all(store):
         return True
-    changed = await asyncio.to_thread(fresh.changed_files, index.root, stamps)
+    changed, moved = await asyncio.to_thread(fresh.look_at, index.root, stamps, watched)
     if changed and len(await asyncio.to_thread(_same, index.root, store, changed)) < len(changed):
         return True
-    if not await asyncio.to_thread(fresh.has_moved, index.root, watched):
+    if not moved:
         return False
     return set((await fresh.listed(index.root)).files) != set(stamps)
 
@@ -199,10 +199,8 @@ class _Refresh:
         """Find out what has changed, read it again, and remember how the tree stood."""
         watched = fresh.Watched.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
-        changed = await asyncio.to_thread(fresh.changed_files, self._index.root, stamps)
-        moved = watched is None or not self._index.knows_all(self._store) or _rules_changed(changed)
-        if watched is not None and not moved:
-            moved = await asyncio.to_thread(fresh.has_moved, self._index.root, watched)
+        changed, moved = await asyncio.to_thread(fresh.look_at, self._index.root, stamps, watched)
+        moved = moved or not self._index.knows_all(self._store) or _rules_changed(changed)
         listed = await fresh.listed(self._index.root) if moved else None
         pending = await self._pending(stamps, changed, listed)
         if pending:

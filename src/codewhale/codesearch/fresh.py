@@ -2,12 +2,11 @@
 tells that something came or went; then, or after a git event, the walker lists the tree anew."""
 
 import asyncio
-import contextlib
 import os
 import stat
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -70,11 +69,18 @@ class Listed(Struct):
     truncated: bool
 
 
-def changed_files(root: str, stamps: Stamps) -> list[str]:
-    """The files that are gone or do not look as they did. One thread is fastest: two wait for each other's lock at
-    every call. Raises OSError when the root cannot be opened."""
-    with _opened(root) as folder:
-        return stamps.changed(folder, looker())
+def look_at(root: str, stamps: Stamps, watched: Watched | None) -> tuple[list[str], bool]:
+    """The files that are gone or do not look as they did, and whether a file may have come or gone, or git may see the
+    tree otherwise. One thread is fastest: two wait for each other's lock at every call. Raises OSError when the root
+    cannot be opened."""
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        look = looker()
+        changed = [path for group in stamps.groups for path in group.changed(look(fd, group.names))]
+        moved = watched is None or any(mtimes(look(fd, some.names)) != some.times for some in watched.folders)
+    finally:
+        os.close(fd)
+    return changed, moved or (watched is not None and _times(watched.marks) != watched.marks)
 
 
 def roll(paths: Iterable[str]) -> tuple[int, int]:
@@ -82,27 +88,6 @@ def roll(paths: Iterable[str]) -> tuple[int, int]:
     sets that share no path add up."""
     sums = [zlib.crc32(path.encode("utf-8", "surrogateescape")) for path in paths]
     return len(sums), sum(sums)
-
-
-def has_moved(root: str, watched: Watched) -> bool:
-    """Whether a file may have come or gone, or git may see the tree otherwise."""
-    try:
-        with _opened(root) as folder:
-            look = looker()
-            if any(mtimes(look(folder, some.names)) != some.times for some in watched.folders):
-                return True
-    except OSError:
-        return True
-    return _times(watched.marks) != watched.marks
-
-
-@contextlib.contextmanager
-def _opened(root: str) -> Iterator[int]:
-    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 async def listed(root: str) -> Listed:

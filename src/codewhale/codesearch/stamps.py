@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, KeysView, MutableMapping, Sequen
 
 from msgspec import Struct
 
-from codewhale.worktree.looks import AT_ONCE, SECOND, Look, packed, row, rows
+from codewhale.worktree.looks import AT_ONCE, SECOND, packed, row, rows
 
 
 class Stamp(Struct, frozen=True, array_like=True):
@@ -18,7 +18,7 @@ class Stamp(Struct, frozen=True, array_like=True):
     ctime_ns: int
 
 
-class _Group:
+class Group:
     """Some paths, the same as the system takes them, and what a look at them is to give."""
 
     __slots__ = ("expected", "names", "paths")
@@ -35,6 +35,13 @@ class _Group:
             for size, changed, part, seconds, rest in rows(self.expected)
         ]
 
+    def changed(self, look: bytes) -> list[str]:
+        """The files that are gone or do not look as they did, by what a look at the group tells now."""
+        if look == self.expected:
+            return []
+        pairs = zip(self.paths, rows(look), rows(self.expected), strict=True)
+        return [path for path, now, before in pairs if now != before]
+
     def put(self, path: str, stamp: Stamp) -> None:
         """One of the paths has another stamp."""
         numbers = array("q", self.expected)
@@ -46,8 +53,8 @@ class Stamps(MutableMapping[str, Stamp]):
     """The stamps of files by path. Made of (path, size, mtime_ns, ctime_ns), neighbours together."""
 
     def __init__(self, found: Sequence[tuple[str, int, int, int]] = ()) -> None:
-        self._groups: list[_Group] = []
-        self._of: dict[str, _Group] = {}
+        self.groups: list[Group] = []
+        self._of: dict[str, Group] = {}
         for start in range(0, len(found), AT_ONCE):
             some = found[start : start + AT_ONCE]
             self._add([each[0] for each in some], [Stamp(*each[1:]) for each in some])
@@ -59,8 +66,8 @@ class Stamps(MutableMapping[str, Stamp]):
     def __setitem__(self, path: str, stamp: Stamp) -> None:
         if path in self._of:
             self._of[path].put(path, stamp)
-        elif self._groups and len(self._groups[-1].paths) < AT_ONCE:
-            last = self._groups.pop()
+        elif self.groups and len(self.groups[-1].paths) < AT_ONCE:
+            last = self.groups.pop()
             self._add([*last.paths, path], [*last.stamps(), stamp])
         else:
             self._add([path], [stamp])
@@ -68,7 +75,7 @@ class Stamps(MutableMapping[str, Stamp]):
     def __delitem__(self, path: str) -> None:
         group = self._of.pop(path)
         left = {other: stamp for other, stamp in zip(group.paths, group.stamps(), strict=True) if other != path}
-        self._groups.remove(group)
+        self.groups.remove(group)
         if left:
             self._add(list(left), left.values())
 
@@ -82,18 +89,9 @@ class Stamps(MutableMapping[str, Stamp]):
         """The paths."""
         return self._of.keys()
 
-    def changed(self, folder: int, look: Look) -> list[str]:
-        """The files beneath an open folder that are gone or do not look as they did."""
-        found: list[str] = []
-        for group in list(self._groups):
-            if (seen := look(folder, group.names)) != group.expected:
-                pairs = zip(group.paths, rows(seen), rows(group.expected), strict=True)
-                found += [path for path, now, before in pairs if now != before]
-        return found
-
     def _add(self, paths: list[str], stamps: Iterable[Stamp]) -> None:
-        group = _Group(paths, stamps)
-        self._groups.append(group)
+        group = Group(paths, stamps)
+        self.groups.append(group)
         self._of.update(dict.fromkeys(paths, group))
 
 
