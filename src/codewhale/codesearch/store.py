@@ -11,6 +11,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -56,9 +57,14 @@ class DamagedError(Exception):
 
 def _fingerprint(root: str) -> str:
     """What an index must have been made for and with: another one's answers are not taken."""
-    table = zlib.crc32(resources.files("codewhale.codesearch").joinpath("languages.json").read_bytes())
-    made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, WHOLE, LARGE, table, os.path.realpath(root))
+    made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, WHOLE, LARGE, _languages(), os.path.realpath(root))
     return hashlib.sha256(repr(made).encode()).hexdigest()
+
+
+@cache
+def _languages() -> int:
+    """What tells one table of languages from another."""
+    return zlib.crc32(resources.files("codewhale.codesearch").joinpath("languages.json").read_bytes())
 
 
 def database_path(state: str, root: str) -> str:
