@@ -3,7 +3,7 @@ neighbours, each with the bytes that a look at it gives as long as nothing has c
 
 import os
 from array import array
-from collections.abc import Iterable, Iterator, KeysView, MutableMapping, Sequence
+from collections.abc import Iterator, KeysView, MutableMapping, Sequence
 
 from msgspec import Struct
 
@@ -23,17 +23,10 @@ class Group:
 
     __slots__ = ("expected", "names", "paths")
 
-    def __init__(self, paths: list[str], stamps: Iterable[Stamp]) -> None:
+    def __init__(self, paths: list[str], told: Sequence[tuple[int, ...]]) -> None:
         self.paths = paths
         self.names = [os.fsencode(path) for path in paths]
-        self.expected = packed([_row(stamp) for stamp in stamps])
-
-    def stamps(self) -> list[Stamp]:
-        """The stamps of the paths."""
-        return [
-            Stamp(size, seconds * SECOND + rest, changed * SECOND + part)
-            for size, changed, part, seconds, rest in rows(self.expected)
-        ]
+        self.expected = packed(told)
 
     def changed(self, look: bytes) -> list[str]:
         """The files that are gone or do not look as they did, by what a look at the group tells now."""
@@ -57,27 +50,28 @@ class Stamps(MutableMapping[str, Stamp]):
         self._of: dict[str, Group] = {}
         for start in range(0, len(found), AT_ONCE):
             some = found[start : start + AT_ONCE]
-            self._add([each[0] for each in some], [Stamp(*each[1:]) for each in some])
+            self._add([each[0] for each in some], [row(size, ctime, mtime) for _, size, mtime, ctime in some])
 
     def __getitem__(self, path: str) -> Stamp:
         group = self._of[path]
-        return group.stamps()[group.paths.index(path)]
+        size, changed, part, seconds, rest = array("q", group.expected)[group.paths.index(path) :: len(group.paths)]
+        return Stamp(size, seconds * SECOND + rest, changed * SECOND + part)
 
     def __setitem__(self, path: str, stamp: Stamp) -> None:
         if path in self._of:
             self._of[path].put(path, stamp)
         elif self.groups and len(self.groups[-1].paths) < AT_ONCE:
             last = self.groups.pop()
-            self._add([*last.paths, path], [*last.stamps(), stamp])
+            self._add([*last.paths, path], [*rows(last.expected), _row(stamp)])
         else:
-            self._add([path], [stamp])
+            self._add([path], [_row(stamp)])
 
     def __delitem__(self, path: str) -> None:
         group = self._of.pop(path)
-        left = {other: stamp for other, stamp in zip(group.paths, group.stamps(), strict=True) if other != path}
+        left = {other: told for other, told in zip(group.paths, rows(group.expected), strict=True) if other != path}
         self.groups.remove(group)
         if left:
-            self._add(list(left), left.values())
+            self._add(list(left), list(left.values()))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._of)
@@ -89,8 +83,8 @@ class Stamps(MutableMapping[str, Stamp]):
         """The paths."""
         return self._of.keys()
 
-    def _add(self, paths: list[str], stamps: Iterable[Stamp]) -> None:
-        group = Group(paths, stamps)
+    def _add(self, paths: list[str], told: Sequence[tuple[int, ...]]) -> None:
+        group = Group(paths, told)
         self.groups.append(group)
         self._of.update(dict.fromkeys(paths, group))
 
