@@ -220,6 +220,7 @@ async def test_many_files_are_read_by_workers_with_the_same_result(tmp_path: Pat
     seen: list[tuple[int, int]] = []
     await refresh(index, progress=lambda done, total: seen.append((done, total)))
     assert seen[0][0] == 0 and seen[-1][0] == seen[-1][1] > 60
+    assert "python" in index.sources().grammars.known  # for the edits that will follow
     one = grammars(Index(str(happenings.root), str(tmp_path / "second")), unpacked)
     store = one.open()
     store.put(indexed(one.sources(), Task(one.root, happenings.files())))
@@ -283,6 +284,24 @@ async def test_small_segments_become_few(tree: Path, tmp_path: Path, unpacked: P
     assert store.rows("SELECT count(*) FROM segments")[0][0] <= 48
     store.close()
     await same_as_rebuilt(index, tmp_path)
+
+
+async def test_how_many_segments_there_are_is_looked_at_before_they_can_be_too_many(
+    tree: Path, tmp_path: Path, unpacked: Path
+) -> None:
+    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    store, most, looks = index.open(), 0, set()
+    for number in range(100):
+        (tree / "auth.py").write_text(f"value_{number} = {number}\n")
+        (tree / f"new{number}.py").write_text(f"value_{number} = {number}\n")
+        await refresh(index)
+        ((count,),) = store.rows("SELECT count(*) FROM segments")
+        most = max(most, count)
+        looks.add(index.enough)
+    store.close()
+    assert 30 < most <= 42 and len(looks) < 12
+    index.discard()
+    assert index.enough == 0
 
 
 @pytest.mark.parametrize("harm", ["garbage", "cut", "middle", "empty"])

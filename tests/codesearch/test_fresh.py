@@ -1,11 +1,14 @@
 """What is seen of a tree's changes."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 from codewhale.codesearch import fresh
-from codewhale.codesearch.store import Stamp
+from codewhale.codesearch.stamps import Stamp, Stamps
 from support.codetree import git
 
 
@@ -21,24 +24,33 @@ def stamp(path: Path) -> Stamp:
     return Stamp(at.st_size, at.st_mtime_ns, at.st_ctime_ns)
 
 
+def changed(root: str, stamps: Stamps) -> list[str]:
+    return fresh.look_at(root, stamps, None)[0]
+
+
+def has_moved(root: str, watched: fresh.Watched) -> bool:
+    return fresh.look_at(root, Stamps(), watched)[1]
+
+
 async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
     (tmp_path / "a" / "empty").mkdir(parents=True)
     (tmp_path / "a" / "x.py").write_text("1")
     settled(tmp_path)
     root = str(tmp_path)
     listed = await fresh.listed(root)
-    assert listed.files == ["a/x.py"] and not fresh.has_moved(root, listed.watched)
+    assert fresh.look_at(root, Stamps(), None) == ([], True)
+    assert listed.files == ["a/x.py"] and not has_moved(root, listed.watched)
     assert fresh.Watched.unpacked(listed.watched.packed()) == listed.watched
     (tmp_path / "a" / "x.py").write_text("2")
-    assert not fresh.has_moved(root, listed.watched)
+    assert not has_moved(root, listed.watched)
     (tmp_path / "a" / "empty" / "y.py").write_text("3")
-    assert fresh.has_moved(root, listed.watched)
+    assert has_moved(root, listed.watched)
 
 
 async def test_a_folder_changed_just_now_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
     listed = await fresh.listed(str(tmp_path))
-    assert fresh.has_moved(str(tmp_path), listed.watched)
+    assert has_moved(str(tmp_path), listed.watched)
 
 
 async def test_git_events_move_a_tree(tmp_path: Path) -> None:
@@ -46,9 +58,9 @@ async def test_git_events_move_a_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     settled(tmp_path)
     listed = await fresh.listed(str(tmp_path))
-    assert not fresh.has_moved(str(tmp_path), listed.watched)
+    assert not has_moved(str(tmp_path), listed.watched)
     git(tmp_path, "switch", "-q", "-c", "other")
-    assert fresh.has_moved(str(tmp_path), listed.watched)
+    assert has_moved(str(tmp_path), listed.watched)
 
 
 async def test_dependencies_are_not_entered(tmp_path: Path) -> None:
@@ -57,17 +69,89 @@ async def test_dependencies_are_not_entered(tmp_path: Path) -> None:
         (tmp_path / name).write_text("1")
     listed = await fresh.listed(str(tmp_path))
     assert listed.files == ["src/a.js"] and listed.left_out == {"by name": 1}
-    assert "node_modules/deep" not in listed.watched.folders
+    assert b"node_modules/deep" not in [name for some in listed.watched.folders for name in some.names]
+
+
+def known(root: Path, *names: str) -> Stamps:
+    """The stamps that files have now."""
+    stamps = Stamps()
+    stamps.update((name, stamp(root / name)) for name in names)
+    return stamps
 
 
 def test_changed_files(tmp_path: Path) -> None:
-    for number in range(2500):
-        (tmp_path / f"{number}").write_text("x")
-    stamps = {f"{number}": stamp(tmp_path / f"{number}") for number in range(2500)}
-    assert fresh.changed_files(str(tmp_path), stamps) == []
+    names = [f"{number}" for number in range(2500)]
+    for name in names:
+        (tmp_path / name).write_text("x")
+    stamps = known(tmp_path, *names)
+    assert changed(str(tmp_path), stamps) == []
     (tmp_path / "3").write_text("longer")
     (tmp_path / "2400").unlink()
-    assert fresh.changed_files(str(tmp_path), stamps) == ["3", "2400"]
+    assert changed(str(tmp_path), stamps) == ["3", "2400"]
+
+
+def test_what_took_the_place_of_a_file_is_seen(tmp_path: Path) -> None:
+    names = [f"{what}.py" for what in ("kept", "same", "link", "pipe", "folder", "gone")] + ["名前 \n\udcff.py"]
+    for name in names:
+        (tmp_path / name).write_text("x = 1\n")
+    settled(tmp_path)
+    stamps, at = known(tmp_path, *names), (tmp_path / "same.py").stat()
+    for name in names[1:]:
+        (tmp_path / name).unlink()
+    (tmp_path / "same.py").write_text("y = 2\n")
+    (tmp_path / "link.py").symlink_to("kept.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / names[-1]).write_text("z = 3\n")
+    for name in ("same.py", "pipe.py", "folder.py", names[-1]):
+        os.utime(tmp_path / name, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert changed(str(tmp_path), stamps) == names[1:]
+
+
+def test_a_stamp_that_is_not_trusted_counts_as_changed(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("1")
+    at = stamp(tmp_path / "x.py")
+    assert changed(str(tmp_path), Stamps([("x.py", at.size, at.mtime_ns, 0)])) == ["x.py"]
+
+
+@pytest.mark.parametrize("what", ["gone", "link", "file", "pipe", "other", "closed"])
+async def test_what_took_the_place_of_a_folder_is_seen(tmp_path: Path, what: str) -> None:
+    root, aside = tmp_path / "tree", tmp_path / "aside"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "x.py").write_text("1")
+    settled(root)
+    folder, times = root / "a" / "b", (root / "a").stat()
+    listed, stamps = await fresh.listed(str(root)), known(root, "a/b/x.py")
+    assert not has_moved(str(root), listed.watched) and changed(str(root), stamps) == []
+    if what == "closed":
+        folder.chmod(0)
+        if os.access(folder, os.R_OK):
+            pytest.skip("this person may read everything")
+        assert changed(str(root), stamps) == ["a/b/x.py"]
+        folder.chmod(0o700)
+        return
+    shutil.move(folder, aside)
+    if what == "link":
+        folder.symlink_to(aside)
+    elif what == "file":
+        folder.write_text("1")
+    elif what == "pipe":
+        os.mkfifo(folder)
+    elif what == "other":
+        folder.mkdir()
+    os.utime(root / "a", ns=(times.st_atime_ns, times.st_mtime_ns))  # only the folder itself tells
+    assert has_moved(str(root), listed.watched)
+    assert changed(str(root), stamps) == ([] if what == "link" else ["a/b/x.py"])
+
+
+async def test_a_root_that_is_gone_is_said(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    settled(root)
+    listed = await fresh.listed(str(root))
+    root.rmdir()
+    with pytest.raises(FileNotFoundError):
+        fresh.look_at(str(root), Stamps(), listed.watched)
 
 
 def test_nonsense_is_not_decoded() -> None:

@@ -9,9 +9,9 @@ import pytest
 from codewhale.codesearch.indexing import FileRow, Segment
 from codewhale.codesearch.model import Chunk, Outline, Symbol
 from codewhale.codesearch.segment import Gathering
+from codewhale.codesearch.stamps import Stamp
 from codewhale.codesearch.store import (
     DamagedError,
-    Stamp,
     Store,
     database_path,
     open_existing,

@@ -7,6 +7,7 @@ import fcntl
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -17,10 +18,10 @@ from codewhale.codesearch.indexing import FAILED, Segment, Task, indexed, read
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import Commit
 from codewhale.codesearch.source import Sources, digest
+from codewhale.codesearch.stamps import Stamp, Stamps
 from codewhale.codesearch.store import (
     CODE,
     DamagedError,
-    Stamp,
     Store,
     database_path,
     discard,
@@ -41,7 +42,8 @@ _SEGMENTS = 6
 _WAIT = 0.05
 # Segments of at most so many files: how many of them may stand before they become few.
 _TIERS = ((24, 40), (1500, 24))
-_LOOKED_AFTER = 8  # so many new segments one looks whether there are too many
+_COMMON = 100  # of so many files one is in a language: this process will need its grammar
+_LOOKED_AFTER = 8  # so many new segments, at the least, one looks whether there are too many
 _MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most, and beside its size
 
 Progress = Callable[[int, int], None]
@@ -69,9 +71,9 @@ class Index:
         self.grammar_folder = os.path.join(state, "index", "grammars")
         self.workers = workers
         self.is_waiting = False  # for another process that builds
-        self.looked = 0  # so many segments there were when one last looked whether they are too many
+        self.enough = 0  # before there are so many segments one need not look whether they are too many
         self._sources: Sources | None = None
-        self._known: tuple[int, dict[str, Stamp]] | None = None
+        self._known: tuple[int, Stamps] | None = None
         self._rolled: tuple[int, int, int] | None = None  # the generation, and what `fresh.roll` makes of it
 
     def sources(self) -> Sources:
@@ -89,7 +91,7 @@ class Index:
         discard(self.path)
         self.forget_stamps()
 
-    def stamps(self, store: Store) -> dict[str, Stamp]:
+    def stamps(self, store: Store) -> Stamps:
         """What the store knows of every file; read again only when it has changed."""
         generation = store.generation()
         if self._known is None or self._known[0] != generation:
@@ -123,7 +125,8 @@ class Index:
             self._rolled = (generation, self._rolled[1] + more[0] - less[0], self._rolled[2] + more[1] - less[1])
 
     def forget_stamps(self) -> None:
-        """The stamps in the store may be others."""
+        """The stamps in the store may be others, and so may its segments."""
+        self.enough = 0
         self._known = None
         self._rolled = None
 
@@ -166,10 +169,10 @@ async def is_stale(index: Index, store: Store) -> bool:
     stamps = index.stamps(store)
     if watched is None or not index.knows_all(store):
         return True
-    changed = await asyncio.to_thread(fresh.changed_files, index.root, stamps)
+    changed, moved = await asyncio.to_thread(fresh.look_at, index.root, stamps, watched)
     if changed and len(await asyncio.to_thread(_same, index.root, store, changed)) < len(changed):
         return True
-    if not await asyncio.to_thread(fresh.has_moved, index.root, watched):
+    if not moved:
         return False
     return set((await fresh.listed(index.root)).files) != set(stamps)
 
@@ -199,10 +202,8 @@ class _Refresh:
         """Find out what has changed, read it again, and remember how the tree stood."""
         watched = fresh.Watched.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
-        changed = await asyncio.to_thread(fresh.changed_files, self._index.root, stamps)
-        moved = watched is None or not self._index.knows_all(self._store) or _rules_changed(changed)
-        if watched is not None and not moved:
-            moved = await asyncio.to_thread(fresh.has_moved, self._index.root, watched)
+        changed, moved = await asyncio.to_thread(fresh.look_at, self._index.root, stamps, watched)
+        moved = moved or not self._index.knows_all(self._store) or _rules_changed(changed)
         listed = await fresh.listed(self._index.root) if moved else None
         pending = await self._pending(stamps, changed, listed)
         if pending:
@@ -221,11 +222,11 @@ class _Refresh:
         """Remember which files are in. The index is complete when each listed file has its row or is there no more."""
         stamps = self._index.stamps(self._store)
         missing = [] if listed is None else [path for path in listed.files if path not in stamps]
-        there = await asyncio.to_thread(_there, self._index.root, missing)
+        there = await asyncio.to_thread(_there, self._index.root, missing) if missing else []
         self._remember(complete=int(not there), held=self._index.roll(self._store), built_at=time.time_ns())
         return not there
 
-    async def _pending(self, stamps: dict[str, Stamp], changed: list[str], listed: "fresh.Listed | None") -> list[str]:
+    async def _pending(self, stamps: Stamps, changed: list[str], listed: "fresh.Listed | None") -> list[str]:
         """The files to read again. Those that only look changed get their new stamp; those gone are forgotten."""
         present = stamps.keys() if listed is None else set(listed.files)
         gone = [] if listed is None else sorted(stamps.keys() - present)
@@ -233,9 +234,8 @@ class _Refresh:
             self._store.forget(gone)
             self._index.note(self._store.generation(), {}, gone)
             self._forgotten += len(gone)
-        same = await asyncio.to_thread(
-            _same, self._index.root, self._store, [path for path in changed if path in present]
-        )
+        looking = [path for path in changed if path in present]
+        same = await asyncio.to_thread(_same, self._index.root, self._store, looking) if looking else {}
         if same:
             self._store.restamp(same.items())
             self._index.note(self._store.generation(), same)
@@ -245,14 +245,16 @@ class _Refresh:
 
     async def _read(self, pending: list[str]) -> None:
         """Read files again, a few here, many by worker processes."""
-        sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
         self._progress(0, len(pending))
-        if len(pending) <= FEW and sum(sizes) <= _FEW_BYTES and not self._have_failed(pending):
-            segment = await asyncio.to_thread(indexed, self._index.sources(), Task(self._index.root, pending))
-            self._take(segment, len(pending))
-            return
+        if len(pending) <= FEW and not self._have_failed(pending):
+            few = await asyncio.to_thread(_few, self._index, pending)
+            if few is not None:
+                self._take(few, len(pending))
+                return
         self._remember(complete=0)
-        await asyncio.to_thread(_unpack, self._index, pending)
+        common = await asyncio.to_thread(_unpack, self._index, pending)
+        preparing = asyncio.ensure_future(asyncio.to_thread(self._index.sources().prepare, common))
+        sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
         tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
         async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
             async for segment in found:
@@ -262,6 +264,7 @@ class _Refresh:
                 else:
                     await asyncio.to_thread(self._take, segment, len(pending))
         await asyncio.to_thread(self._store.checkpoint)
+        await preparing
 
     def _have_failed(self, paths: Sequence[str]) -> bool:
         """Whether worker processes died of any of the files: this process is not to."""
@@ -282,7 +285,7 @@ class _Refresh:
     async def _merge(self) -> None:
         """Read the files of segments anew that are too many, or hold little but what is gone."""
         ((count,),) = self._store.rows("SELECT count(*) FROM segments")
-        if count - self._index.looked < _LOOKED_AFTER and not self._forgotten:
+        if count < self._index.enough and not self._forgotten:
             return
         rows = self._store.rows(
             "SELECT id, segments.chunks, held, live, weight FROM segments JOIN (SELECT segment, count(*) AS held, "
@@ -291,13 +294,14 @@ class _Refresh:
             (_MOST_COUNTED, _EACH_COUNTS, CODE),
         )
         again = {number for number, chunks, _, live, _ in rows if chunks > 200 and live * 2 < chunks}
-        least = 0
+        least, room = 0, max(allowed for _, allowed in _TIERS)
         for most, allowed in _TIERS:
             small = {
                 number: weight
                 for number, _, held, _, weight in rows
                 if least < held <= most and weight < _SEGMENT_BYTES[0] // 2
             }
+            room = min(room, allowed - len(small))
             if len(small) > allowed:
                 again |= small.keys()
             least = most
@@ -306,7 +310,8 @@ class _Refresh:
             before = self._indexed
             await self._read(sorted((path for path, number in known if number in again), key=_by_ending))
             self._indexed = before
-        ((self._index.looked,),) = self._store.rows("SELECT count(*) FROM segments")
+            ((count,),) = self._store.rows("SELECT count(*) FROM segments")
+        self._index.enough = count + max(_LOOKED_AFTER, room + 1)
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
         head = "given" if commits is not None else await history.head_commit(self._index.root)
@@ -356,12 +361,21 @@ def _rules_changed(paths: Sequence[str]) -> bool:
     return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
 
 
-def _unpack(index: Index, paths: Sequence[str]) -> None:
-    """Have the grammars ready, for all workers, that files will need by their names."""
+def _few(index: Index, paths: Sequence[str]) -> Segment | None:
+    """The segment of a few files, read in this process; None when they are too large for that."""
+    if sum(_sizes(index.root, paths)) > _FEW_BYTES:
+        return None
+    return indexed(index.sources(), Task(index.root, list(paths)))
+
+
+def _unpack(index: Index, paths: Sequence[str]) -> list[str]:
+    """Have the grammars ready, for all workers, that files will need by their names. Returns the languages that many
+    of the files are in."""
     folder, languages = index.grammar_folder, Languages()
-    names = {languages.of(path, b"") for path in paths}
+    found = Counter(languages.of(path, b"") for path in paths)
     with contextlib.suppress(OSError):  # then files are read without
-        grammars.unpack(folder, languages, names | {"cpp"} if "c" in names else names)
+        grammars.unpack(folder, languages, found.keys() | {"cpp"} if "c" in found else found.keys())
+    return [name for name, count in found.items() if count * _COMMON >= len(paths)]
 
 
 def _sizes(root: str, paths: Sequence[str]) -> list[int]:

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.codesearch.indexing import RACY_NS
-from codewhale.codesearch.store import Stamp
+from codewhale.codesearch.stamps import Stamps
 from codewhale.system.repository import find_repository
 from codewhale.worktree.excluded import is_unread, unread_folders
+from codewhale.worktree.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.worktree.walk import Walker
 
 MOST_FILES = 200_000
@@ -26,11 +27,25 @@ _COUNTING_SECONDS = 2.0
 _MOST_EMPTY = 5_000  # folders without a listed file that are watched
 
 
-class Watched(Struct, array_like=True):
-    """Folders and their times (nanoseconds), and the same of the files of git that say what belongs to the tree."""
+class Folders(Struct, array_like=True):
+    """Some folders beneath the root, as the system takes them, and their modification times as a look gives them."""
 
-    folders: dict[str, int]
+    names: list[bytes]
+    times: bytes
+
+
+class Watched(Struct, array_like=True):
+    """Every folder with its time, and the times (nanoseconds) of the files of git that say what belongs to the tree."""
+
+    folders: list[Folders]
     marks: dict[str, int]
+
+    @classmethod
+    def of(cls, folders: Mapping[str, int], marks: dict[str, int]) -> "Watched":
+        """The folders of a tree, each with its time in nanoseconds."""
+        names, rows = [os.fsencode(folder or ".") for folder in folders], [row(0, 0, at) for at in folders.values()]
+        groups = (slice(start, start + AT_ONCE) for start in range(0, len(names), AT_ONCE))
+        return cls([Folders(names[some], mtimes(packed(rows[some]))) for some in groups], marks)
 
     @classmethod
     def unpacked(cls, data: object) -> "Watched | None":
@@ -54,23 +69,18 @@ class Listed(Struct):
     truncated: bool
 
 
-def changed_files(root: str, stamps: Mapping[str, Stamp]) -> list[str]:
-    """The files that are gone or do not look as they did. One thread is fastest: two wait for each other's lock at
-    every call."""
-    look, found = os.lstat, []
+def look_at(root: str, stamps: Stamps, watched: Watched | None) -> tuple[list[str], bool]:
+    """The files that are gone or do not look as they did, and whether a file may have come or gone, or git may see the
+    tree otherwise. One thread is fastest: two wait for each other's lock at every call. Raises OSError when the root
+    cannot be opened."""
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for path, stamp in stamps.items():
-            try:
-                now = look(path, dir_fd=fd)
-            except OSError:
-                found.append(path)
-                continue
-            if now.st_mtime_ns != stamp.mtime_ns or now.st_ctime_ns != stamp.ctime_ns or now.st_size != stamp.size:
-                found.append(path)
+        look = looker()
+        changed = [path for group in stamps.groups for path in group.changed(look(fd, group.names))]
+        moved = watched is None or any(mtimes(look(fd, some.names)) != some.times for some in watched.folders)
     finally:
         os.close(fd)
-    return found
+    return changed, moved or (watched is not None and _times(watched.marks) != watched.marks)
 
 
 def roll(paths: Iterable[str]) -> tuple[int, int]:
@@ -78,18 +88,6 @@ def roll(paths: Iterable[str]) -> tuple[int, int]:
     sets that share no path add up."""
     sums = [zlib.crc32(path.encode("utf-8", "surrogateescape")) for path in paths]
     return len(sums), sum(sums)
-
-
-def has_moved(root: str, watched: Watched) -> bool:
-    """Whether a file may have come or gone, or git may see the tree otherwise."""
-    prefix, look = root + "/", os.lstat
-    try:
-        for folder, at in watched.folders.items():
-            if look(prefix + folder).st_mtime_ns != at:
-                return True
-    except OSError:
-        return True
-    return _times(watched.marks) != watched.marks
 
 
 async def listed(root: str) -> Listed:
@@ -104,7 +102,7 @@ async def listed(root: str) -> Listed:
     left_out = {"by name": len(listing.files) - len(files), "links": len(listing.links), "names": listing.unnamed}
     if len(files) < _FEW_FOUND:
         left_out["ignored"] = await _ignored(root, len(listing.files))
-    watched = Watched(_trusted(times, settled), _trusted(marks, settled))
+    watched = Watched.of(_trusted(times, settled), _trusted(marks, settled))
     return Listed(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
 
 

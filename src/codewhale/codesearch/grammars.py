@@ -41,18 +41,19 @@ class Grammar:
 
 
 class Grammars:
-    """The grammars of one process. `folder` is where they are unpacked to, private to the person."""
+    """The grammars of one process; `known` holds those that were asked for. `folder` is where they are unpacked to,
+    private to the person."""
 
     def __init__(self, folder: str, languages: Languages) -> None:
         self._folder = folder
         self._languages = languages
-        self._known: dict[str, Grammar | None] = {}
+        self.known: dict[str, Grammar | None] = {}
 
     def of(self, language: str) -> Grammar | None:
         """The grammar of a language; None where there is none, or it cannot be loaded on this machine."""
-        if language not in self._known:
-            self._known[language] = self._load(language)
-        return self._known[language]
+        if language not in self.known:
+            self.known[language] = self._load(language)
+        return self.known[language]
 
     def _load(self, language: str) -> Grammar | None:
         row = self._languages.parsed.get(language)

@@ -11,20 +11,21 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from codewhale.codesearch.chunks import LINES, LONG, SMALL, WINDOW
 from codewhale.codesearch.indexing import Segment
 from codewhale.codesearch.model import Commit, Touch
+from codewhale.codesearch.stamps import Stamp, Stamps
 from codewhale.codesearch.symbols import LARGE, WHOLE
 from codewhale.codesearch.terms import TERMS_VERSION
 from codewhale.lib.files import private_dir
 
-FORMAT = 4
+FORMAT = 5
 CODE, HISTORY = "code", "history"
 _BUSY_SECONDS = 20.0
 _PAGE = 8192
@@ -54,19 +55,16 @@ class DamagedError(Exception):
     """The database cannot be read, or holds what was never written to it."""
 
 
-class Stamp(Struct, frozen=True, array_like=True):
-    """What a file was known by when it was indexed. A `ctime_ns` of 0 is a stamp not to be trusted."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-
-
 def _fingerprint(root: str) -> str:
     """What an index must have been made for and with: another one's answers are not taken."""
-    table = zlib.crc32(resources.files("codewhale.codesearch").joinpath("languages.json").read_bytes())
-    made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, WHOLE, LARGE, table, os.path.realpath(root))
+    made = (FORMAT, TERMS_VERSION, SMALL, LONG, LINES, WINDOW, WHOLE, LARGE, _languages(), os.path.realpath(root))
     return hashlib.sha256(repr(made).encode()).hexdigest()
+
+
+@cache
+def _languages() -> int:
+    """What tells one table of languages from another."""
+    return zlib.crc32(resources.files("codewhale.codesearch").joinpath("languages.json").read_bytes())
 
 
 def database_path(state: str, root: str) -> str:
@@ -107,10 +105,9 @@ class Store:
         with _guarded():
             self._db.execute("BEGIN")
 
-    def stamps(self) -> dict[str, Stamp]:
+    def stamps(self) -> Stamps:
         """Every file that is in, with its stamp; neighbours together, so that looking at all of them is fast."""
-        rows = sorted(self.rows("SELECT path, size, mtime_ns, ctime_ns FROM files"))
-        return {row[0]: Stamp(*row[1:]) for row in rows}
+        return Stamps(sorted(self.rows("SELECT path, size, mtime_ns, ctime_ns FROM files")))
 
     def shas(self, paths: Iterable[str]) -> dict[str, bytes]:
         """What the contents of files were known by."""
