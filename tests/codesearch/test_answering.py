@@ -50,6 +50,19 @@ async def test_changes_are_seen_by_the_next_question(search: CodeSearch, tree: P
     assert "src/net/retry.py" not in [hit.path for hit in again.hits]
 
 
+async def test_what_can_wait_is_done_behind_the_answer(search: CodeSearch, tree: Path, state: str) -> None:
+    for number in range(40):
+        (tree / f"new{number}.py").write_text(f"walrus_{number} = {number}\n")
+        await search.search(str(tree), "walrus", patience=None)
+    store = Index(str(tree), state).open()
+    async with asyncio.timeout(20):
+        while store.rows("SELECT count(*) FROM segments")[0][0] > 24:
+            await asyncio.sleep(0.05)
+    store.close()
+    answer = await search.search(str(tree), "walrus_7", patience=None)
+    assert [hit.path for hit in answer.hits][:1] == ["new7.py"] and answer.notes == ()
+
+
 async def test_without_patience_names_and_text_answer_and_it_is_said(search: CodeSearch, tree: Path) -> None:
     answer = await search.search(str(tree), "rate limiter", patience=0.0)
     assert (answer.backend, answer.age, answer.coverage) == ("path+text", None, 0.0)

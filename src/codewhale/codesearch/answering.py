@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, refresh
+from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, refresh, settle
 from codewhale.codesearch.cold import cold_hits
 from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.exact import exact_lines
@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
+_QUIET = 1.0  # seconds after a question: then what can wait is done
 _COLD_PATIENCE = 1.5  # and one that names and plain text can answer
 OFF = f"The code index is switched off ({CORE} = false)"
 
@@ -65,6 +66,7 @@ class _Folder:
         self.index = Index(root, state, workers=max(1, min(4, os.cpu_count() or 1)))
         self.ranker: Ranker | None = None
         self.building: asyncio.Task[None] | None = None
+        self.settling: asyncio.Task[None] | None = None
         self.problem = ""
         self.lock = asyncio.Lock()
         self.refining: asyncio.Task[None] | None = None
@@ -74,7 +76,7 @@ class _Folder:
     def close(self) -> None:
         """Stop building and let go of the database."""
         self.closed = True
-        for task in (self.building, self.refining):
+        for task in (self.building, self.settling, self.refining):
             if task is not None:
                 task.cancel()
         self.forget()
@@ -189,8 +191,8 @@ class CodeSearch:
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
-        tasks = [task for folder in self._folders.values() for task in (folder.building, folder.refining)]
-        waiting = [task for task in tasks if task is not None]
+        tasks = [(folder.building, folder.settling, folder.refining) for folder in self._folders.values()]
+        waiting = [task for some in tasks for task in some if task is not None]
         for folder in self._folders.values():
             folder.close()
         await asyncio.gather(*waiting, return_exceptions=True)
@@ -365,8 +367,15 @@ def _files_in(root: str, paths: Sequence[str]) -> list[str]:
 async def _renew(folder: _Folder, progress: Progress | None) -> None:
     folder.problem = ""
     try:
-        await refresh(folder.index, progress=progress, wait_seconds=600.0)
+        report = await refresh(folder.index, progress=progress, wait_seconds=600.0, settled=False)
     except BusyError as error:
         folder.problem = str(error) or "another process is building it"
-    except DamagedError:
-        raise
+        return
+    if report.indexed and (folder.settling is None or folder.settling.done()):
+        folder.settling = asyncio.create_task(_settle(folder.index))
+
+
+async def _settle(index: Index) -> None:
+    await asyncio.sleep(_QUIET)
+    with contextlib.suppress(BusyError, DamagedError, OSError):  # the next question meets it again, and says so
+        await settle(index)

@@ -7,7 +7,6 @@ import fcntl
 import os
 import stat
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -42,8 +41,8 @@ _SEGMENTS = 6
 _WAIT = 0.05
 # Segments of at most so many files: how many of them may stand before they become few.
 _TIERS = ((24, 40), (1500, 24))
-_COMMON = 100  # of so many files one is in a language: this process will need its grammar
 _LOOKED_AFTER = 8  # so many new segments, at the least, one looks whether there are too many
+_LEFT = 40  # so many segments more than wanted may be left for a quiet moment
 _MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most, and beside its size
 
 Progress = Callable[[int, int], None]
@@ -72,6 +71,8 @@ class Index:
         self.workers = workers
         self.is_waiting = False  # for another process that builds
         self.enough = 0  # before there are so many segments one need not look whether they are too many
+        self.has_holes = False  # files were forgotten since one looked
+        self.is_prepared = False  # the grammars of all its languages are loaded
         self._sources: Sources | None = None
         self._known: tuple[int, Stamps] | None = None
         self._rolled: tuple[int, int, int] | None = None  # the generation, and what `fresh.roll` makes of it
@@ -138,9 +139,11 @@ async def refresh(
     commits: Sequence[Commit] | None = None,
     wait_seconds: float = 600.0,
     anew: bool = False,
+    settled: bool = True,
 ) -> Report:
     """Make the index true of its tree. `commits` are taken as its history in the place of what git says. `progress` is
-    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing.
+    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing. Not
+    `settled`: what can wait is left to `settle`.
 
     Raises BusyError when another process is still building after `wait_seconds`, OSError when nothing can be written.
     """
@@ -150,7 +153,7 @@ async def refresh(
         for attempt in range(2):
             store = index.open()
             try:
-                return await _Refresh(index, store, progress or _unheard).run(commits)
+                return await _Refresh(index, store, progress or _unheard, settled).run(commits)
             except DamagedError:
                 if attempt:
                     raise
@@ -160,6 +163,14 @@ async def refresh(
             finally:
                 store.close()
     raise AssertionError("unreachable")
+
+
+async def settle(index: Index) -> None:
+    """Do what refreshing left, so that the next change need not wait for it: merge segments, load the grammars of the
+    tree's languages. Raises as `refresh` does."""
+    await refresh(index)
+    if not index.is_prepared:
+        await asyncio.to_thread(_prepare, index)
 
 
 async def is_stale(index: Index, store: Store) -> bool:
@@ -190,10 +201,11 @@ def _same(root: str, store: Store, paths: Sequence[str]) -> dict[str, Stamp]:
 class _Refresh:
     """One refresh, while nobody else writes."""
 
-    def __init__(self, index: Index, store: Store, progress: Progress) -> None:
+    def __init__(self, index: Index, store: Store, progress: Progress, settled: bool) -> None:
         self._index = index
         self._store = store
         self._progress = progress
+        self._settled = settled
         self._begun = time.monotonic()
         self._indexed = self._forgotten = 0
         self._done = 0
@@ -210,9 +222,10 @@ class _Refresh:
             await self._read(pending)
         if listed is not None:
             self._remember_listing(listed)
-        complete = True
-        if pending or self._forgotten or listed is not None:
-            await self._merge()
+        complete, touched = True, bool(pending or self._forgotten or listed is not None)
+        if touched or self._settled:
+            touched = await self._merge() or touched
+        if touched:
             if listed is not None or commits is not None:
                 await self._history(commits)
             complete = await self._conclude(listed)
@@ -252,8 +265,7 @@ class _Refresh:
                 self._take(few, len(pending))
                 return
         self._remember(complete=0)
-        common = await asyncio.to_thread(_unpack, self._index, pending)
-        preparing = asyncio.ensure_future(asyncio.to_thread(self._index.sources().prepare, common))
+        await asyncio.to_thread(_unpack, self._index, pending)
         sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
         tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
         async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
@@ -264,7 +276,6 @@ class _Refresh:
                 else:
                     await asyncio.to_thread(self._take, segment, len(pending))
         await asyncio.to_thread(self._store.checkpoint)
-        await preparing
 
     def _have_failed(self, paths: Sequence[str]) -> bool:
         """Whether worker processes died of any of the files: this process is not to."""
@@ -282,11 +293,15 @@ class _Refresh:
         self._done += len(segment.files) + len(segment.gone)
         self._progress(self._done, total)
 
-    async def _merge(self) -> None:
-        """Read the files of segments anew that are too many, or hold little but what is gone."""
+    async def _merge(self) -> bool:
+        """Read segments anew that are too many, or hold little but what is gone; whether there were such."""
         ((count,),) = self._store.rows("SELECT count(*) FROM segments")
-        if count < self._index.enough and not self._forgotten:
-            return
+        self._index.has_holes |= self._forgotten > 0
+        if self._settled:
+            if count < self._index.enough and not self._index.has_holes:
+                return False
+        elif count < self._index.enough + _LEFT:
+            return False
         rows = self._store.rows(
             "SELECT id, segments.chunks, held, live, weight FROM segments JOIN (SELECT segment, count(*) AS held, "
             "sum(chunks) AS live, sum(min(size, ?) + ?) AS weight FROM files GROUP BY segment) ON segment = id "
@@ -312,6 +327,8 @@ class _Refresh:
             self._indexed = before
             ((count,),) = self._store.rows("SELECT count(*) FROM segments")
         self._index.enough = count + max(_LOOKED_AFTER, room + 1)
+        self._index.has_holes = False
+        return bool(again)
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
         head = "given" if commits is not None else await history.head_commit(self._index.root)
@@ -368,14 +385,21 @@ def _few(index: Index, paths: Sequence[str]) -> Segment | None:
     return indexed(index.sources(), Task(index.root, list(paths)))
 
 
-def _unpack(index: Index, paths: Sequence[str]) -> list[str]:
-    """Have the grammars ready, for all workers, that files will need by their names. Returns the languages that many
-    of the files are in."""
+def _prepare(index: Index) -> None:
+    store = index.open()
+    try:
+        index.sources().prepare(lang for (lang,) in store.rows("SELECT DISTINCT lang FROM files"))
+    finally:
+        store.close()
+    index.is_prepared = True
+
+
+def _unpack(index: Index, paths: Sequence[str]) -> None:
+    """Have the grammars ready, for all workers, that files will need by their names."""
     folder, languages = index.grammar_folder, Languages()
-    found = Counter(languages.of(path, b"") for path in paths)
+    names = {languages.of(path, b"") for path in paths}
     with contextlib.suppress(OSError):  # then files are read without
-        grammars.unpack(folder, languages, found.keys() | {"cpp"} if "c" in found else found.keys())
-    return [name for name, count in found.items() if count * _COMMON >= len(paths)]
+        grammars.unpack(folder, languages, names | {"cpp"} if "c" in names else names)
 
 
 def _sizes(root: str, paths: Sequence[str]) -> list[int]:
