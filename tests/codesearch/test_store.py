@@ -1,5 +1,6 @@
 """The database itself: whose it is, what it forgets, what it says of damage."""
 
+import asyncio
 import os
 import sqlite3
 from pathlib import Path
@@ -132,3 +133,17 @@ def test_the_database_is_the_owners_alone(path: str, tmp_path: Path) -> None:
     open_store(path, str(tmp_path)).close()
     assert os.stat(path).st_mode & 0o77 == 0
     assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+async def test_who_copies_the_log_back_waits_for_no_reader(path: str) -> None:
+    store, reader = open_store(path, "/w"), open_store(path, "/w")
+    store.put(segment("a.py"))
+    reader.begin_reading()
+    assert reader.stamps().keys() == {"a.py"}
+    store.put(segment("b.py"))
+    async with asyncio.timeout(10):
+        await asyncio.to_thread(store.checkpoint)
+    assert store.rows("PRAGMA busy_timeout") == [(20_000,)]
+    assert reader.stamps().keys() == {"a.py"} and store.stamps().keys() == {"a.py", "b.py"}
+    reader.close()
+    store.close()

@@ -203,9 +203,13 @@ class Store:
         return [Touch(*row) for row in self.rows("SELECT path, count, last_ns FROM touches ORDER BY path")]
 
     def checkpoint(self) -> None:
-        """Copy the log back into the database, as far as nobody reads the older state."""
+        """Copy the log back into the database, as far as nobody reads the older state: nobody is waited for."""
         with contextlib.suppress(sqlite3.Error):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                self._db.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
 
     def is_sound(self) -> bool:
         """Whether the database passes its own check: a reading of all of it."""
