@@ -14,6 +14,7 @@ from codewhale.codesearch.build import Index
 from codewhale.codesearch.rank import Filter
 from codewhale.protocol.errors import CodeWhaleError
 from support.searchtree import planted
+from support.stage import until
 
 
 @pytest.fixture
@@ -51,13 +52,11 @@ async def test_changes_are_seen_by_the_next_question(search: CodeSearch, tree: P
 
 
 async def test_what_can_wait_is_done_behind_the_answer(search: CodeSearch, tree: Path, state: str) -> None:
-    for number in range(40):
+    for number in range(60):
         (tree / f"new{number}.py").write_text(f"walrus_{number} = {number}\n")
         await search.search(str(tree), "walrus", patience=None)
     store = Index(str(tree), state).open()
-    async with asyncio.timeout(20):
-        while store.rows("SELECT count(*) FROM segments")[0][0] > 24:
-            await asyncio.sleep(0.05)
+    await until(lambda: store.rows("SELECT count(*) FROM segments")[0][0] <= 48)
     store.close()
     answer = await search.search(str(tree), "walrus_7", patience=None)
     assert [hit.path for hit in answer.hits][:1] == ["new7.py"] and answer.notes == ()
