@@ -121,6 +121,12 @@ class Pane:
             time.sleep(0.3 if rests else 0.1)
         return False
 
+    def waits(self) -> None:
+        """Wait until an answer counts: not before nobody types any more."""
+        until = time.monotonic() + SECONDS
+        while "once you stop typing" in self.picture(colours=False) and time.monotonic() < until:
+            time.sleep(0.1)
+
     def press(self, *keys: str) -> None:
         """Keys by tmux's names."""
         self._run("send-keys", *keys)
@@ -154,6 +160,7 @@ def says(text: str, *then: tuple[str, tuple[str, ...]]) -> Callable[[Pane], None
         pane.say(text)
         for seen, keys in then:
             pane.sees(seen, rests=True)
+            pane.waits()
             pane.press(*keys)
 
     return acts
@@ -172,7 +179,7 @@ SCENES = (
     Scene("question", "How should half a cent be rounded?", ask, says("How do we round?")),
     Scene("long-diff", "All sixty", rewrite, says("Every price adds the discount.")),
     Scene("sub-agents", "taxes", words=("--resume",)),
-    Scene("error", "Nothing answers", acts=says("Is anybody there?"), words=("--provider", "gone"), ready="gone/"),
+    Scene("error", "Connection refused", acts=says("Is anybody there?"), words=("--provider", "gone"), ready="gone/"),
     Scene("jobs", "sleep 300", start, says("Start both.", ("Both run.", ("M-j",)))),
     Scene("palette", "basket.py", acts=keys("C-k", "b", "a")),
     Scene("session-picker", "The discount is wrong", acts=keys("C-r")),
