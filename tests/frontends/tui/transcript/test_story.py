@@ -7,19 +7,23 @@ from hypothesis import strategies as st
 from codewhale.frontends.tui.transcript.blocks import Block, Card, Countdown, Note, Receipt, Said, Work, Writing
 from codewhale.frontends.tui.transcript.story import Story
 from codewhale.protocol.events import (
+    CallStarted,
     CallStreamed,
     ChildOpened,
     ChildProgress,
     Event,
+    JobStarted,
     Notice,
     ReasoningStreamed,
     RetryCountdown,
+    SessionResumed,
     ShellOutput,
     TextStreamed,
     TurnFinished,
     is_durable,
 )
 from codewhale.protocol.messages import Reasoning
+from codewhale.protocol.modes import Authority, Mode
 from support.transcripts import (
     ANSWER,
     answered,
@@ -132,6 +136,17 @@ def test_ten_agents_have_a_line_each_that_changes_in_place() -> None:
     assert [block.id for block in story.settled] == before
     assert [block.latest for block in story.settled if isinstance(block, Work)] == [f"at file {n}" for n in range(10)]
     assert story.touched == set(before)
+
+
+def test_what_an_earlier_process_left_open_does_not_run_on() -> None:
+    events: list[Event] = [
+        CallStarted("call_1", "exec_shell", "{}", (), "mode"), JobStarted("shell_1", "sleep 300", "."),
+        ChildOpened("c1", "agent1", "look"), SessionResumed(Mode.AGENT, Authority.PERSON),
+    ]  # fmt: skip
+    story = told(events)
+    assert [block.status for block in story.settled if isinstance(block, Work)] == ["stale", "stale"]
+    assert [block.status for block in story.settled if isinstance(block, Card)] == ["failed"]
+    assert isinstance(last := story.settled[-1], Note) and last.key == "resumed"
 
 
 def test_a_turn_ends_with_its_receipt() -> None:

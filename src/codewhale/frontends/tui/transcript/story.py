@@ -33,6 +33,7 @@ from codewhale.protocol.events import (
     ReasoningStreamed,
     RequestSent,
     RetryCountdown,
+    SessionResumed,
     ShellOutput,
     ShellRan,
     TextStreamed,
@@ -68,6 +69,7 @@ class Story(CallStory):
             MessageAdded: self._message,
             TurnStarted: self._turn_started,
             TurnFinished: self._turn_finished,
+            SessionResumed: self._resumed,
             ChildOpened: self._child_opened,
             ChildProgress: lambda event, _: self._told(f"child {event.child}", event.text),
             ChildClosed: self._child_closed,
@@ -219,6 +221,16 @@ class Story(CallStory):
         )
         receipt.verified, receipt.stale = self.checked
         self.settle(receipt)
+
+    def _resumed(self, event: SessionResumed, envelope: Envelope) -> None:
+        """What an earlier process left open will not end any more."""
+        self.close_calls()
+        for work in self.work.values():
+            work.status = "stale"
+            self.touch(work)
+        self.work.clear()
+        if (note := note_of(event)) is not None:
+            self.settle(note)
 
     # ------------------------------------------------------------------ beside the turn
 
