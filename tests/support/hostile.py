@@ -24,10 +24,10 @@ PAYLOAD = "".join(SEQUENCES) + HIDDEN + MARKUP
 # What may stand in the name of a file.
 NAME = "na\x1b[2J\x1b]0;EVILTITLE\x07\u202eme.txt"
 
-# All that the program itself sends: colours without blinking, places, modes it sets and asks for, its title.
+# All that the program itself sends: colours without blinking, places, erasing, modes it sets and asks for, its title.
 _OURS = re.compile(
     r"\x1b\[(?:[0-9;]*m|\d+;\d+H|\?(?:7|25|1000|1003|1004|1006|1015|1049|2004|2026|2048)[hl]|\?20(?:26|48)\$p|>\d+u|<u"
-    r"|2[23];2t|0?K)"
+    r"|2[23];2t|0?K|\d+X)"
     r"|\x1b\](?:[012];[^\x00-\x1f\x7f-\x9f]*|22;[a-z]*)\x07"
     r"|\r\n"
 )
