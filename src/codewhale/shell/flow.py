@@ -79,9 +79,7 @@ def runs_input(call: Call) -> bool:
 def remote_code(flow: Flow) -> Harm | None:
     """Text from the network or from an encoding that a command of the line runs."""
     for call in flow.telling:
-        if not runs_input(call):
-            continue
-        for source in flow.sources(call):
+        for source in flow.sources(call) if call.command.feeds and runs_input(call) else ():
             if fetches(source):
                 return Harm("floor.remote-code", f"{call.name} runs what {source.name} fetches")
             if decodes(source):
@@ -152,11 +150,10 @@ def exfiltration(flow: Flow) -> Harm | None:
     """Secrets, or files by the pipe, that a command sends away; and the doors that only an intruder uses."""
     senders = [call for call in flow.telling if sends(call)]
     table = harm()
-    for call in flow.telling:
-        sender = "interpreters" in call.roles.sets or any(call is one for one in senders)
-        if sender and table.flow["metadata"].search(call.text):
+    for call in [*senders, *(call for call in flow.telling if "interpreters" in call.roles.sets)]:
+        if table.flow["metadata"].search(call.text):
             return Harm("floor.exfil", "it asks the machine's cloud for credentials")
-        if sender and table.flow["sockets"].search(call.text):
+        if table.flow["sockets"].search(call.text):
             return Harm("floor.exfil", f"{call.name} talks to a service that rules this machine")
     if not senders:
         return None
@@ -173,7 +170,11 @@ def exfiltration(flow: Flow) -> Harm | None:
 def sends(call: Call) -> bool:
     """Whether a command can carry something out of the machine to whom it names."""
     if call.name == "git":
-        return bool(_GIT_SENDS.intersection(call.operands()[:1])) and bool(re.search(r"://|\w@[\w.-]+:", call.text))
+        return (
+            not _GIT_SENDS.isdisjoint(call.texts)
+            and bool(_GIT_SENDS.intersection(call.operands()[:1]))
+            and bool(re.search(r"://|\w@[\w.-]+:", call.text))
+        )
     if call.name in ("npm", "docker", "cargo", "twine"):
         return call.texts[:1] in (["publish"], ["push"], ["upload"])
     return not _SENDERS.isdisjoint(call.roles.sets) or (call.name == "openssl" and "s_client" in call.texts)

@@ -113,20 +113,20 @@ class _Walk:
 
     def plainly(self, steps: list[Step]) -> Line:
         """The line that plain commands and the operators between them make."""
-        self.line.plain = True
+        self.line.plain, commands = True, self.line.commands
         before: list[Command] = []
         outer = self.line.variables
         for step in steps:
             if step.opens:
                 self.line.variables = dict(outer)
             plain, where = step.command, self.line.variables.get("PWD", "")
-            piped = step.by == "|" or bool(before)
-            command = Command(plain.words, [], before, [], where=where, piped=piped, plain=plain)
+            command = Command(plain.words, [], before, [], "", where, piped=bool(before) or step.by == "|", plain=plain)
             for op, fd, target in plain.redirects:
                 command.redirects.append(Redirect(op, fd, target, [command, *before]))
-            self.line.redirects += command.redirects
-            self.line.commands.append(command)
-            self._moved(command)
+                self.line.redirects.append(command.redirects[-1])
+            commands.append(command)
+            if plain.moves:
+                self._moved(command)
             if step.closes:
                 self.line.variables = outer
             before = [*before, command] if step.by == "|" else []

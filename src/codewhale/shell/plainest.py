@@ -43,10 +43,11 @@ _KEPT = 400
 class Plain(Struct, frozen=True, eq=False):
     """A simple command: its words, and (operator, descriptor, target) of what it says to /dev/null and of the file that
     it reads. Lines that hold the same text share it: neither list may be changed, and what is found out about it by its
-    words holds for them all."""
+    words holds for them all. What comes behind one that `moves` runs in another folder."""
 
     words: list[Word]
     redirects: list[tuple[str, str, Word]]
+    moves: bool = False
 
 
 class Step(Struct, frozen=True):
@@ -69,19 +70,18 @@ def plainest(text: str, pipe: int) -> list[Step] | None:
         found = _COMMAND.match(text, at)
         if found is None:
             return None
-        raw, name, opening, closing, between = found.group("text", "name", "open", "close", "by")
+        raw, name, opens, closes, by = found.group("text", "name", "open", "close", "by")
         command = (_taken if len(raw) <= _KEPT else _taken.__wrapped__)(raw, name)
-        opens, closes, by = opening is not None, closing is not None, between or ""
         if command is None or (opens and inside) or (closes and not (inside or opens)):
             return None
-        inside = (inside or opens) and not closes
+        inside = bool(inside or opens) and not closes
         if (by == "|" and (inside or closes)) or (opens and steps and steps[-1].by == "|"):
             return None
         piped = piped + 1 if by == "|" else 0
         if piped >= pipe:
             return None
         at = found.end()
-        steps.append(Step(command, opens, closes, by))
+        steps.append(Step(command, bool(opens), bool(closes), by or ""))
     return steps if steps and not inside and steps[-1].by in (";", "") else None
 
 
@@ -110,7 +110,7 @@ def _taken(text: str, name: str) -> Plain | None:
         return None
     if name == "[" and not _TEST.fullmatch(" ".join(word.text or "x" for word in words)):
         return None
-    return Plain(words, redirects)
+    return Plain(words, redirects, name == "cd")
 
 
 def _word(raw: str) -> Word | None:
