@@ -2,36 +2,31 @@
 know, bare and quoted words without expansions, and the operators between commands. Most lines are."""
 
 import functools
-import sys
-from typing import TYPE_CHECKING
+import re
 
 from msgspec import Struct
 
 from codewhale.shell.table import reads
 from codewhale.shell.words import Word, bare, joined
 
-# Before 3.11.5 possessive groups of the standard library match what they must not (CPython issue 106052).
-if TYPE_CHECKING or sys.version_info >= (3, 11, 5):
-    import re
-else:
-    import regex as re
-_BARE = r"(?:[A-Za-z0-9_@%+=:,./^*?\[\]-]|(?<=[A-Za-z0-9_^])~)"
-_PIECE = rf"""(?:{_BARE}++|\\[ -~]|'[^']*+'|"(?:[^"\\$`!]|\\[ -~])*+")"""
+# No text can match in two ways, so that one that does not match is given up in a time that grows with its length.
+_CHAR = r"[A-Za-z0-9_@%+=:,./^*?\[\]-]"
+_OTHER = r"""(?:(?<=[A-Za-z0-9_^])~|\\[ -~]|'[^']*'|"[^"\\$`!]*(?:\\[ -~][^"\\$`!]*)*")"""
 _STATUS = r"\$\?(?=[ ;|&)]|\Z)"
 _NOT = r"(?<=\[ )!(?= )"
-_WORD = rf"(?:{_STATUS}|=(?= )|{_NOT}|(?!=|\\ ){_PIECE}++)"
-_REDIRECT = r"(?:[12]?>>? *+/dev/null|[12]?>&[12]|< *+[A-Za-z0-9_./-]++)(?=[ ;|&)]|\Z)"
+_WORD = rf"(?:{_STATUS}|=(?= )|{_NOT}|(?!=|\\ )(?:{_CHAR}+(?:{_OTHER}{_CHAR}*)*|(?:{_OTHER}{_CHAR}*)+))"
+_REDIRECT = r"(?:[12]?>>? */dev/null|[12]?>&[12]|< *[A-Za-z0-9_./-]+)(?=[ ;|&)]|\Z)"
 _COMMAND = re.compile(
-    rf"(?P<open>\( *+)?(?:! ++)?(?P<text>(?:(?:/usr)?/bin/)?(?P<name>[a-z][a-z0-9_.+-]*+|\[)"
-    rf"(?: ++(?:{_REDIRECT}|{_WORD}))*+)(?P<close> *+\))?"
-    r"(?: ++\#[ -~]*+\Z| *+(?P<by>&&|\|\|?|;|\Z) *+)"
+    rf"(?P<open>\( *)?(?:! +)?(?P<text>(?:(?:/usr)?/bin/)?(?P<name>[a-z][a-z0-9_.+-]*|\[)"
+    rf"(?: +(?:{_REDIRECT}|{_WORD}))*)(?P<close> *\))?"
+    r"(?: +\#[ -~]*\Z| *(?P<by>&&|\|\|?|;|\Z) *)"
 )
 _PARTS = re.compile(
-    rf"(?P<fd>[12]?)(?P<op>>>?|>&) *+(?P<target>/dev/null|[12])(?=[ ;|&)]|\Z)"
-    rf"|< *+(?P<from>[A-Za-z0-9_./-]++)|(?P<word>{_WORD})"
+    rf"(?P<fd>[12]?)(?P<op>>>?|>&) *(?P<target>/dev/null|[12])(?=[ ;|&)]|\Z)"
+    rf"|< *(?P<from>[A-Za-z0-9_./-]+)|(?P<word>{_WORD})"
 )
-_PIECES = re.compile(rf"""'([^']*+)'|"((?:[^"\\]|\\.)*+)"|((?:{_BARE}|\\.)++)""")
-_SIMPLE = re.compile(r"[A-Za-z0-9_@%+=:,./-]++")
+_PIECES = re.compile(rf"""'([^']*)'|"([^"\\]*(?:\\.[^"\\]*)*)"|((?:{_CHAR}|~|\\.)+)""")
+_SIMPLE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _TEST = re.compile(r"\[ (?:! )?(?:-[a-z] \S+|\S+ (?:=|!=|-(?:eq|ne|lt|le|gt|ge)) \S+) \]")
 _DOUBLE = re.compile(r"\\([$`\"\\])")
