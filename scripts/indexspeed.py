@@ -99,11 +99,12 @@ async def _measured(root: str, total: int, index: Index, state: str) -> dict[str
     built = time.perf_counter() - begun
     used, held = _cpu() - before, together.stop()
     size = os.path.getsize(index.path)
+    await settle(index)
+    os.sync()  # a tree at rest: the kernel does not write out meanwhile what was just made
     store = index.open()
     await is_stale(index, store)
     checks = [await _timed(is_stale(index, store)) for _ in range(7)]
     store.close()
-    await settle(index)
     edits = await _edits(root, index)
     begun = time.perf_counter()
     reader = Reader(index.open())
