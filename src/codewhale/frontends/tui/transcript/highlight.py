@@ -75,9 +75,9 @@ class Highlighter:
         lexer = self._lexer(word)
         if lexer is None or sum(map(len, lines)) > MOST_CHARS or max(map(len, lines), default=0) > MOST_LINE:
             return [((line, PLAIN),) for line in lines]
-        began = time.perf_counter()
+        began = time.thread_time()  # a machine that stalls is not a slow lexer
         coloured = self._coloured(lexer, lines)
-        if time.perf_counter() - began > SLOW_SECONDS:
+        if time.thread_time() - began > SLOW_SECONDS:
             self._lexers[_NAMES.get(word.lower(), "")] = None
         return coloured
 
