@@ -43,9 +43,9 @@ async def test_wait_returns_at_once_unless_told_otherwise(shell: Shell) -> None:
     job = started.metadata["task_id"]
     idle = await shell.call("task_shell_wait", task_id=job)
     assert idle.ok and "no new output" in idle.content and idle.metadata["status"] == "Running"
-    await shell.call("exec_shell_interact", task_id=job, input="x\n", timeout_ms=0)
+    sent = await shell.call("exec_shell_interact", task_id=job, input="x\n", timeout_ms=0)
     end = await shell.call("task_shell_wait", task_id=job, wait=True)
-    assert "got x" in end.content and end.metadata["status"] == "Completed"
+    assert "got x" in sent.content + end.content and end.metadata["status"] == "Completed"
 
 
 async def test_a_terminal_and_a_time(shell: Shell) -> None:

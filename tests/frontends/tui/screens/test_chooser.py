@@ -70,6 +70,14 @@ async def test_the_preview_scrolls_and_stands_beside_where_there_is_room() -> No
         await until(stage.pilot, lambda: not stage.screen.has_class("wide"))
 
 
+async def test_rows_that_come_while_it_closes_are_too_late() -> None:
+    async with opened("sessions", MANY) as stage:
+        before = list(stage.screen.list.items)
+        await stage.screen.query_one("#sought").remove()
+        await stage.screen.load()
+        assert list(stage.screen.list.items) == before
+
+
 async def test_a_failure_is_said_and_can_be_tried_again() -> None:
     broken: list[Exception] = [CodeWhaleError("the disk is\x1b[2J gone")]
 

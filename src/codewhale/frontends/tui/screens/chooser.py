@@ -110,6 +110,8 @@ class Chooser(Frame):
     def filter(self, more: Sequence[Item] = (), stay: bool = False) -> None:
         """Show the rows that fit what was typed, those of `more` behind them; the cursor stays on its row while nothing
         is typed or where it shall `stay`, else it goes to the best."""
+        if not self.query("#sought"):
+            return  # the screen is being closed: what was loaded came too late
         current = self.list.current
         former = self.start if current is None else current.key
         keep = former if stay or not self.sought.strip() else ""
