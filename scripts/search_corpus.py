@@ -77,7 +77,7 @@ class Data:
             packed = _git(mirror, "archive", "--format=tar", repo.commit)
             part = tree.with_name(f"{tree.name}.part")
             with tarfile.open(fileobj=BytesIO(packed)) as archive:
-                archive.extractall(part, filter="data")
+                archive.extractall(part, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
             part.rename(tree)
         return tree if tree.exists() else None
 
