@@ -6,8 +6,8 @@ trees and history come from). Nothing of it belongs to the project.
 
 import json
 import math
+import os
 import subprocess
-import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -74,10 +74,8 @@ class Data:
         """The files of a repository, written from its mirror if need be; None where there is neither."""
         tree = self.folder / "trees" / repo.name
         if not tree.exists() and (mirror := self.mirror(repo)) is not None:
-            packed = _git(mirror, "archive", "--format=tar", repo.commit)
             part = tree.with_name(f"{tree.name}.part")
-            with tarfile.open(fileobj=BytesIO(packed)) as archive:
-                archive.extractall(part, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+            _write_out(mirror, repo.commit, part)
             part.rename(tree)
         return tree if tree.exists() else None
 
@@ -133,10 +131,23 @@ def _commits(told: str, before: int) -> Iterator[Commit]:
                 return
 
 
-def _git(mirror: Path, *arguments: str) -> bytes:
+def _write_out(mirror: Path, commit: str, target: Path) -> None:
+    """Write the regular files of a commit, those apart that the mirror lacks: it may be without its largest."""
+    rows = (row.split(b"\t", 1) for row in _git(mirror, "ls-tree", "-r", "-z", commit).split(b"\0") if row)
+    found = [(meta.split()[2], os.fsdecode(path)) for meta, path in rows if meta.startswith(b"100")]
+    told = BytesIO(_git(mirror, "cat-file", "--batch", given=b"\n".join(sha for sha, _ in found)))
+    for _, path in found:
+        size = told.readline().split()[-1]
+        if size != b"missing":
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            (target / path).write_bytes(told.read(int(size)))
+            told.read(1)
+
+
+def _git(mirror: Path, *arguments: str, given: bytes = b"") -> bytes:
     """What git says; what it said until it failed, since a mirror may lack some old object."""
     command = ["git", "-c", "safe.directory=*", f"--git-dir={mirror}", *arguments]
-    return subprocess.run(command, capture_output=True, check=False).stdout
+    return subprocess.run(command, capture_output=True, input=given, check=False).stdout
 
 
 def _question(row: dict[str, Any]) -> Question:
