@@ -229,6 +229,20 @@ async def test_many_files_are_read_by_workers_with_the_same_result(tmp_path: Pat
     other.close()
 
 
+async def test_after_many_files_came_neighbours_are_looked_at_together(tmp_path: Path, unpacked: Path) -> None:
+    folder = tmp_path / "tree"
+    for number in range(40):
+        (folder / f"part{number:02}").mkdir(parents=True)
+        for ending in ("py", "js", "md"):
+            (folder / f"part{number:02}" / f"one.{ending}").write_text("x = 1\n")
+    index = grammars(Index(str(folder), str(tmp_path / "home")), unpacked)
+    await refresh(index)
+    store = index.open()
+    kept = [path for group in index.stamps(store).groups for path in group.paths]
+    store.close()
+    assert len(kept) == 120 and kept == sorted(kept)
+
+
 async def test_workers_killed_in_the_middle_lose_no_file(tmp_path: Path, unpacked: Path) -> None:
     happenings = Happenings(tmp_path / "tree", 6)
     for number in range(120):

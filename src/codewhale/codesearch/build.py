@@ -117,6 +117,9 @@ class Index:
             return
         before, stamps = self._known
         came, went = [path for path in found if path not in stamps], [path for path in gone if path in stamps]
+        if len(came) + len(went) > FEW:
+            self._known = None  # so many are read again, which puts neighbours together
+            return
         stamps.update(found)
         for path in went:
             del stamps[path]
