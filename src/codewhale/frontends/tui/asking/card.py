@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.message import Message
 
 from codewhale.frontends.tui.keys import ACTIONS, keys_of
+from codewhale.frontends.tui.once import once
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.hints import hint, in_rows
@@ -108,7 +109,7 @@ class Card(Vertical, can_focus=True):
 
     def _begin_to_be_seen(self) -> None:
         self._seen = time.monotonic()
-        self.set_timer(max(0.001, self.patience.seen), self._arm)
+        once(self, self.patience.seen, self._arm)
 
     def _arm(self) -> None:
         if self.has_focus and time.monotonic() - self._seen >= self.patience.seen * 0.99:

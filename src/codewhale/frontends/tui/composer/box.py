@@ -1,6 +1,7 @@
 """The text and the list above it: completions, what was sent before, what was put aside; and what goes with the text.
 What is done with it is the composer's."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
@@ -9,7 +10,6 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import TextArea
 
@@ -24,6 +24,7 @@ from codewhale.frontends.tui.composer.mark import Mark
 from codewhale.frontends.tui.composer.popup import Line, Popup
 from codewhale.frontends.tui.composer.stash import Parked
 from codewhale.frontends.tui.composer.text import ComposerText
+from codewhale.frontends.tui.once import once
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import one_line
@@ -64,7 +65,7 @@ class Box(Widget, can_focus=False):
         self._list = ""
         self._held = Draft()
         self._walked: Draft | None = None
-        self._hint_timer: Timer | None = None
+        self._hint_timer: asyncio.TimerHandle | None = None
         self._hinted = ""
         self.busy = False
         self._whole = False
@@ -129,9 +130,9 @@ class Box(Widget, can_focus=False):
         """Say a sentence of the composer's words on its edge for some seconds."""
         self.border_title = Content(self._words(f"composer.{key}", **values))
         if self._hint_timer is not None:
-            self._hint_timer.stop()
+            self._hint_timer.cancel()
         self._hinted = key
-        self._hint_timer = self.set_timer(HINT_SECONDS, self._unhint)
+        self._hint_timer = once(self, HINT_SECONDS, self._unhint)
 
     def _unhint(self, key: str = "") -> None:
         """Say nothing any more; with `key` only where that was said."""

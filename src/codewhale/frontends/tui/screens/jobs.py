@@ -9,6 +9,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.frontends.tui.keys import bindings, first_key
+from codewhale.frontends.tui.once import once
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.frame import Frame
@@ -90,7 +91,7 @@ class JobsCentre(Leafed, Frame):
         """Something happened in a session: look soon where it is about a job."""
         if isinstance(envelope.event, JobStarted | JobOutput | JobEnded) and not self._soon:
             self._soon = True
-            self.set_timer(SOON_SECONDS, self._look_again)
+            once(self, SOON_SECONDS, self._look_again)
 
     def _look_again(self) -> None:
         self._soon = False

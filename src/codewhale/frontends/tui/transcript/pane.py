@@ -12,6 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from codewhale.frontends.tui.once import once
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.transcript.heights import Heights
 from codewhale.frontends.tui.transcript.lines import Line
@@ -113,7 +114,7 @@ class Pane(Widget, can_focus=True):
         """See to it that a frame is drawn soon."""
         if not self._awake and self.is_mounted:
             self._awake = True
-            self.set_timer(max(0.001, self._drawn_at + self._rest - time.monotonic()), self._frame)
+            once(self, self._drawn_at + self._rest - time.monotonic(), self._frame)
 
     def _frame(self) -> None:
         self._awake = False

@@ -11,6 +11,7 @@ from typing import ClassVar
 from textual import events
 
 from codewhale.frontends.tui.keys import bindings
+from codewhale.frontends.tui.once import once
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.transcript.blocks import Countdown
 from codewhale.frontends.tui.transcript.search import Search
@@ -141,7 +142,7 @@ class Transcript(Taking):
         self.sheet.now = self._now() if self.sheet.story.running else 0.0
         if self.sheet.now and not self._ticking and not self._inbox:
             self._ticking = True
-            self.set_timer(_TICK, self._tick)
+            once(self, _TICK, self._tick)
 
     def _tick(self) -> None:
         self._ticking = False
