@@ -67,6 +67,32 @@ def test_callers_name_the_function_around(asked: Intelligence) -> None:
     assert rows(asked.related("b", "callers")) == [("web/a.ts", 2, True)]
 
 
+def test_calls_are_told_from_what_is_said_of_them(tmp_path: Path) -> None:
+    files = {
+        "core/shop.h": "int shop_open(int key);\nint shop_close(int key);\n",
+        "core/shop.c": '#include "shop.h"\n\nint shop_open(int key)\n{\n  return key + 1;\n}\n\n'
+        "int shop_close(int key)\n{\n  /* shop_open() came before */\n  int left = shop_open(key);\n"
+        '  log("shop_open() was called", left);\n  return left;\n}\n',
+        "lib.rs": "pub struct Basket { n: u8 }\n\nimpl Basket {\n    fn fill(&self) -> u8 {\n        self.n\n    }\n}\n",
+        "adds.rs": "impl Clone for Basket {\n    fn clone(&self) -> Self {\n        Basket { n: 1 }\n    }\n}\n",
+        "two.py": "class A:\n    def go(self):\n        return 1\n\n\n"
+        "class B:\n    def go(self):\n        return A().go()\n",
+    }
+    for path, text in files.items():
+        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / path).write_text(text)
+    reader = index_of(tmp_path)
+    asked = Intelligence(reader, str(tmp_path / "tree"))
+    assert rows(asked.related("shop_open", "callers")) == [("core/shop.c", 11, True)]
+    called = {spot.name: (spot.line, spot.why) for spot in asked.related("shop_close", "callees").spots}
+    assert called["shop_open"] == (11, "defined in this file; core/shop.c:3")
+    assert rows(asked.related("shop_open", "definitions")) == [("core/shop.c", 3, True), ("core/shop.h", 1, True)]
+    kinds = [(spot.path, spot.kind) for spot in asked.related("Basket", "definitions").spots]
+    assert kinds == [("lib.rs", "struct"), ("adds.rs", "impl"), ("lib.rs", "impl")]
+    assert [spot.line for spot in asked.related("A.go", "callers").spots] == [8]
+    reader.close()
+
+
 def test_callees_say_where_they_are_defined(asked: Intelligence) -> None:
     found = asked.related("start", "callees").spots
     assert [(spot.name, spot.line, spot.certain) for spot in found] == [("resolve", 5, True), ("strip", 6, False)]

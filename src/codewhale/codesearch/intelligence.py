@@ -3,7 +3,7 @@ files themselves. A place is certain where definition or import say so, else it 
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ _TEXT = 160
 _FILE = os.O_RDONLY | os.O_NONBLOCK
 _LAST = re.compile(r"::|[.#]|->")
 _WORD = re.compile(rb"[^\W\d]\w*")
+_REMARKS = (b"//", b"/*", b"*", b"#", b"--", b";", b"%", b'"', b"'")  # what a line of a comment begins with
 _PACKAGED = frozenset({"go", "java", "kotlin", "swift"})  # files of one folder see each other
 
 
@@ -48,7 +49,8 @@ class Spot(Struct, frozen=True, omit_defaults=True):
 
 
 class Related(Struct, frozen=True):
-    """What was found, the certain first, tests and examples last; `total` counts what is left out too."""
+    """What was found, the certain first, tests and examples last, a type before what is added to it and a body before
+    a mere declaration; `total` counts what is left out too."""
 
     name: str
     relation: str
@@ -89,7 +91,7 @@ class Intelligence:
         kinds = PathKinds()
         spots = sorted(
             set(ways[relation](scrub_surrogates(name).strip())),
-            key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, spot.path, spot.line),
+            key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, _adds(spot), spot.path, spot.line),
         )
         return Related(name, relation, tuple(spots[:most]), len(spots))
 
@@ -112,40 +114,49 @@ class Intelligence:
     def _callers(self, name: str) -> Iterator[Spot]:
         last = _last(name)
         definers = self._defined(name)
-        at = {(file, symbol.line) for file, symbol in definers}
-        chunks = self._reader.postings(CALL, last)[0].tolist()
-        for chunk in chunks:
+        at = {(file, symbol.line) for file, symbol in self._defined(last)}
+        for chunk, calls in zip(*(found.tolist() for found in self._reader.postings(CALL, last)), strict=True):
             file = int(self._reader.chunk_file[chunk])
             if len(self._lines) >= _MOST_FILES and file not in self._lines:
                 break
             start, end = int(self._reader.chunk_line[chunk]), int(self._reader.chunk_end[chunk])
             lines = [line for line in self._lines_with(file, last) if start <= line <= end and (file, line) not in at]
-            sure = [line for line in lines if self._is_called(file, line, last)]
-            for line in sure or lines:
+            for line in self._calling(file, lines, last, int(calls)):
                 yield self._spot(file, line, self._reason(file, definers))
 
     def _callees(self, name: str) -> Iterator[Spot]:
         """The calls inside the definitions of a name, with where what they call is defined."""
         for file, symbol in self._defined(name)[:MOST]:
             doc = self._reader.files[file]
-            own = [
+            own = {
                 chunk
                 for chunk in range(doc.first, doc.first + doc.chunks)
                 if self._reader.chunk_line[chunk] <= symbol.end_line and self._reader.chunk_end[chunk] >= symbol.line
-            ]
-            for word, line in self._words(file, symbol):
-                chunks = self._reader.postings(CALL, word)[0]
-                if len(chunks) and any(chunk in own for chunk in chunks.tolist()):
-                    yield self._callee(file, word, line)
+            }
+            for word in self._words(file, symbol):
+                chunks, often = self._reader.postings(CALL, word)
+                calls = sum(n for chunk, n in zip(chunks.tolist(), often.tolist(), strict=True) if chunk in own)
+                lines = [line for line in self._lines_with(file, word) if symbol.line <= line <= symbol.end_line]
+                if calls and lines:
+                    yield self._callee(file, word, self._calling(file, lines, word, int(calls))[0])
 
     def _callee(self, file: int, word: str, line: int) -> Spot:
         definers = self._defined(word)
         sure, why = self._reason(file, definers)
         if len(definers) == 1 or sure:
-            target, symbol = next((one for one in definers if self._sees(file, one[0])), definers[0])
+            bodies = [one for one in definers if one[1].end_line > one[1].line]
+            seen = (one for one in definers if self._sees(file, one[0]))
+            target, symbol = bodies[0] if len(bodies) == 1 else next(seen, definers[0])
             why = f"{why}; {self._reader.paths[target]}:{symbol.line}"
         spot = self._spot(file, line, (sure, why if definers else "defined outside this tree"))
         return Spot(spot.path, line, spot.certain, spot.why, name=word, inside=spot.inside, text=spot.text)
+
+    def _calling(self, file: int, lines: list[int], name: str, calls: int) -> list[int]:
+        """Those of the lines with a name that call it, of which the index knows so many: where more look like it,
+        without those that look like comments or have it in a string."""
+        found = [line for line in lines if self._is_called(file, line, name)] or lines
+        code = [line for line in found if not _is_remark(self._text(file)[line - 1], name.encode("utf-8", "replace"))]
+        return code or found if len(found) > calls else found
 
     def _imports(self, path: str) -> Iterator[Spot]:
         file = self._file(path)
@@ -226,15 +237,15 @@ class Intelligence:
         files = {int(self._reader.chunk_file[chunk]) for chunk in ([] if chunks is None else chunks.tolist())}
         return sorted(files)[:_MOST_FILES]
 
-    def _words(self, file: int, symbol: Symbol) -> Iterable[tuple[str, int]]:
-        """(word, its first line) of the words of a definition, but for its own name."""
+    def _words(self, file: int, symbol: Symbol) -> list[str]:
+        """The words of a definition in their order, but for its own name where that alone is given."""
         found: dict[str, int] = {}
         for line in range(symbol.line, min(symbol.end_line, len(self._text(file))) + 1):
             for match in _WORD.findall(self._text(file)[line - 1]):
                 word = match.decode("utf-8", "replace")
                 if word != symbol.name or line > symbol.line:
                     found.setdefault(word, line)
-        return list(found.items())[:_MOST_WORDS]
+        return list(found)[:_MOST_WORDS]
 
     def _lines_with(self, file: int, name: str) -> list[int]:
         whole = re.compile(rb"(?<!\w)" + re.escape(name.encode("utf-8", "replace")) + rb"(?!\w)")
@@ -289,6 +300,16 @@ def told_related(found: Related | None, asked: tuple[str, str], notes: tuple[str
         return {**told, "notes": notes} if notes else told
 
     return fitted(len(spots), whole)
+
+
+def _is_remark(line: bytes, name: bytes) -> bool:
+    """Whether a name seems to stand in a comment or a string of a line."""
+    return line.lstrip().startswith(_REMARKS) or line.partition(name)[0].count(b'"') % 2 == 1
+
+
+def _adds(spot: Spot) -> bool:
+    """Whether a definition adds to one elsewhere, or declares a function whose body is elsewhere."""
+    return spot.kind == "impl" or (spot.kind == "fn" and spot.end_line == spot.line)
 
 
 def _near(wanted: str, paths: Sequence[str]) -> tuple[str, ...]:
