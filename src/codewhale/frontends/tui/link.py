@@ -64,7 +64,8 @@ class Link:
 
     def start(self) -> None:
         """Begin to open; returns at once."""
-        self._ready = asyncio.get_running_loop().create_future()
+        if self._ready is None or self._ready.done():
+            self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._run())
 
     async def aclose(self) -> None:
@@ -117,7 +118,7 @@ class Link:
 
     async def _client(self) -> Client:
         if self._ready is None:
-            raise SessionError("the session is not open yet")
+            self._ready = asyncio.get_running_loop().create_future()
         return await asyncio.shield(self._ready)
 
     async def _run(self) -> None:
