@@ -73,7 +73,7 @@ def test_calls_are_told_from_what_is_said_of_them(tmp_path: Path) -> None:
         "core/shop.c": '#include "shop.h"\n\nint shop_open(int key)\n{\n  return key + 1;\n}\n\n'
         "int shop_close(int key)\n{\n  /* shop_open() came before */\n  int left = shop_open(key);\n"
         '  log("shop_open() was called", left);\n  return left;\n}\n',
-        "lib.rs": "pub struct Basket { n: u8 }\n\nimpl Basket {\n    fn fill(&self) -> u8 {\n        self.n\n    }\n}\n",
+        "lib.rs": "struct Basket { n: u8 }\n\nimpl Basket {\n    fn fill(&self) -> u8 {\n        self.n\n    }\n}\n",
         "adds.rs": "impl Clone for Basket {\n    fn clone(&self) -> Self {\n        Basket { n: 1 }\n    }\n}\n",
         "two.py": "class A:\n    def go(self):\n        return 1\n\n\n"
         "class B:\n    def go(self):\n        return A().go()\n",
