@@ -26,6 +26,10 @@ def test_a_person_sees_places_and_what_is_uncertain(tree: Path) -> None:
     done = codewhale_program(tree, "symbols", "resolve", "--callers", "-w", "tree")
     first, second = done.stdout.splitlines()
     assert first.startswith("  main.py:5  start  return resolve('x')") and second.startswith("? other.py:2  run")
+    done = codewhale_program(tree, "symbols", "resolv", "-w", "tree")
+    assert (done.returncode, done.stdout) == (0, "") and "nothing found; do you mean resolve?" in done.stderr
+    done = codewhale_program(tree, "symbols", "resolv", "-w", "tree", "--json")
+    assert json.loads(done.stdout)["did_you_mean"] == ["resolve"]
     done = codewhale_program(tree, "symbols", "none_such", "-w", "tree")
     assert (done.returncode, done.stdout) == (0, "") and "nothing found" in done.stderr
 

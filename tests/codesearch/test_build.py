@@ -12,10 +12,10 @@ import pytest
 from codewhale.codesearch import build
 from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh, settle
 from codewhale.codesearch.indexing import Task, indexed
-from codewhale.codesearch.likeness import likeness
 from codewhale.codesearch.reader import Reader
 from codewhale.system.launch import Launch, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
+from support.likeness import likeness
 
 BUILDING = "import asyncio, sys; from codewhale.codesearch.build import Index, refresh\n"
 BUILDING += "index = Index(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"

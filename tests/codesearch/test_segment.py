@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.codesearch.model import BODY, CALL, Chunk
-from codewhale.codesearch.segment import COUNTED, Gathering, decoded, entries, find, keys_of
+from codewhale.codesearch.segment import COUNTED, Gathering, decoded, find, keys_of
 from codewhale.codesearch.terms import Terms
 from codewhale.codesearch.vocabulary import Vocabulary
+from support.likeness import entries
 
 TERMS = Terms()
 TEXT = st.lists(

@@ -3,8 +3,9 @@
 import pytest
 
 from codewhale.codesearch.model import BODY, COMMENT, DEFINED, PATH, SYMBOL
-from codewhale.codesearch.segment import Gathering, decoded, entries
+from codewhale.codesearch.segment import Gathering, decoded
 from codewhale.codesearch.source import LARGEST, Source, Sources
+from support.likeness import entries
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from codewhale.codesearch.build import Index, refresh
-from codewhale.codesearch.likeness import likeness
+from support.likeness import likeness
 
 WORDS = "open close read write parse render cache token user order price whale harbour engine signal".split()
 ENDINGS = ("py", "py", "rs", "go", "ts", "md", "c", "txt")

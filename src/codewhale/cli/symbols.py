@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         bar.clear()
     if args.json:
         told = {"name": name, "relation": relation, "total": found.total, "results": found.spots, "notes": notes}
+        told |= {"did_you_mean": found.alike} if found.alike else {}
         put(object_line(told) + "\n")
         return 0
     for spot in found.spots:
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     for note in notes:
         say(f"codewhale symbols: {note}")
     if not found.spots:
-        say("codewhale symbols: nothing found")
+        meant = f"; do you mean {', '.join(found.alike)}?" if found.alike else ""
+        say(f"codewhale symbols: nothing found{meant}")
     elif found.total > len(found.spots):
         say(f"codewhale symbols: {found.total - len(found.spots)} more places are left out")
     return 0

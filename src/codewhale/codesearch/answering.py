@@ -20,6 +20,7 @@ from codewhale.codesearch.cold import cold_hits
 from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.fresh import too_few
+from codewhale.codesearch.hints import hint
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
@@ -42,7 +43,8 @@ OFF = f"The code index is switched off ({CORE} = false)"
 class Answer(Struct, frozen=True):
     """The best places for a query. `backend` names the signals that spoke; `exact` of the hits hold the query as it
     is; `age` is the seconds since the index was last made true, None without one; `coverage` the share of the folder's
-    files that are in; `notes` is what must be known before the answer is trusted."""
+    files that are in; `notes` is what must be known before the answer is trusted; `hint` what to ask instead where
+    nothing was found."""
 
     hits: tuple[Hit, ...]
     backend: str
@@ -50,6 +52,7 @@ class Answer(Struct, frozen=True):
     age: float | None
     coverage: float
     notes: tuple[str, ...] = ()
+    hint: str = ""
 
 
 class _Asked(Struct, frozen=True):
@@ -282,6 +285,7 @@ class CodeSearch:
             age=None if built is None else max(0.0, time.time() - built / 1e9),
             coverage=1.0 if reader.meta("complete") or not listed else min(1.0, len(reader.files) / listed),
             notes=self._notes(folder, reader, current),
+            hint="" if found.hits else hint(reader, asked.only or Filter()),
         )
 
     def _notes(self, folder: _Folder, reader: Reader | None, current: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from codewhale.codesearch.alike import alike
 from codewhale.codesearch.fitting import fitted
 from codewhale.codesearch.importgraph import ImportGraph
 from codewhale.codesearch.model import BODY, CALL, COMMENT, Symbol
@@ -50,12 +51,14 @@ class Spot(Struct, frozen=True, omit_defaults=True):
 
 class Related(Struct, frozen=True):
     """What was found, the certain first, tests and examples last, a type before what is added to it and a body before
-    a mere declaration; `total` counts what is left out too."""
+    a mere declaration; `total` counts what is left out too. `alike` are names that the one that nothing is called may
+    have meant."""
 
     name: str
     relation: str
     spots: tuple[Spot, ...]
     total: int
+    alike: tuple[str, ...] = ()
 
 
 class NoSuchFile(Exception):
@@ -93,7 +96,9 @@ class Intelligence:
             set(ways[relation](scrub_surrogates(name).strip())),
             key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, _adds(spot), spot.path, spot.line),
         )
-        return Related(name, relation, tuple(spots[:most]), len(spots))
+        unknown = not spots and relation not in OF_FILES
+        meant = alike(self._reader, _last(scrub_surrogates(name).strip())) if unknown else ()
+        return Related(name, relation, tuple(spots[:most]), len(spots), () if _last(name) in meant else meant)
 
     def _definitions(self, name: str) -> Iterator[Spot]:
         for file, symbol in self._defined(name):
@@ -295,6 +300,8 @@ def told_related(found: Related | None, asked: tuple[str, str], notes: tuple[str
     def whole(kept: int) -> dict[str, Any]:
         told: dict[str, Any] = {"name": asked[0], "relation": asked[1], "total": found.total if found else 0}
         told["results"] = spots[:kept]
+        if found is not None and found.alike:
+            told["did_you_mean"] = found.alike
         if kept < told["total"]:
             told["left_out"] = f"{told['total'] - kept} more places"
         return {**told, "notes": notes} if notes else told

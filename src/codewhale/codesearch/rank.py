@@ -49,11 +49,13 @@ class Weights(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """Which files may be found: by path, by language, by defining something of a kind of model.KINDS ("" is any)."""
+    """Which files may be found: by path, by language, by defining something of a kind of model.KINDS ("" is any).
+    `glob` is how `paths` was written."""
 
     paths: Callable[[str], bool] | None = None
     lang: str = ""
     kind: str = ""
+    glob: str = ""
 
 
 class Hit(Struct, frozen=True):

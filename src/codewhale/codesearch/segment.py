@@ -222,13 +222,6 @@ def keys_of(block: Block) -> list[str]:
     return block.keys.decode().split("\n")[1:-1]
 
 
-def entries(block: Block) -> Iterator[tuple[str, bytes]]:
-    """(key, its postings) of a block, in order."""
-    offsets = memoryview(block.offsets).cast("I")
-    for number, key in enumerate(keys_of(block)):
-        yield key, block.postings[4 * offsets[number] : 4 * offsets[number + 1]]
-
-
 def find(block: Block, key: str) -> bytes:
     """The postings of one key, empty when it is not in the block."""
     at = block.keys.find(f"\n{key}\n".encode())

@@ -39,7 +39,7 @@ def filter_of(path_glob: str, lang: str, kind: str) -> Filter:
         raise BadFilter("lang", lang, f"one of {', '.join(known)}")
     if kind and kind not in KINDS:
         raise BadFilter("kind", kind, f"one of {', '.join(KINDS)}")
-    return Filter(globs.match if globs else None, lang, kind)
+    return Filter(globs.match if globs else None, lang, kind, path_glob)
 
 
 def told(root: str, query: str, answer: Answer) -> tuple[str, int]:
@@ -55,6 +55,8 @@ def told(root: str, query: str, answer: Answer) -> tuple[str, int]:
             "index_age_s": None if answer.age is None else round(answer.age, 1),
             "coverage": round(answer.coverage, 3),
         }
+        if answer.hint:
+            whole["hint"] = answer.hint
         if answer.notes:
             whole["notes"] = list(answer.notes)
         if kept < len(rows):
@@ -74,7 +76,7 @@ def listed(root: str, query: str, answer: Answer) -> str:
         lines.append(sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
         lines += [f"        | {line}" for line in _telling(snippet, query.lower().split())]
         lines += [sanitise(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
-    return "\n".join(lines or ["nothing found"])
+    return "\n".join(lines or [sanitise(f"nothing found. {answer.hint}" if answer.hint else "nothing found")])
 
 
 def _telling(snippet: str, words: Sequence[str]) -> list[str]:

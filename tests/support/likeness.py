@@ -3,13 +3,12 @@
 import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from codewhale.codesearch import segment
-from codewhale.codesearch.segment import Rows
+from codewhale.codesearch.segment import Block, Rows, decoded, keys_of
 from codewhale.codesearch.store import CODE, Store
 
 _FILES = "SELECT id, path, lang, state, lines, sha, segment, first, chunks FROM files ORDER BY path"
@@ -33,13 +32,20 @@ def likeness(store: Store) -> dict[str, str]:
     return found
 
 
+def entries(block: Block) -> Iterator[tuple[str, bytes]]:
+    """(key, its postings) of a block, in order."""
+    offsets = memoryview(block.offsets).cast("I")
+    for number, key in enumerate(keys_of(block)):
+        yield key, block.postings[4 * offsets[number] : 4 * offsets[number + 1]]
+
+
 def _postings(store: Store, number: int) -> dict[int, list[tuple[str, int]]]:
     """Chunk -> its (key, how often)."""
     found: dict[int, list[tuple[str, int]]] = defaultdict(list)
     ((first, keys),) = store.rows("SELECT first_block, first_keys FROM segments WHERE id = ?", (number,))
     last = first + len(keys.split("\n"))
     for (data,) in store.rows("SELECT data FROM blocks WHERE id >= ? AND id < ?", (first, last)):
-        for key, raw in segment.entries(segment.decoded(data)):
+        for key, raw in entries(decoded(data)):
             for posting in array("I", raw):
                 found[posting >> 8].append((key, posting & 255))
     return found

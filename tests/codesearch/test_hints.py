@@ -1,0 +1,63 @@
+"""Nothing was found: what is said names the part of the question that left out everything, and what to ask instead."""
+
+from pathlib import Path
+
+import pytest
+
+from codewhale.codesearch.answering import CodeSearch
+from codewhale.codesearch.telling import filter_of, listed, told
+from support.searchtree import planted
+
+
+@pytest.mark.parametrize(
+    ("query", "path_glob", "lang", "kind", "said"),
+    [
+        (
+            "token",
+            "lib/auth/**",
+            "",
+            "",
+            "path_glob lib/auth/** fits none of the 8 files here. Do you mean src/auth/**?",
+        ),
+        (
+            "token",
+            "elsewhere/*.py",
+            "",
+            "",
+            "path_glob elsewhere/*.py fits none of the 8 files here. Leave path_glob out",
+        ),
+        ("token", "[*", "", "", "path_glob [* fits none of the 8 files here. Leave path_glob out"),
+        ("token", "", "rust", "", "No file is in rust: python "),
+        ("token", "src/**", "markdown", "", "No file in src/** is in markdown: python "),
+        ("token", "", "", "trait", "No file here that defines a trait holds a word of the query. Leave kind out"),
+        ("zzqx", "", "", "", "No file here holds a word of the query."),
+        ("zzqx", "src/**", "", "", "No file in src/** holds a word of the query."),
+    ],
+)
+async def test_the_hint(tmp_path: Path, query: str, path_glob: str, lang: str, kind: str, said: str) -> None:
+    tree = planted(tmp_path)
+    search = CodeSearch(str(tmp_path / "state"))
+    answer = await search.search(str(tree), query, only=filter_of(path_glob, lang, kind), patience=None)
+    await search.aclose()
+    assert answer.hits == () and answer.hint.startswith(said)
+    assert answer.hint in told(str(tree), query, answer)[0]
+    assert listed(str(tree), query, answer) == f"nothing found. {answer.hint}"
+
+
+async def test_the_likeliest_folder_comes_first(tmp_path: Path) -> None:
+    tree = planted(tmp_path)
+    for folder in ("a/tui", "src/deep/down/tui", "tests/tui", "b/tui"):
+        (tree / folder).mkdir(parents=True)
+        (tree / folder / "one.py").write_text("token = 1\n")
+    search = CodeSearch(str(tmp_path / "state"))
+    answer = await search.search(str(tree), "token", only=filter_of("src/tui/*", "", ""), patience=None)
+    await search.aclose()
+    assert answer.hint.endswith("Do you mean src/deep/down/tui/** or a/tui/** or b/tui/**?")
+
+
+async def test_an_answer_needs_none(tmp_path: Path) -> None:
+    search = CodeSearch(str(tmp_path / "state"))
+    tree = planted(tmp_path)
+    answer = await search.search(str(tree), "token", patience=None)
+    await search.aclose()
+    assert answer.hits and answer.hint == "" and '"hint"' not in told(str(tree), "token", answer)[0]
