@@ -62,7 +62,17 @@ def test_matches_come_with_their_surroundings(workspace: Path) -> None:
 
 
 def test_nothing_found_is_a_result(workspace: Path) -> None:
-    assert grep(workspace, "x") == {"matches": [], "total_matches": 0, "files_searched": 0, "truncated": False}
+    found = grep(workspace, "x")
+    assert found.pop("hint").startswith("There is no text file here; look")
+    assert found == {"matches": [], "total_matches": 0, "files_searched": 0, "truncated": False}
+
+
+def test_nothing_found_says_what_to_try(workspace: Path) -> None:
+    write(workspace, {"a.py": "Walrus\n", "b.py": "x\n"})
+    assert "Try case_insensitive, a shorter pattern, or codebase_search" in grep(workspace, "walrus")["hint"]
+    assert "Try a shorter pattern, or" in grep(workspace, "seal", case_insensitive=True)["hint"]
+    assert grep(workspace, "walrus", include=["*.rs"])["hint"].startswith("include leaves none of 2 files")
+    assert "hint" not in grep(workspace, "Walrus")
 
 
 def test_the_total_goes_beyond_what_is_returned(workspace: Path) -> None:

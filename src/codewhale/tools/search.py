@@ -95,7 +95,7 @@ class SearchTools:
             raise _bad_pattern(args, error)
         except PatternTooSlow as slow:
             raise _slow_pattern(args, str(slow))
-        return _grep_result(found, listing)
+        return _grep_result(found, listing, "" if found.matches else _instead(args, len(listing.files), found))
 
     @tool(
         "file_search",
@@ -172,7 +172,20 @@ def _globs(name: str, args: GrepFiles | FileSearch, field: str, globs: list[str]
         )
 
 
-def _grep_result(found: Found, listing: Listing) -> ToolResult:
+def _instead(args: GrepFiles, listed: int, found: Found) -> str:
+    """What to try where nothing matches."""
+    if not found.complete:
+        return "Not every file was searched in time: give a path or include."
+    if not found.searched:
+        left = (
+            f"include leaves none of {listed:,} files: leave it out" if args.include else "There is no text file here"
+        )
+        return f"{left}; look with file_search or list_dir."
+    case = "" if args.case_insensitive else "case_insensitive, "
+    return f"No line matches. Try {case}a shorter pattern, or codebase_search, which finds code by what it does."
+
+
+def _grep_result(found: Found, listing: Listing, hint: str) -> ToolResult:
     truncated = found.total > len(found.matches) or not found.complete or listing.truncated
     told: dict[str, Any] = {
         "total_matches": found.total,
@@ -181,7 +194,7 @@ def _grep_result(found: Found, listing: Listing) -> ToolResult:
     }
     rows = tuple((match.file, str(match.line_number), one_line(match.line)) for match in found.matches[:_ROWS])
     return ToolResult(
-        content=_json({"matches": found.matches, **told}),
+        content=_json({"matches": found.matches, **told, **({"hint": hint} if hint else {})}),
         display=(TableBlock(("file", "line", "text"), rows),),
         metadata={**told, "timed_out": not found.complete},
     )
