@@ -164,3 +164,11 @@ def test_what_the_harness_told_the_model_is_seen_unfolded() -> None:
     note = Note(key="told", values={"kind": "facts"}, detail="the date")
     assert drawn(note) == []
     assert drawn(note, opened=True) == ["▾ told the model (facts)", "  │ the date"]
+
+
+def test_what_a_person_asked_for_is_seen_whole_unless_it_is_very_long() -> None:
+    text = "\n".join(f"line {number}" for number in range(150))
+    assert [len(drawn(Note(text=text[: text.index(f"line {rows}") - 1]))) for rows in (6, 30)] == [6, 7]
+    assert len(drawn(Note(text=text[: text.index("line 100") - 1], asked=True))) == 100
+    assert drawn(Note(text=text, asked=True))[-1] == "  … 50 more lines"
+    assert drawn(Note(text=text, asked=True), opened=True)[-1] == "  line 149"

@@ -179,5 +179,5 @@ def test_the_persons_own_command_is_seen_while_it_runs_and_after() -> None:
 def test_a_line_can_be_said_that_is_no_event() -> None:
     story = Story()
     story.say("No session.", "error")
-    assert story.settled == [Note(text="No session.", level="error")]
+    assert story.settled == [Note(text="No session.", level="error", asked=True)]
     assert story.find(0) is story.settled[0] and story.find(1) is None

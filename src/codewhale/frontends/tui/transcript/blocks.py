@@ -85,7 +85,8 @@ class Work(Block, gc=False):
 
 
 class Note(Block, gc=False):
-    """One line that says what changed. `key` names its words, and "" is for text as it came; `detail` is folded."""
+    """One line that says what changed. `key` names its words, and "" is for text as it came; `detail` is folded. What
+    was `asked` for by the person is folded only where it is very long."""
 
     key: str = ""
     values: dict[str, Any] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Note(Block, gc=False):
     level: str = "info"
     code: str = ""
     detail: str = ""
+    asked: bool = False
 
 
 class Receipt(Block, gc=False):

@@ -28,6 +28,7 @@ _LONG_CHARS = 2_400
 _LONG_ROWS = 24
 _SHOWN_ROWS = 12
 _NOTE_ROWS = 6
+_WANTED_ROWS = 100
 _ASKED_ROWS = 4
 _MOST_ROW = 2_000
 _LEAST_TEXT = 8
@@ -192,7 +193,7 @@ class Drawer:
         if block.detail:
             mark = "▾ " if view.opened else "▸ "
         rows = said.strip("\n").split("\n")
-        most = OPENED if view.opened else _NOTE_ROWS
+        most = OPENED if view.opened else _WANTED_ROWS if block.asked else _NOTE_ROWS
         lines: list[Line] = []
         for row in rows[:most]:
             lines += wrap(

@@ -94,7 +94,7 @@ class Story(CallStory):
 
     def say(self, text: str, level: str = "info") -> None:
         """Add a line that is no event of the session."""
-        self.settle(Note(text=text, level=level))
+        self.settle(Note(text=text, level=level, asked=True))
 
     @property
     def blocks(self) -> list[Block]:
