@@ -11,18 +11,17 @@ SMALL = 1000  # bytes: neighbours are joined while together they stay below
 LONG = 3000  # bytes: what is longer is cut
 LINES = 80  # and what has more lines
 WINDOW = 50  # lines of a window where no syntax tells
+_NEWLINE = ord("\n")
 
 
 class Lines:
     """Where the lines of a text begin; a line ends with its newline."""
 
     def __init__(self, data: bytes) -> None:
-        starts = [0]
-        add, find = starts.append, data.find
-        at = find(b"\n") + 1
-        while at:
-            add(at)
-            at = find(b"\n", at) + 1
+        import numpy
+
+        newlines = numpy.flatnonzero(numpy.frombuffer(data, numpy.uint8) == _NEWLINE) if data else numpy.empty(0, int)
+        starts: list[int] = [0, *(newlines + 1).tolist()]
         if len(starts) > 1 and starts[-1] == len(data):
             starts.pop()
         self.starts = starts
