@@ -70,6 +70,16 @@ async def test_files_are_found_as_they_are_typed() -> None:
         assert await stage.done() == InsertText("@src/qqq.py ")
 
 
+async def test_files_stay_when_all_else_comes_later() -> None:
+    async with opened("palette", ANSWERS) as stage:
+        await best(stage, "qqq", "file:src/qqq.py")
+        await stage.press("down")
+        stage.screen.action_reload()
+        await stage.host.workers.wait_for_complete()
+        await stage.shown("src/qqq.py", "src/other.py")
+        assert stage.screen.list.current.key == "file:src/other.py"
+
+
 async def test_the_other_key_opens_inserts_and_forks() -> None:
     for sought, key, outcome in (
         ("qqq", "file:src/qqq.py", OpenPath("src/qqq.py")),

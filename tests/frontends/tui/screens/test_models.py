@@ -39,6 +39,15 @@ async def test_models_tell_what_they_are_and_lack() -> None:
         await stage.shown("window: unknown tokens", "price unknown", "takes images")
 
 
+async def test_what_is_typed_stays_when_the_models_come_later() -> None:
+    async with opened("models", MODELS) as stage:
+        await stage.type("my-own")
+        await stage.shown("+ my-own")
+        stage.screen.action_reload()
+        await stage.host.workers.wait_for_complete()
+        assert [item.key for item in stage.screen.list.items] == ["typed:my-own"]
+
+
 async def test_one_is_used() -> None:
     async with opened("models", MODELS) as stage:
         await stage.press("down", "enter")

@@ -63,6 +63,10 @@ class Chooser(Frame):
         """What is known of a row."""
         return ()
 
+    def behind(self) -> Sequence[Item]:
+        """Rows for what is typed now, behind those that fit it."""
+        return ()
+
     def chosen(self, item: Item) -> None:
         """A row was taken."""
 
@@ -105,17 +109,17 @@ class Chooser(Frame):
             return
         self.say("")
         self._all = rows
-        self.filter()
+        self.filter(stay=self.list.current is not None)
 
-    def filter(self, more: Sequence[Item] = (), stay: bool = False) -> None:
-        """Show the rows that fit what was typed, those of `more` behind them; the cursor stays on its row while nothing
-        is typed or where it shall `stay`, else it goes to the best."""
+    def filter(self, stay: bool = False) -> None:
+        """Show the rows that fit what was typed; the cursor stays on its row while nothing is typed or where it shall
+        `stay`, else it goes to the best."""
         if not self.query("#sought"):
             return  # the screen is being closed: what was loaded came too late
         current = self.list.current
         former = self.start if current is None else current.key
         keep = former if stay or not self.sought.strip() else ""
-        found = [*ranked(self._all, self.sought), *unranked(more)]
+        found = [*ranked(self._all, self.sought), *unranked(self.behind())]
         self.list.show(found, keep)
         if not found and not self.said:
             self.say(self.words(f"{self.PANEL}.{'none' if not self._all else 'no_match'}"))

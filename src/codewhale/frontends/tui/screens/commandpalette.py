@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from codewhale.frontends.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.frontends.tui.screens.chooser import Chooser
+from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.outcomes import (
     InsertText,
     OpenPath,
@@ -41,6 +42,10 @@ class CommandPalette(Chooser):
         ("chooser.other", "palette.other"),
         *Chooser.HINTS[2:],
     )
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument)
+        self._files: tuple[str, Sequence[Item]] = ("", ())  # what was sought, and the files that were found for it
 
     async def rows(self) -> Sequence[Item] | None:
         """Every group; one that cannot be had is said and left out."""
@@ -102,9 +107,14 @@ class CommandPalette(Chooser):
         """Files are asked for; all else is here."""
         self.filter()
         if self.sought.strip():
-            self.work(self._files, "files")
+            self.work(self._find_files, "files")
 
-    async def _files(self) -> None:
+    def behind(self) -> Sequence[Item]:
+        """The files, whenever they and all else have come."""
+        sought, files = self._files
+        return files if sought == self.sought.strip() else ()
+
+    async def _find_files(self) -> None:
         top = self.list.current
         await asyncio.sleep(_SETTLE_SECONDS)
         sought = self.sought.strip()
@@ -113,8 +123,9 @@ class CommandPalette(Chooser):
             if not self.list.items:
                 self.say("")
             group = self.words("palette.group_files")
+            self._files = sought, [_file(row.path, group) for row in found]
             # They come late and stand last: what enter takes is not changed under the person's hand.
-            self.filter([_file(row.path, group) for row in found], stay=self.list.current is not top)
+            self.filter(stay=self.list.current is not top)
 
     # -------------------------------------------------------------- what a row does
 

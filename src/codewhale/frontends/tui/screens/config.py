@@ -138,9 +138,9 @@ class ConfigScreen(Chooser):
         self._show_hints()
         self.query_one("#sought", Input).focus()
 
-    def filter(self, more: Sequence[Item] = (), stay: bool = False) -> None:
+    def filter(self, stay: bool = False) -> None:
         """The cursor stays on its row when the values are read again."""
-        super().filter(more, stay or not self.query_one("#sought", Input).has_focus)
+        super().filter(stay or not self.query_one("#sought", Input).has_focus)
 
     def action_previous(self) -> None:
         """The row before, unless a value is being changed."""

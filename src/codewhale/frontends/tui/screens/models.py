@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from codewhale.frontends.tui.screens.chooser import Chooser
 from codewhale.frontends.tui.screens.outcomes import OpenScreen, Said
-from codewhale.frontends.tui.screens.rowlist import Item, unranked
+from codewhale.frontends.tui.screens.rowlist import Item
 from codewhale.frontends.tui.screens.tones import Line, flat
 from codewhale.protocol.ops import SetModel
 from codewhale.protocol.views import FindLocal, ListModels, ListProviders, ModelRow, ProviderRow
@@ -35,16 +35,13 @@ class ModelPicker(Chooser):
             rows = [row for row in rows if row.provider == self.argument]
         return [_model(row, self) for row in rows]
 
-    def sought_changed(self) -> None:
-        """What is typed can be taken as it is."""
-        self.filter()
+    def behind(self) -> Sequence[Item]:
+        """What is typed can be taken as it is. It stands last, so that it is never taken by mistake."""
         text = " ".join(self.sought.split())
-        if text:
-            words = self.words
-            said = words("models.typed_at", provider=self.argument) if self.argument else words("models.typed")
-            own = Item(f"typed:{text}", text, said, words("models.group_typed"), "+", "accent", value=text)
-            # It stands last, so that it is never taken by mistake.
-            self.list.show([*self.list.matches, *unranked([own])])
+        words = self.words
+        said = words("models.typed_at", provider=self.argument) if self.argument else words("models.typed")
+        own = Item(f"typed:{text}", text, said, words("models.group_typed"), "+", "accent", value=text)
+        return [own] if text else []
 
     async def preview(self, item: Item) -> Sequence[Line]:
         """What is known of it."""
