@@ -55,6 +55,14 @@ async def test_the_likeliest_folder_comes_first(tmp_path: Path) -> None:
     assert answer.hint.endswith("Do you mean src/deep/down/tui/** or a/tui/** or b/tui/**?")
 
 
+async def test_a_glob_is_told_on_one_line_within_bounds(tmp_path: Path) -> None:
+    search = CodeSearch(str(tmp_path / "state"))
+    only = filter_of("x\n" + "y" * 900 + "/\x1b[31m/*", "", "")
+    answer = await search.search(str(planted(tmp_path)), "token", only=only, patience=None)
+    await search.aclose()
+    assert len(answer.hint) < 250 and "\n" not in answer.hint and "\x1b" not in answer.hint
+
+
 async def test_an_answer_needs_none(tmp_path: Path) -> None:
     search = CodeSearch(str(tmp_path / "state"))
     tree = planted(tmp_path)

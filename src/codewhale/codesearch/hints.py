@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from codewhale.codesearch.rank import Filter
 from codewhale.codesearch.reader import Reader
+from codewhale.lib.text import one_line
 
 _MOST = 3
+_MOST_GLOB = 100  # characters that are told of one
 _WILD = frozenset("*?[]{}\\")
 
 
@@ -16,7 +18,9 @@ def hint(reader: Reader, only: Filter) -> str:
     if not paths:
         near = _folders_like(only.glob, reader.paths)
         instead = f" Do you mean {' or '.join(near)}?" if near else " Leave path_glob out, or look with list_dir."
-        return f"path_glob {only.glob} fits none of the {len(reader.paths):,} files here.{instead}"
+        return (
+            f"path_glob {one_line(only.glob, _MOST_GLOB)} fits none of the {len(reader.paths):,} files here.{instead}"
+        )
     fitting = frozenset(paths)
     spoken = Counter(file.lang or "plain" for file in reader.files if file.path in fitting)
     if only.lang and not spoken[only.lang]:
@@ -31,7 +35,7 @@ def hint(reader: Reader, only: Filter) -> str:
 
 
 def _within(only: Filter) -> str:
-    return f"in {only.glob} " if only.glob else ""
+    return f"in {one_line(only.glob, _MOST_GLOB)} " if only.glob else ""
 
 
 def _folders_like(glob: str, paths: Sequence[str]) -> list[str]:

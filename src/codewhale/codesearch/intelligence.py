@@ -125,7 +125,7 @@ class Intelligence:
             if len(self._lines) >= _MOST_FILES and file not in self._lines:
                 break
             start, end = int(self._reader.chunk_line[chunk]), int(self._reader.chunk_end[chunk])
-            lines = [line for line in self._lines_with(file, last) if start <= line <= end and (file, line) not in at]
+            lines = [line for line in self._lines_with(file, last, start, end) if (file, line) not in at]
             for line in self._calling(file, lines, last, int(calls)):
                 yield self._spot(file, line, self._reason(file, definers))
 
@@ -141,8 +141,8 @@ class Intelligence:
             for word in self._words(file, symbol):
                 chunks, often = self._reader.postings(CALL, word)
                 calls = sum(n for chunk, n in zip(chunks.tolist(), often.tolist(), strict=True) if chunk in own)
-                lines = [line for line in self._lines_with(file, word) if symbol.line <= line <= symbol.end_line]
-                if calls and lines:
+                lines = self._lines_with(file, word, symbol.line, symbol.end_line) if calls else []
+                if lines:
                     yield self._callee(file, word, self._calling(file, lines, word, int(calls))[0])
 
     def _callee(self, file: int, word: str, line: int) -> Spot:
@@ -252,9 +252,10 @@ class Intelligence:
                     found.setdefault(word, line)
         return list(found)[:_MOST_WORDS]
 
-    def _lines_with(self, file: int, name: str) -> list[int]:
+    def _lines_with(self, file: int, name: str, first: int = 1, last: int = _LARGEST) -> list[int]:
         whole = re.compile(rb"(?<!\w)" + re.escape(name.encode("utf-8", "replace")) + rb"(?!\w)")
-        return [number for number, line in enumerate(self._text(file), start=1) if whole.search(line)]
+        lines = self._text(file)[first - 1 : last]
+        return [number for number, line in enumerate(lines, start=first) if whole.search(line)]
 
     def _is_called(self, file: int, line: int, name: str) -> bool:
         called = re.compile(rb"(?<!\w)" + re.escape(name.encode("utf-8", "replace")) + rb"[!?]?\s*(?:[(<{]|::<)")
