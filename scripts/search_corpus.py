@@ -135,6 +135,8 @@ def _write_out(mirror: Path, commit: str, target: Path) -> None:
     """Write the regular files of a commit, those apart that the mirror lacks: it may be without its largest."""
     rows = (row.split(b"\t", 1) for row in _git(mirror, "ls-tree", "-r", "-z", commit).split(b"\0") if row)
     found = [(meta.split()[2], os.fsdecode(path)) for meta, path in rows if meta.startswith(b"100")]
+    if not found:
+        raise SystemExit(f"{mirror} does not hold the files of commit {commit}; fetch it again")
     told = BytesIO(_git(mirror, "cat-file", "--batch", given=b"\n".join(sha for sha, _ in found)))
     for _, path in found:
         size = told.readline().split()[-1]

@@ -28,7 +28,8 @@ def _spelled(reader: Reader, name: str) -> Iterator[str]:
     wanted = folded(name)
     known = reader.terms_with_prefix(DEFINED, wanted[:_SAME_LETTERS], _LOOKED_AT)
     for term in difflib.get_close_matches(wanted, known, MOST, _CLOSE):
-        yield from {symbol.name for _, symbol in reader.defined(term, fold=True)[:1]}
+        for _, symbol in reader.defined(term, fold=True)[:1]:
+            yield symbol.name
 
 
 def _holding(reader: Reader, name: str) -> set[str]:

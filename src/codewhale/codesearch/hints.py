@@ -14,15 +14,13 @@ _WILD = frozenset("*?[]{}\\")
 
 def hint(reader: Reader, only: Filter) -> str:
     """One or two sentences for whoever asked a question that found nothing."""
-    paths = [path for path in reader.paths if only.paths is None or only.paths(path)]
-    if not paths:
+    spoken = Counter(file.lang or "plain" for file in reader.files if only.paths is None or only.paths(file.path))
+    if not spoken:
         near = _folders_like(only.glob, reader.paths)
         instead = f" Do you mean {' or '.join(near)}?" if near else " Leave path_glob out, or look with list_dir."
         return (
             f"path_glob {one_line(only.glob, _MOST_GLOB)} fits none of the {len(reader.paths):,} files here.{instead}"
         )
-    fitting = frozenset(paths)
-    spoken = Counter(file.lang or "plain" for file in reader.files if file.path in fitting)
     if only.lang and not spoken[only.lang]:
         others = ", ".join(f"{lang} {count:,}" for lang, count in spoken.most_common(_MOST))
         return f"No file {_within(only)}is in {only.lang}: {others}."

@@ -91,14 +91,14 @@ class Intelligence:
             "imports": self._imports,
             "importers": self._importers,
         }
-        kinds = PathKinds()
+        kinds, asked = PathKinds(), scrub_surrogates(name).strip()
         spots = sorted(
-            set(ways[relation](scrub_surrogates(name).strip())),
+            set(ways[relation](asked)),
             key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, _adds(spot), spot.path, spot.line),
         )
-        unknown = not spots and relation not in OF_FILES
-        meant = alike(self._reader, _last(scrub_surrogates(name).strip())) if unknown else ()
-        return Related(name, relation, tuple(spots[:most]), len(spots), () if _last(name) in meant else meant)
+        unknown = not (spots or relation in OF_FILES or self._defined(asked))
+        meant = alike(self._reader, _last(asked)) if unknown else ()
+        return Related(name, relation, tuple(spots[:most]), len(spots), meant)
 
     def _definitions(self, name: str) -> Iterator[Spot]:
         for file, symbol in self._defined(name):

@@ -57,6 +57,10 @@ class Filter(Struct, frozen=True):
     kind: str = ""
     glob: str = ""
 
+    def fits(self, path: str, lang: str) -> bool:
+        """Whether a file may be found by its path and its language."""
+        return (not self.lang or lang == self.lang) and (self.paths is None or self.paths(path))
+
 
 class Hit(Struct, frozen=True):
     """A file and its best place. `score` is the sum of the values of `reasons`; `more` are first and last lines of
@@ -140,11 +144,7 @@ class Ranker:
         exact = np.array(sorted(seen.lines), np.int64)
         if only == Filter():
             return np.union1d(candidates(evidence), exact)
-        files = [
-            number
-            for number, file in enumerate(self.reader.files)
-            if (not only.lang or file.lang == only.lang) and (only.paths is None or only.paths(file.path))
-        ]
+        files = [number for number, file in enumerate(self.reader.files) if only.fits(file.path, file.lang)]
         allowed = np.array(files, np.int64)
         chosen = np.union1d(candidates(evidence, allowed), np.intersect1d(exact, allowed))
         if only.kind:

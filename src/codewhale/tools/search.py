@@ -95,7 +95,7 @@ class SearchTools:
             raise _bad_pattern(args, error)
         except PatternTooSlow as slow:
             raise _slow_pattern(args, str(slow))
-        return _grep_result(found, listing, "" if found.matches else _instead(args, len(listing.files), found))
+        return _grep_result(found, listing, "" if found.matches else _instead(args, listing, found))
 
     @tool(
         "file_search",
@@ -172,13 +172,15 @@ def _globs(name: str, args: GrepFiles | FileSearch, field: str, globs: list[str]
         )
 
 
-def _instead(args: GrepFiles, listed: int, found: Found) -> str:
+def _instead(args: GrepFiles, listing: Listing, found: Found) -> str:
     """What to try where nothing matches."""
-    if not found.complete:
-        return "Not every file was searched in time: give a path or include."
+    if not found.complete or listing.truncated:
+        return "Not every file was searched: give a path inside."
     if not found.searched:
         left = (
-            f"include leaves none of {listed:,} files: leave it out" if args.include else "There is no text file here"
+            f"include leaves none of {len(listing.files):,} files: leave it out"
+            if args.include
+            else "There is no text file here"
         )
         return f"{left}; look with file_search or list_dir."
     case = "" if args.case_insensitive else "case_insensitive, "
