@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from codewhale.codesearch.answering import Answer
 from codewhale.codesearch.rank import Hit
@@ -83,3 +84,10 @@ def test_a_filter_that_cannot_be_says_which_and_what_can(given: tuple[str, str, 
     assert (
         caught.value.field == field and str(caught.value).startswith(f"{field} ") and "it must be " in str(caught.value)
     )
+
+
+def test_a_path_with_a_line_break_stays_on_its_line(tmp_path: Path) -> None:
+    (hit,) = hits(1, 1)
+    odd = replace(hit, path="a\x1b[31m\nred.py")
+    text = listed(str(tmp_path), "walrus", Answer((odd,), "lexical", 0, 1.0, 1.0))
+    assert r"a\x1b[31m\x0ared.py:" in text.split("\n")[0] and "\x1b" not in text

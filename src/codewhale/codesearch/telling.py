@@ -73,7 +73,8 @@ def listed(root: str, query: str, answer: Answer) -> str:
     lines = []
     for hit, snippet in zip(answer.hits, snippets(root, answer.hits, query.split()), strict=True):
         symbol = f"  {hit.symbol}" if hit.symbol else ""
-        lines.append(sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
+        place = sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}")
+        lines.append(place.replace("\n", r"\x0a"))
         lines += [f"        | {line}" for line in _telling(snippet, query.lower().split())]
         lines += [sanitise(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
     return "\n".join(lines or [sanitise(f"nothing found. {answer.hint}" if answer.hint else "nothing found")])
