@@ -1,5 +1,8 @@
 """Bars for long work."""
 
+import pytest
+
+from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.progress import MOST_BARS, ProgressPanel
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.events import Notice, ProgressShown
@@ -31,3 +34,19 @@ async def test_bars_come_grow_and_go() -> None:
         await until(pilot, lambda: "working" in screen_text(host))
         host.panel.begin()
         await until(pilot, lambda: host.panel.size.height == 0)
+
+
+@pytest.mark.parametrize("columns", [8, 20, 34, 60])
+async def test_each_bar_stays_on_its_line(columns: int) -> None:
+    def panel(palette: Palette) -> ProgressPanel:
+        return ProgressPanel(Words("en"), palette)
+
+    async with hosted(panel, (columns, 9)) as (host, pilot):
+        for envelope in envelopes(
+            [ProgressShown("index", 25, 100, "src/" + "deep/" * 20), ProgressShown("漢" * 40, 1, 2)]
+        ):
+            host.panel.take(envelope)
+        await until(pilot, lambda: host.panel.size.height == 2)
+        rows = screen_text(host).rstrip().split("\n")
+        assert len(rows) == 2 and all(columns < 20 or "%" in row for row in rows)
+        assert all(columns < 34 or ("█" * 4 in row and "░" * 4 in row) for row in rows)

@@ -1,6 +1,8 @@
 """Bars for work that takes long: indexing, installs, tools. One line for each, gone when it is done."""
 
 from rich.cells import set_cell_size
+from textual.geometry import Size
+from textual.strip import Strip
 
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.figures import bar
@@ -13,10 +15,11 @@ MOST_BARS = 4
 BAR = 20
 TASKS = ("index", "install", "tool")
 _NAME = 16
+_SHARE = 7  # columns of a percentage
 
 
 class ProgressPanel(TagLine):
-    """The bars. It takes no room while nothing goes on."""
+    """The bars, each on its line at any width. It takes no room while nothing goes on."""
 
     def __init__(self, words: Words, palette: Palette) -> None:
         super().__init__(palette, id="progress")
@@ -34,19 +37,30 @@ class ProgressPanel(TagLine):
             self._going[event.task] = event
             while len(self._going) > MOST_BARS:
                 del self._going[next(iter(self._going))]
-        self.show([self._line(shown) for shown in self._going.values()])
+        self.show([self._line(shown, _NAME + BAR + _SHARE) for shown in self._going.values()])
 
     def begin(self) -> None:
         """Another session is followed: nothing goes on in it yet."""
         self._going.clear()
         self.show(())
 
-    def _line(self, shown: ProgressShown) -> Line:
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One line a bar."""
+        return len(self._going)
+
+    def render_line(self, y: int) -> Strip:
+        """One of the bars, as long as there is room for it."""
+        width, going = self.size.width, list(self._going.values())
+        return self._tones.strip(self._line(going[y], width) if y < len(going) else (), width)
+
+    def _line(self, shown: ProgressShown, width: int) -> Line:
         known = shown.task in TASKS
         name = self._words(f"progress.{shown.task}") if known else flat(shown.task, 40)
-        label = set_cell_size(fit(name, _NAME), _NAME)
+        room = min(_NAME, width // 3)
+        label = set_cell_size(fit(name, room), room)
         said = flat(shown.text, 120)
         if not shown.total:
             return ((label, "muted"), (f" {shown.done:,} ", "accent"), (said, "muted"))
         share = f" {100 * shown.done // shown.total:>3} % "
-        return ((label, "muted"), *bar(shown.done, shown.total, BAR), (share, "text"), (said, "muted"))
+        length = max(0, min(BAR, width - room - _SHARE))
+        return ((label, "muted"), *bar(shown.done, shown.total, length), (share, "text"), (said, "muted"))
