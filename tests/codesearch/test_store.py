@@ -1,9 +1,11 @@
 """The database itself: whose it is, what it forgets, what it says of damage."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +34,9 @@ def segment(*paths: str) -> Segment:
         files.append(FileRow(path, "python", "", 1, 2, 3, 1, path.encode(), len(files), 1, outline))
     rows, blocks = gathering.packed()
     return Segment(files, rows, blocks, [])
+
+
+CONNECT = sqlite3.connect
 
 
 @pytest.fixture
@@ -132,7 +137,30 @@ def test_a_full_disk_is_no_damage(path: str, tmp_path: Path) -> None:
 def test_the_database_is_the_owners_alone(path: str, tmp_path: Path) -> None:
     open_store(path, str(tmp_path)).close()
     assert os.stat(path).st_mode & 0o77 == 0
-    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_wreck_is_let_go_of(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[sqlite3.Connection] = []
+
+    def connect(*args: Any, **options: Any) -> sqlite3.Connection:
+        made.append(CONNECT(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with contextlib.closing(open_store(path, str(tmp_path))) as store:
+        store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = Path(path).read_bytes()
+    page = int.from_bytes(data[16:18], "big")
+    Path(path).write_bytes(data[:page] + os.urandom(len(data) - page))  # its schema can be read, its tables not
+    with pytest.raises(DamagedError):
+        open_existing(path, str(tmp_path))
+    open_store(path, str(tmp_path)).close()
+    assert len(made) > 4
+    for connection in made:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.total_changes  # noqa: B018
 
 
 async def test_who_copies_the_log_back_waits_for_no_reader(path: str) -> None:

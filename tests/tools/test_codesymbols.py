@@ -1,5 +1,6 @@
 """code_symbols and code_history over a real tree and its repository."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,9 @@ FILES = {
 @pytest.fixture
 def tools(tmp_path: Path) -> Iterator[CodeSymbolTools]:
     make_repo(tmp_path / "repo", FILES)
-    yield CodeSymbolTools(CodeSearch(str(tmp_path / "home")))
+    search = CodeSearch(str(tmp_path / "home"))
+    yield CodeSymbolTools(search)
+    asyncio.run(search.aclose())
 
 
 def test_symbols_are_told_with_their_places(tools: CodeSymbolTools, tmp_path: Path) -> None:

@@ -186,16 +186,18 @@ class CodeSearch:
         store = open_existing(database_path(self._state, place), place) if self.is_on else None
         if store is None:
             return None
-        reader = Reader(store)
-        if not reader.meta("complete"):
-            reader.close()
-            return None
+        with contextlib.ExitStack() as opened:
+            opened.callback(store.close)
+            reader = Reader(store)
+            if not reader.meta("complete"):
+                return None
+            opened.pop_all()
         return reader
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
         tasks = [(folder.building, folder.settling, folder.refining) for folder in self._folders.values()]
-        waiting = [task for some in tasks for task in some if task is not None]
+        waiting = [task for some in tasks for task in some if task is not None and not task.done()]
         for folder in self._folders.values():
             folder.close()
         await asyncio.gather(*waiting, return_exceptions=True)
@@ -245,16 +247,17 @@ class CodeSearch:
         """The ranker of the index as it is, None where there is none to answer from."""
         if not os.path.exists(folder.index.path):
             return None
-        store = folder.index.open()
-        if folder.ranker is not None and folder.ranker.reader.generation == store.generation():
-            store.close()
-            return folder.ranker
-        reader = Reader(store)
-        if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
-            reader.close()
-            return None
-        folder.forget()
-        folder.ranker = Ranker(reader, weights=refined(reader, self._weights))
+        with contextlib.ExitStack() as opened:
+            store = folder.index.open()
+            opened.callback(store.close)
+            if folder.ranker is not None and folder.ranker.reader.generation == store.generation():
+                return folder.ranker
+            reader = Reader(store)
+            if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
+                return None
+            folder.forget()
+            folder.ranker = Ranker(reader, weights=refined(reader, self._weights))
+            opened.pop_all()
         return folder.ranker
 
     async def _refined(self, folder: _Folder, ranker: Ranker, patience: float | None) -> Ranker:
@@ -308,18 +311,12 @@ class CodeSearch:
 
 def _refine(folder: _Folder, weights: Weights) -> None:
     """Remember in the index of a folder what its history comes to; nothing where it cannot be read or written."""
-    with contextlib.suppress(OSError, DamagedError):
-        store = folder.index.open()
-        try:
-            reader = Reader(folder.index.open())
-            try:
-                found = refine(Corpus(reader, Terms()), weights, lambda: folder.closed)
-            finally:
-                reader.close()
-            if not folder.closed:
+    opened = folder.index.open
+    with contextlib.suppress(OSError, DamagedError), contextlib.closing(opened()) as read:
+        found = refine(Corpus(Reader(read), Terms()), weights, lambda: folder.closed)
+        if not folder.closed:
+            with contextlib.closing(opened()) as store:
                 store.remember(**{KEY: msgspec.json.encode(found)})
-        finally:
-            store.close()
 
 
 def _is_cold(index: Index) -> bool:

@@ -226,8 +226,7 @@ def open_store(path: str, root: str) -> Store:
     wanted = _fingerprint(root)
     for _ in range(3):
         try:
-            store = _opened(path)
-            found = store.meta("fingerprint")
+            store, found = _opened(path)
             if found == wanted:
                 return store
             store.close()
@@ -244,16 +243,11 @@ def open_existing(path: str, root: str) -> Store | None:
     """The index at `path` when there is one for `root`. Raises DamagedError."""
     if not os.path.exists(path):
         return None
-    store = _opened(path)
-    try:
-        usable = store.meta("fingerprint") == _fingerprint(root)
-    except DamagedError:
-        store.close()
-        raise
-    if not usable:
-        store.close()
-        return None
-    return store
+    store, found = _opened(path)
+    if found == _fingerprint(root):
+        return store
+    store.close()
+    return None
 
 
 def set_aside(path: str) -> None:
@@ -285,7 +279,8 @@ def _guarded() -> Iterator[None]:
         raise DamagedError(str(error)) from error
 
 
-def _opened(path: str) -> Store:
+def _opened(path: str) -> tuple[Store, str | None]:
+    """The database at `path`, and what it was made for and by, None when it is new."""
     with _guarded():
         db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     store = Store(path, db)
@@ -296,17 +291,18 @@ def _opened(path: str) -> Store:
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
             db.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID")
+        found = store.meta("fingerprint")
     except BaseException:
         store.close()
         raise
     with contextlib.suppress(OSError):
         os.chmod(path, 0o600)
-    return store
+    return store, found
 
 
 def _create(path: str, wanted: str, root: str) -> None:
     """Make the tables, unless another process has just done so."""
-    store = _opened(path)
+    store, _ = _opened(path)
     try:
         with _guarded():
             store._db.execute("BEGIN IMMEDIATE")
