@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -28,12 +29,23 @@ def package(folder: Path, **more: object) -> None:
     (folder / "package.json").write_text(json.dumps({"scripts": {"test": "node --test"}, **more}))
 
 
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are only looked for, on a machine with few."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("cargo", "npm"):
+        (programs / name).write_text("#!/bin/sh\nexit 1\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+
+
 async def found(folder: Path, args: str = "", all_features: bool = False) -> tuple[str, list[str]]:
     runner = await find_runner(str(folder), args, all_features)
     return runner.name, [Path(runner.argv[0]).name, *runner.argv[1:]]
 
 
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+@pytest.mark.usefixtures("installed")
 async def test_cargo_comes_first(workspace: Path) -> None:
     (workspace / "Cargo.toml").write_text("")
     (workspace / "pytest.ini").write_text("")
@@ -74,6 +86,7 @@ async def test_the_projects_own_python_is_used_and_unittest_when_it_has_no_pytes
     assert (await find_runner(str(workspace), "tests.test_a")).argv[-1] == "tests.test_a"
 
 
+@pytest.mark.usefixtures("installed")
 async def test_a_python_project_without_tests_comes_after_node(workspace: Path) -> None:
     (workspace / "pyproject.toml").write_text("[project]\n")
     assert await find_python(str(workspace)) is None
@@ -82,6 +95,7 @@ async def test_a_python_project_without_tests_comes_after_node(workspace: Path) 
     assert (await found(workspace))[0] == "npm"
 
 
+@pytest.mark.usefixtures("installed")
 async def test_node_runners(workspace: Path) -> None:
     package(workspace)
     assert await found(workspace, "--watch=false a") == ("npm", ["npm", "test", "--", "--watch=false", "a"])
@@ -104,6 +118,7 @@ async def test_a_package_without_a_test_script_is_none(workspace: Path, text: st
         await find_runner(str(workspace))
 
 
+@pytest.mark.usefixtures("installed")
 async def test_make_comes_last(workspace: Path) -> None:
     (workspace / "Makefile").write_text("all:\n\ntest: all\n\ttrue\n")
     assert await found(workspace, "V=1") == ("make", ["make", "test", "V=1"])
