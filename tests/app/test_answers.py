@@ -54,6 +54,7 @@ from codewhale.protocol.views import (
 )
 from codewhale.testing import Harness, collect, harness
 from support.loopserver import LoopServer
+from support.machine import MAKES_FILES
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
@@ -313,6 +314,7 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
         assert (status.provider, status.model) == ("llama-cpp", "m")
 
 
+@MAKES_FILES
 async def test_the_demonstration_mends_its_repository(tmp_path: Path, shop: Path) -> None:
     async with harness(tmp_path / "home", shop, []) as agent:
         demo = await agent.client.submit(StartDemo())

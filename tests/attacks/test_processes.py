@@ -15,7 +15,8 @@ import pytest
 
 from codewhale.protocol.modes import Authority, Mode
 from support.jail import call, marks, played
-from support.jobs import HELD, Rig, Shell
+from support.jobs import Rig, Shell
+from support.machine import MAKES_FILES, PS
 from support.program import codewhale_program, environment, scripted
 from support.running import eventually, pids, running
 
@@ -60,7 +61,7 @@ def away(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("profile", ["none", pytest.param("workspace-write", marks=HELD)])
+@pytest.mark.parametrize("profile", ["none", pytest.param("workspace-write", marks=MAKES_FILES)])
 async def test_g1_a_job_that_is_ended_takes_everything_with_it(way: str, profile: str, workspace: Path) -> None:
     rig = Rig(workspace)
     command = WAYS[way]
@@ -91,6 +92,7 @@ async def test_g1_what_a_session_leaves_running_ends_with_it(home: Path, workspa
     assert [result.ok for result in found] == [True, True] and left(workspace) == []
 
 
+@MAKES_FILES
 def test_g2_a_harness_that_is_killed_leaves_no_process_and_tells_what_ran(home: Path, workspace: Path) -> None:
     job = call("exec_shell", command=WAYS["double fork"], background=True)
     last = call("exec_shell", command="touch here; sleep 600")
@@ -116,6 +118,7 @@ async def test_g3_what_asks_a_question_gets_no_answer_and_ends(command: str, wor
     await shell.jobs.aclose()
 
 
+@PS
 async def test_g3_the_terminal_of_the_harness_is_out_of_reach(workspace: Path) -> None:
     shell = Shell(workspace)
     result = await shell.call("exec_shell", command="ps -o tty= -p $$; echo stolen > /dev/tty")

@@ -16,6 +16,7 @@ from codewhale.stores.permissions import read_rules
 from codewhale.testing import harness
 from support.goodcalls import GOOD
 from support.jail import call, marks, played
+from support.machine import MAKES_FILES
 from support.repos import make_repo
 from support.scenes import only, results, watching
 
@@ -54,6 +55,7 @@ async def test_a17_for_ever_is_not_offered_for_what_runs_anything(line: str, hom
     assert not (home / "permissions.toml").exists()
 
 
+@MAKES_FILES
 async def test_a17_what_is_saved_is_what_was_shown_and_allows_just_that(home: Path, workspace: Path) -> None:
     (workspace / "Makefile").write_text("hello:\n\ttouch made\nworse:\n\ttouch PWNED\n")
     lines = ["make hello", "make hello", "make worse", "make hello; touch PWNED", "make hello worse > PWNED"]
@@ -177,6 +179,7 @@ async def test_h3_a_late_answer_is_not_remembered_either(home: Path, workspace: 
 
 
 @pytest.mark.parametrize("mode", [Mode.AGENT, Mode.YOLO])
+@MAKES_FILES
 async def test_h5_a_folder_in_a_call_is_not_where_the_sandbox_begins(mode: Mode, home: Path, workspace: Path) -> None:
     outside, sub = workspace.parent / "outside", workspace / "sub"
     for folder in (outside, sub):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from support.hostile import HIDDEN, MARKUP, NAME, PAYLOAD, foreign
+from support.machine import MAKES_FILES
 from support.terminal import Terminal, environment
 
 PROGRAM = [sys.executable, "-m", "codewhale"]
@@ -200,6 +201,7 @@ def test_e4_markup_and_links_are_text(stage: Any) -> None:
     assert b"\x1b]8;" not in term.raw and foreign(bytes(term.raw)) == []
 
 
+@MAKES_FILES
 def test_h3_a_key_too_many_answers_nothing_else(stage: Any) -> None:
     calls = [call("exec_shell", command=f"rm -r {name}; touch {name}") for name in ("FIRST", "PWNED")]
     term = stage({"calls": calls}, {"text": "Over."})

@@ -14,6 +14,7 @@ from codewhale.protocol.messages import Message, Opaque, Text
 from codewhale.testing import harness
 from support.jail import call, played
 from support.keys import KEYS, PEM
+from support.machine import MAKES_FILES
 from support.program import codewhale_program, scripted
 from support.scenes import results
 
@@ -156,6 +157,7 @@ def test_f4_a_planted_state_directory_is_not_used(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "") and "belongs to user 12345" in done.stderr
 
 
+@MAKES_FILES
 async def test_f1_no_tool_hands_a_key_to_what_it_runs(
     home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

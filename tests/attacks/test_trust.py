@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.jail import marks
+from support.machine import MAKES_FILES
 from support.program import codewhale_program, scripted
 from support.repos import commit, make_repo, raw_git, write
 
@@ -101,6 +102,7 @@ def test_c9_without_a_terminal_nothing_is_trusted_and_nobody_is_asked(tmp_path: 
     assert [row["state"] for row in rows] == ["new"] * 3 and marks(tmp_path) == []
 
 
+@MAKES_FILES
 def test_c5_hooks_that_were_trusted_run_nothing_that_was_not(tmp_path: Path) -> None:
     scripted(tmp_path, '{"calls":[{"name":"list_dir"}]}', '{"text":"mine"}')
     work = make_repo(tmp_path / "work", {"a.txt": "one\n", "tools/check.sh": "touch ran\n"})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.system.probing import CHOICE, LANDLOCK, sandbox
+from support.machine import MAKES_FILES
 from support.program import codewhale_program, configure
 
 held = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
@@ -23,6 +24,7 @@ def test_the_check_is_one_object_or_rows(tmp_path: Path) -> None:
 
 
 @held
+@MAKES_FILES
 def test_a_command_runs_with_the_streams_and_the_code_of_its_own(tmp_path: Path, workspace: Path) -> None:
     line = "cat; echo err >&2; echo x > made; echo x > ../out; exit 4"
     done = codewhale_program(tmp_path, "sandbox", "run", "-w", str(workspace), "--", "sh", "-c", line, stdin=b"in\n")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codewhale.codesearch.build import Index
+from support.machine import RIPGREP
 from support.program import codewhale_program, environment
 from support.searchtree import planted
 
@@ -97,6 +98,7 @@ def test_a_home_that_cannot_be_written_fails_with_a_sentence(tree: Path, tmp_pat
     assert done.returncode == 2 and done.stdout == "" and "cannot be the state directory" in done.stderr
 
 
+@RIPGREP
 def test_without_an_index_the_answer_is_from_names_and_text(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "config.toml").write_text("codebase-search-core = false\n")

@@ -7,6 +7,7 @@ import pytest
 
 from codewhale.codesearch.cold import cold_hits
 from codewhale.codesearch.rank import Filter
+from support.machine import RIPGREP
 from support.searchtree import planted
 
 
@@ -22,6 +23,7 @@ async def test_names_and_texts_lead_there(root: str) -> None:
     assert {reason.signal for reason in first.reasons} <= {"text", "path"}
 
 
+@RIPGREP
 async def test_a_word_in_the_text_alone_is_found_at_its_line(root: str) -> None:
     (found, *_) = await cold_hits(root, "revoked", 5, Filter())
     text = Path(root, found.path).read_text().split("\n")

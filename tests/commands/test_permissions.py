@@ -8,6 +8,7 @@ from codewhale.protocol.events import ApprovalAsked, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, CommandOutput, RunCommand, SendMessage
 from codewhale.testing import Harness, harness
+from support.machine import MAKES_FILES
 from support.scenes import only, results, watching
 
 
@@ -50,6 +51,7 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(line: str, home: 
     assert not output.ok and output.text and not (home / "permissions.toml").exists()
 
 
+@MAKES_FILES
 async def test_approval_decides_what_becomes_of_an_ask(home: Path, workspace: Path) -> None:
     call = {"name": "exec_shell", "arguments": {"command": "touch made"}}
     turn = [{"calls": [call]}, {"text": "Done."}]

@@ -9,6 +9,7 @@ from codewhale.protocol.events import ContextAppended, FileChanged
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput, RunCommand, SendMessage
 from codewhale.testing import Harness, harness
+from support.machine import MAKES_FILES
 
 
 def turn(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -38,6 +39,7 @@ def script(*turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [step for steps in turns for step in steps]
 
 
+@MAKES_FILES
 async def test_the_last_turn_goes_and_the_model_is_told(home: Path, git_workspace: Path) -> None:
     (git_workspace / "mine").write_text("mine\n")
     steps = script(turn(write("a", "1\n")), turn(write("a", "2\n"), shell("echo x > made; rm mine")), [{"text": "Ok."}])

@@ -13,6 +13,7 @@ from codewhale.frontends.tui.words import Words
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.testing import harness
+from support.machine import MAKES_FILES
 
 
 class Typed:
@@ -119,6 +120,7 @@ async def test_a_pipe_is_read_line_by_line_as_turns_end(tmp_path: Path) -> None:
         assert "\n> " not in text
 
 
+@MAKES_FILES
 async def test_a_command_is_allowed_by_a_typed_word(tmp_path: Path) -> None:
     script = [call("exec_shell", command="touch made"), {"text": "made it"}]
     async with sitting(tmp_path, script) as here:

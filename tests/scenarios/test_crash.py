@@ -11,6 +11,7 @@ from codewhale.protocol.events import Notice
 from codewhale.protocol.ops import SessionStatus
 from codewhale.testing import harness
 from support.house import ROOT
+from support.machine import MAKES_FILES
 from support.scenes import ending
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -20,6 +21,7 @@ from disasters import full_case
 
 
 @pytest.mark.slow
+@MAKES_FILES
 def test_kills_at_named_points() -> None:
     """Some of the aims, each point at an early hit so that every process does die there."""
     single = [aim for aim in AIMS if len(aim.lives) == 1 and "artifact" not in aim.name]
@@ -34,11 +36,13 @@ def test_kills_at_named_points() -> None:
 
 
 @pytest.mark.slow
+@MAKES_FILES
 def test_full_disks() -> None:
     cases = [(1, ""), (9, "+"), (26, ""), (40, "+"), (63, "")]
     assert [fault for found in run_all(full_case, iter(cases), 2) for fault in found] == []
 
 
+@MAKES_FILES
 def test_a_call_that_ran_has_its_result_recorded_though_the_disk_was_full(tmp_path: Path) -> None:
     """One write fails: that of the result. The refusal frees the reserve, so result and end are told all the same."""
     for folder in ("whole", "full"):

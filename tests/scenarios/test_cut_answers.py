@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codewhale.dialects.validate import Validator
 from codewhale.protocol.events import CallFinished, MessageAdded, RetryCountdown
+from support.machine import MAKES_FILES
 from support.wire import Reply, delta, sse, stream
 from support.wired import wired
 
@@ -53,6 +54,7 @@ async def play(home: Path, workspace: Path, cut: int) -> tuple[str, int]:
     return status, len(agent.wire.requests)
 
 
+@MAKES_FILES
 async def test_a_cut_answer_never_runs_a_call_twice(tmp_path: Path) -> None:
     found = {}
     for cut in CUTS:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from codewhale.protocol.events import CallFinished, RequestSent, RetryCountdown
+from support.machine import MAKES_FILES
 from support.scenes import only
 from support.wire import Reply, answer, delta, sse, stream
 from support.wired import wired
@@ -141,6 +142,7 @@ async def test_invalid_utf8_fails_closed(home: Path, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("ids", [("same", "same"), (None, None), ("", "")])
+@MAKES_FILES
 async def test_calls_with_one_id_or_none_run_once_each(
     home: Path, workspace: Path, ids: tuple[str | None, str | None]
 ) -> None:

@@ -21,6 +21,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, Interrupt, SendMessage
 from codewhale.protocol.stream import CallDelta, Finished, TextDelta
 from codewhale.testing import Harness, harness
+from support.machine import MAKES_FILES
 from support.running import commands, eventually, odd_seconds
 from support.scenes import DeltaProvider, Watch, appears, only, results, scene, sent, watching
 
@@ -141,6 +142,7 @@ async def test_before_the_turns_first_step(home: Path, workspace: Path) -> None:
         assert stage.provider.requests == []
 
 
+@MAKES_FILES
 async def test_a_second_interrupt_changes_nothing(home: Path, workspace: Path) -> None:
     calls = [{"name": "exec_shell", "arguments": {"command": "touch started; sleep 300"}}]
     async with harness(home, workspace, [{"calls": calls}]) as stage:

@@ -21,6 +21,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, SendMessage, SetMode, SetModel
 from codewhale.protocol.tools import CommandSubject
 from codewhale.testing import harness
+from support.machine import MAKES_FILES
 from support.scenes import appears, ending, only, results, sent, watching
 
 SHELL = {"name": "exec_shell", "arguments": {"command": "echo ran; touch ran"}}
@@ -62,6 +63,7 @@ async def test_in_plan_mode_a_plan_hands_over_to_the_person(home: Path, workspac
 
 
 @pytest.mark.parametrize("allowed", [True, False])
+@MAKES_FILES
 async def test_a_person_is_asked_with_the_command_and_decides(home: Path, workspace: Path, allowed: bool) -> None:
     async with harness(home, workspace, [{"calls": [SHELL]}, DONE]) as stage:
         session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
@@ -163,6 +165,7 @@ async def test_an_unknown_provider_changes_nothing(home: Path, workspace: Path) 
     assert stage.provider.requests[1].startswith(stage.provider.requests[0][:-2])
 
 
+@MAKES_FILES
 async def test_mode_and_model_stay_while_a_turn_runs(home: Path, workspace: Path) -> None:
     command = "touch started; while [ ! -e go ]; do sleep 0.02; done"
     script = [{"calls": [{"name": "exec_shell", "arguments": {"command": command}}]}, DONE]

@@ -8,6 +8,7 @@ from codewhale.protocol.events import MessageAdded, Queued, RequestSent, TurnFin
 from codewhale.protocol.ops import Interrupt, SendMessage
 from codewhale.protocol.stream import CallDelta, Finished, TextDelta
 from codewhale.testing import harness
+from support.machine import MAKES_FILES
 from support.scenes import DeltaProvider, appears, only, scene, sent, watching
 
 
@@ -16,6 +17,7 @@ def words(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(message["role"], message["content"].split("\n")[0]) for message in messages[1:]]
 
 
+@MAKES_FILES
 async def test_a_steer_joins_at_the_next_step_behind_the_results(home: Path, workspace: Path) -> None:
     command = "touch started; while [ ! -e go ]; do sleep 0.02; done; echo ran"
     script = [{"calls": [{"name": "exec_shell", "arguments": {"command": command}}]}, {"text": "Both done."}]

@@ -9,7 +9,8 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CommandSubject
-from support.jobs import HELD, Shell
+from support.jobs import Shell
+from support.machine import HELD, MAKES_FILES
 from support.running import eventually, pids, running
 
 COMMON = {
@@ -230,6 +231,7 @@ async def test_what_a_person_approves(shell: Shell) -> None:
 
 
 @HELD
+@MAKES_FILES
 async def test_the_sandbox_of_a_command_is_told_and_what_it_refused(shell: Shell) -> None:
     free = await shell.call("exec_shell", command="echo $SESSION_NAME")
     assert free.content == "one\n" and free.metadata["sandboxed"] is False and free.metadata["sandbox_type"] is None

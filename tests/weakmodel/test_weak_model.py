@@ -1,21 +1,28 @@
 """Damaged answers of a weak model through the real program: what is to become of each, and the rules behind them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.machine import MAKES_FILES
 from support.weakcases import DONE, Played, cases, figures, play, run_inside, run_program, sample, tree
 from support.weakserver import Say, Seat, WeakServer
 
 CASES = cases()
 MORE = cases("more.json")
+SHELL = {case.id for case in (*CASES, *MORE) if any(call["name"] == "exec_shell" for call in case.right)}
 SESSIONS = ("P1", "P3", "P7", "P8", "P13c", "P14", "N4", "N7", "C5", "C7")
 REFUSED = {"refused": "refused_with_useful_error", "told": "refused_with_useful_error"}
 READ = {"calls": [{"name": "read_file", "arguments": '{"path": "notes.txt"}'}]}
 Results = Mapping[str, Played]
+
+
+def marked(rows: Sequence[Any]) -> list[Any]:
+    """The cases as parameters; some want a command to make a folder."""
+    return [pytest.param(case, id=case.id, marks=[MAKES_FILES] if case.id in SHELL else []) for case in rows]
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +46,12 @@ def strictly(server: WeakServer, tmp_path_factory: pytest.TempPathFactory) -> Re
     return {case.id: play(case, server, folder, True, run_inside) for case in CASES if case.id in SESSIONS}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", marked(CASES))
 def test_each_damage_comes_to_what_it_should(case: Any, played: Results) -> None:
     assert played[case.id].outcome == REFUSED.get(case.label, case.label), played[case.id].told
 
 
-@pytest.mark.parametrize("case", MORE, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", marked(MORE))
 def test_more_damage_comes_to_what_it_should_at_a_strict_endpoint(
     case: Any, server: WeakServer, tmp_path: Path
 ) -> None:
@@ -144,7 +151,7 @@ def test_a_name_that_is_none_is_answered_with_the_right_one_and_its_schema(
     assert tree(tmp_path / "workspace") == tree(sample(tmp_path / "untouched"))
 
 
-@pytest.mark.parametrize("name", ["N1a", "N1b", "N3a", "N3b", "N3c", "N4", "N5"])
+@pytest.mark.parametrize("name", ["N1a", "N1b", pytest.param("N3a", marks=MAKES_FILES), "N3b", "N3c", "N4", "N5"])
 def test_a_name_that_was_understood_costs_no_turn(name: str, played: Results) -> None:
     assert (played[name].outcome, played[name].requests) == ("executed_right", 2)
 

@@ -99,5 +99,5 @@ def _fix() -> str:
             restricted = setting.read(1) == b"1"
     except OSError:
         restricted = False
-    install = how_to_install("bwrap")
+    install = how_to_install("bubblewrap")
     return f"{install}; AppArmor must allow it user namespaces ({_RESTRICTED})" if restricted else install

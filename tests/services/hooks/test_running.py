@@ -10,6 +10,7 @@ import pytest
 
 from codewhale.services.hooks.rows import Hook, Moment
 from codewhale.services.hooks.running import Said, heard, run_hook
+from support.machine import MAKES_FILES
 from support.scenes import appears
 
 
@@ -91,6 +92,7 @@ async def test_given_up_it_leaves_nothing(workspace: Path) -> None:
         os.kill(int(text), 0)
 
 
+@MAKES_FILES
 async def test_it_is_held_in_the_sandbox(workspace: Path) -> None:
     outside = workspace.parent / "outside.txt"
     found = await said(workspace, f"echo x > in.txt; echo x > {outside}", sandbox="workspace-write")

@@ -14,6 +14,7 @@ from codewhale.protocol.ops import CloseSession, RunCommand, SetMode
 from codewhale.stores.trust import TrustStore
 from codewhale.testing import Harness, harness
 from support.jail import call
+from support.machine import MAKES_FILES
 from support.scenes import only, results, sent
 
 
@@ -84,6 +85,7 @@ async def verdict(home: Path, workspace: Path, printed: str, mode: Mode, authori
     return result
 
 
+@MAKES_FILES
 async def test_a_hook_may_ask_and_allow_but_no_mode_is_overruled(home: Path, workspace: Path) -> None:
     ask, allow = '{"decision":"ask","reason":"r"}', '{"decision":"allow"}'
     asked = await verdict(home, workspace, ask, Mode.YOLO, Authority.AUTO)
@@ -147,6 +149,7 @@ async def test_one_that_fails_is_told_once_and_stands_in_the_way_only_if_it_shou
     assert [result.error for result in results(events)] == ["permission_denied"] * 2
 
 
+@MAKES_FILES
 async def test_in_the_background_it_is_heard_by_nobody_and_ends_with_the_program(home: Path, workspace: Path) -> None:
     late = "tool_call_before|background = true|while [ ! -e go ]; do sleep 0.02; done; echo late >> log; exit 2"
     async with hooked(home, workspace, late, turns=shell("touch go")) as stage:
@@ -190,6 +193,7 @@ def trust(home: Path, workspace: Path) -> None:
 DENIES = '[[hooks.hooks]]\nevent = "tool_call_before"\nname = "theirs"\ncommand = "sh check.sh"\n'
 
 
+@MAKES_FILES
 async def test_a_projects_hooks_run_once_trusted_until_a_byte_changes(home: Path, workspace: Path) -> None:
     project(workspace, DENIES)
     (workspace / "check.sh").write_text("exit 2\n")

@@ -5,6 +5,7 @@ from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import RunCommand
 from codewhale.protocol.views import PreviewUndo, UndoView
+from support.machine import MAKES_FILES
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, opened, said
 
@@ -33,6 +34,7 @@ async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
         assert stage.client.ops == [RunCommand(SESSION, "/undo 1 yes")]
 
 
+@MAKES_FILES
 async def test_more_and_fewer_turns() -> None:
     async with opened("undo", {PreviewUndo: view, RunCommand: DONE}) as stage:
         await stage.press("right")
