@@ -48,6 +48,24 @@ def test_plain_refusals_count_only_where_rights_were_lost() -> None:
     assert found is not None and "read-only" in found.message
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x.py:475: PytestCacheWarning: could not create cache path /w/v: [Errno 13] Permission denied: '/w/a'",
+        "warning: unable to access '/root/.config/git/attributes': Permission denied",
+        "WARNING (cache): [Errno 30] Read-only file system: '/w/.mypy_cache'",
+    ],
+)
+def test_a_warning_is_not_what_a_command_failed_of(line: str) -> None:
+    assert (
+        recognise(Held("workspace-write", (), loses_rights=True), 1, f"{line}\n1 failed, 2 warnings in 0.98s") is None
+    )
+    both = recognise(Held("workspace-write", (), loses_rights=True), 1, f"{line}\ntouch: 'a': Permission denied")
+    assert both is not None and both.evidence == "touch: 'a': Permission denied"
+    retried = "WARNING: Retrying (Retry(total=4)): Failed to establish a new connection: [Errno 101]"
+    assert recognise(HELD, 1, retried) is not None  # pip says no more of it
+
+
 def test_nothing_else_is_taken_for_one() -> None:
     assert recognise(HELD, 0, "Read-only file system") is None
     assert recognise(Held("none"), 1, "Read-only file system") is None

@@ -28,6 +28,8 @@ _UNWRITABLE = re.compile(
 _REFUSED = re.compile(
     r"permission denied|operation not permitted|\be(acces|perm)\b|\[errno (1|13)\]|os error (1|13)\b", re.IGNORECASE
 )
+# What a program itself calls a warning is not what it failed of: pytest goes on where it cannot write its cache.
+_WARNED = re.compile(r"warning\b[^:]{0,40}:", re.IGNORECASE)
 
 
 class Denial(Struct, frozen=True):
@@ -59,6 +61,7 @@ def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
         if line:
             message = "The sandbox gives commands no network; it must be allowed by the person."
             return Denial(NETWORK, line, message)
+    lines = [line for line in lines if not _WARNED.search(line)]
     line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
     if not line:
         return None
