@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from codewhale.codesearch import build
 from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh, settle
-from codewhale.codesearch.indexing import Task, indexed
+from codewhale.codesearch.indexing import RACY_NS, Task, indexed
 from codewhale.codesearch.reader import Reader
 from codewhale.system.launch import Launch, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
@@ -46,6 +47,12 @@ def paths(index: Index) -> list[str]:
 def children() -> list[int]:
     """The processes that this one has started and that go on."""
     return [int(child) for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+
+def grow_old(path: Path) -> None:
+    """Wait until the stamp of a file says whether it has changed."""
+    while path.stat().st_ctime_ns >= time.time_ns() - RACY_NS:
+        time.sleep(RACY_NS / 1e9)
 
 
 def found(index: Index, field: str, term: str) -> list[str]:
@@ -278,6 +285,7 @@ async def test_a_file_that_workers_died_of_has_its_row_and_is_read_by_workers_ag
     index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     store = index.open()
+    grow_old(tree / "notes.md")
     store.put(indexed(index.sources(), Task(index.root, ["notes.md"], failed=True)))
     index.forget_stamps()
     assert store.rows("SELECT state FROM files WHERE path = 'notes.md'") == [("failed",)]
