@@ -8,9 +8,9 @@ import pytest
 from codewhale.system.probing import BUBBLEWRAP, SEATBELT, sandbox
 
 HELD = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
-# Landlock cannot let a command make something new at the top of a workspace and nothing beside it.
+# Landlock makes nothing new at the top of a workspace.
 MAKES_FILES = pytest.mark.skipif(
-    sandbox().mechanism not in (BUBBLEWRAP, SEATBELT), reason="no sandbox here lets a command make files: bubblewrap"
+    sandbox().mechanism not in (BUBBLEWRAP, SEATBELT), reason="needs bubblewrap: its commands make files"
 )
 RIPGREP = pytest.mark.skipif(shutil.which("rg") is None, reason="needs ripgrep")
 PS = pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")

@@ -76,13 +76,14 @@ class _Folder:
         self.judged = -1  # the generation whose weights were looked at last
         self.closed = False
 
-    def close(self) -> None:
-        """Stop building and let go of the database."""
+    def close(self) -> "list[asyncio.Task[None]]":
+        """Stop building and let go of the database. Returns what is still coming to its end."""
         self.closed = True
-        for task in (self.building, self.settling, self.refining):
-            if task is not None:
-                task.cancel()
+        tasks = [task for task in (self.building, self.settling, self.refining) if task is not None]
+        for task in tasks:
+            task.cancel()
         self.forget()
+        return [task for task in tasks if not task.done()]
 
     def forget(self) -> None:
         """Let go of the ranker: the next question makes another."""
@@ -196,10 +197,7 @@ class CodeSearch:
 
     async def aclose(self) -> None:
         """Stop what is being built and close every index."""
-        tasks = [(folder.building, folder.settling, folder.refining) for folder in self._folders.values()]
-        waiting = [task for some in tasks for task in some if task is not None and not task.done()]
-        for folder in self._folders.values():
-            folder.close()
+        waiting = [task for folder in self._folders.values() for task in folder.close()]
         await asyncio.gather(*waiting, return_exceptions=True)
         self._folders.clear()
         await self._scorers.aclose()
@@ -311,12 +309,11 @@ class CodeSearch:
 
 def _refine(folder: _Folder, weights: Weights) -> None:
     """Remember in the index of a folder what its history comes to; nothing where it cannot be read or written."""
-    opened = folder.index.open
-    with contextlib.suppress(OSError, DamagedError), contextlib.closing(opened()) as read:
+    closing, opened = contextlib.closing, folder.index.open
+    with contextlib.suppress(OSError, DamagedError), closing(opened()) as store, closing(opened()) as read:
         found = refine(Corpus(Reader(read), Terms()), weights, lambda: folder.closed)
         if not folder.closed:
-            with contextlib.closing(opened()) as store:
-                store.remember(**{KEY: msgspec.json.encode(found)})
+            store.remember(**{KEY: msgspec.json.encode(found)})
 
 
 def _is_cold(index: Index) -> bool:

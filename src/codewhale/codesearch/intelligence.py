@@ -252,7 +252,7 @@ class Intelligence:
                     found.setdefault(word, line)
         return list(found)[:_MOST_WORDS]
 
-    def _lines_with(self, file: int, name: str, first: int = 1, last: int = _LARGEST) -> list[int]:
+    def _lines_with(self, file: int, name: str, first: int = 1, last: int | None = None) -> list[int]:
         whole = re.compile(rb"(?<!\w)" + re.escape(name.encode("utf-8", "replace")) + rb"(?!\w)")
         lines = self._text(file)[first - 1 : last]
         return [number for number, line in enumerate(lines, start=first) if whole.search(line)]

@@ -1,8 +1,6 @@
 """Bars for work that takes long: indexing, installs, tools. One line for each, gone when it is done."""
 
 from rich.cells import set_cell_size
-from textual.geometry import Size
-from textual.strip import Strip
 
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.figures import bar
@@ -37,21 +35,16 @@ class ProgressPanel(TagLine):
             self._going[event.task] = event
             while len(self._going) > MOST_BARS:
                 del self._going[next(iter(self._going))]
-        self.show([self._line(shown, _NAME + BAR + _SHARE) for shown in self._going.values()])
+        self.refresh(layout=True)
 
     def begin(self) -> None:
         """Another session is followed: nothing goes on in it yet."""
         self._going.clear()
-        self.show(())
+        self.refresh(layout=True)
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+    def pieces(self, width: int) -> list[Line]:
         """One line a bar."""
-        return len(self._going)
-
-    def render_line(self, y: int) -> Strip:
-        """One of the bars, as long as there is room for it."""
-        width, going = self.size.width, list(self._going.values())
-        return self._tones.strip(self._line(going[y], width) if y < len(going) else (), width)
+        return [self._line(shown, width) for shown in self._going.values()]
 
     def _line(self, shown: ProgressShown, width: int) -> Line:
         known = shown.task in TASKS

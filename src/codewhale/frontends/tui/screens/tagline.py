@@ -36,12 +36,16 @@ class TagLine(Widget):
         self._tones = Tones(palette, self._ground)
         self.refresh()
 
+    def pieces(self, width: int) -> list[Line]:
+        """Its lines at a width."""
+        return [piece for line in self._lines for piece in wrap(line, width)]
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Its height at a width."""
-        return sum(len(wrap(line, width)) for line in self._lines)
+        return len(self.pieces(width))
 
     def render_line(self, y: int) -> Strip:
         """One of its lines."""
         width = self.size.width
-        pieces = [piece for line in self._lines for piece in wrap(line, width)]
+        pieces = self.pieces(width)
         return self._tones.strip(pieces[y] if y < len(pieces) else (), width)
