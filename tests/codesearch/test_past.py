@@ -28,13 +28,25 @@ def test_pull_requests_are_read_from_subjects(subject: str, number: int | None) 
 
 def test_subjects_and_paths_answer(tmp_path: Path) -> None:
     _, reader = indexed(tmp_path)
-    first = find_commits(reader, "forget the credentials")[0]
+    first = find_commits(reader, "forget the credentials").best[0]
     assert (first.subject, first.at) == (COMMITS[0].subject, "2023-11-14T22:18:20Z")
     assert set(first.matched) == {"forget", "credenti"}
-    by_path = find_commits(reader, "rate limiter")
+    by_path = find_commits(reader, "rate limiter").best
     assert [one.subject for one in by_path] == ["Throttle noisy neighbours"]
     assert by_path[0].paths == ("src/net/rate_limiter.py", "README.md")
-    assert find_commits(reader, "zebra") == find_commits(reader, " ") == find_commits(reader, '"*(') == []
+    nothing = find_commits(reader, "zebra")
+    assert nothing == find_commits(reader, " ") == find_commits(reader, '"*(') and nothing.best == []
+    assert nothing.hint.startswith(f"None of the {len(COMMITS)} commits known here speaks of it.")
+    reader.close()
+
+
+def test_an_answer_without_a_commit_says_why(tmp_path: Path) -> None:
+    _, reader = indexed(tmp_path, [])
+    nothing = find_commits(reader, "zebra")
+    told = msgspec.json.decode(told_past("zebra", nothing, ())[0])
+    assert told["hint"] == nothing.hint and nothing.hint.startswith("No commit is known here: the folder is in no git")
+    half = msgspec.json.decode(told_past("zebra", nothing, ("The index is being built: 3 of 9 files.",))[0])
+    assert "hint" not in half and half["notes"]  # of an index that is not whole yet it would not be true
     reader.close()
 
 
@@ -42,12 +54,13 @@ def test_answers_are_bounded_and_ordered(tmp_path: Path) -> None:
     paths = tuple(f"src/part_{number}.py" for number in range(20))
     many = [Commit(f"{number:040}", 1_700_000_000 - number, "Mend the whale " * 9, paths) for number in range(60)]
     _, reader = indexed(tmp_path, many)
-    found = find_commits(reader, "whale", 50)
-    assert len(found) == 50 and [one.sha for one in found] == sorted(one.sha for one in found)
+    answer = find_commits(reader, "whale", 50)
+    found = answer.best
+    assert answer.hint == "" and len(found) == 50 and [one.sha for one in found] == sorted(one.sha for one in found)
     assert (len(found[0].paths), found[0].more_paths) == (8, 12)
-    told, shown = told_past("whale", found, ())
-    answer = msgspec.json.decode(told)
-    assert len(told.encode()) <= 8_000 and 0 < shown < 50 and answer["left_out"] == f"{50 - shown} weaker commits"
-    assert answer["results"][0]["pull_request"] is None
+    text, shown = told_past("whale", answer, ())
+    told = msgspec.json.decode(text)
+    assert len(text.encode()) <= 8_000 and 0 < shown < 50 and told["left_out"] == f"{50 - shown} weaker commits"
+    assert told["results"][0]["pull_request"] is None and "hint" not in told
     assert msgspec.json.decode(told_past("x", None, ("There is no index yet.",))[0])["results"] == []
     reader.close()

@@ -17,7 +17,7 @@ async def test_the_index_is_made_and_asked(tmp_path: Path) -> None:
     found, _ = await symbols_of(home, str(repo), "resolve", "definitions", None)
     assert [spot.path for spot in found.spots] == ["app/keys.py", "more.py"]
     commits, _ = await commits_of(home, str(repo), "app keys", 3, None)
-    assert [commit.paths for commit in commits] == [("app/keys.py",)]
+    assert [commit.paths for commit in commits.best] == [("app/keys.py",)]
 
 
 async def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path: Path) -> None:

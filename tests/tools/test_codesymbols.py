@@ -58,7 +58,8 @@ def test_history_tells_commits(tools: CodeSymbolTools, tmp_path: Path) -> None:
     result = call(tools, "code_history", {"query": "keys", "max_results": 5}, context(tmp_path / "repo"))
     (row,) = payload(result)["results"]
     assert len(row["sha"]) == 40 and row["paths"][0] == "app/keys.py" and row["matched"] == ["key"]
-    assert payload(call(tools, "code_history", {"query": "zebra"}, context(tmp_path / "repo")))["results"] == []
+    nothing = payload(call(tools, "code_history", {"query": "zebra"}, context(tmp_path / "repo")))
+    assert nothing["results"] == [] and "Ask in other words" in nothing["hint"]
 
 
 def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:

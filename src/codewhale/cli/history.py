@@ -43,15 +43,17 @@ def run(args: argparse.Namespace) -> int:
         found, notes = asyncio.run(commits_of(home_dir(os.environ), folder, query, args.max_results, bar.show))
     finally:
         bar.clear()
+    hint = "" if notes else found.hint
     if args.json:
-        put(object_line({"query": query, "results": found, "notes": notes}) + "\n")
+        told = {"query": query, "results": found.best, "notes": notes}
+        put(object_line(told | ({"hint": hint} if hint else {})) + "\n")
         return 0
-    for commit in found:
+    for commit in found.best:
         put(sanitise(f"{commit.score:7.2f}  {commit.sha[:10]}  {commit.at[:10]}  {commit.subject}") + "\n")
         more = f" and {commit.more_paths} more" if commit.more_paths else ""
         put(sanitise(f"           {', '.join(commit.paths[:4])}{more}") + "\n")
     for note in notes:
         say(f"codewhale history: {note}")
-    if not found:
-        say("codewhale history: nothing found")
+    if not found.best:
+        say(f"codewhale history: nothing found{'. ' if hint else ''}{hint}")
     return 0

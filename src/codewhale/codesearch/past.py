@@ -18,6 +18,8 @@ MOST = 100
 _PATHS = 8
 _PATH_WEIGHT = 0.5
 _K1, _B = 1.2, 0.75  # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009
+_NO_COMMITS = "No commit is known here: the folder is in no git repository, or nothing was committed yet."
+_NONE_SPEAKS = "None of the {:,} commits known here speaks of it. Ask in other words, or with a path."
 _PULL = re.compile(r"^Merge (?:pull request|PR) #(\d+)\b|\((?:#|gh-|GH-)(\d+)\)\s*$|^Merge .*\(#(\d+)\)")
 
 
@@ -35,7 +37,14 @@ class Past(Struct, frozen=True):
     pull_request: int | None = None
 
 
-def find_commits(reader: Reader, text: str, most: int = 10) -> list[Past]:
+class Commits(Struct, frozen=True):
+    """The best commits for a query, and where there are none, why and what to do: true of a whole index alone."""
+
+    best: list[Past]
+    hint: str = ""
+
+
+def find_commits(reader: Reader, text: str, most: int = 10) -> Commits:
     """The best commits for a query, at most `most`, best first; equal ones newest first."""
     terms = Terms()
     wanted = tuple(read_query(text, terms).terms)
@@ -48,19 +57,20 @@ def find_commits(reader: Reader, text: str, most: int = 10) -> list[Past]:
             scores[number] = scores.get(number, 0.0) + value
             matched.setdefault(number, {})[term] = None
     best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
-    return [_past(commits[number], round(scores[number], 3), tuple(matched[number]), terms) for number in best]
+    found = [_past(commits[number], round(scores[number], 3), tuple(matched[number]), terms) for number in best]
+    return Commits(found, "" if found else _NONE_SPEAKS.format(len(commits)) if commits else _NO_COMMITS)
 
 
-def told_past(query: str, found: list[Past] | None, notes: tuple[str, ...]) -> tuple[str, int]:
+def told_past(query: str, found: Commits | None, notes: tuple[str, ...]) -> tuple[str, int]:
     """The answer to a query as JSON of at most 8,000 bytes, and how many commits are in it; `found` is None where
     there is no index to answer from."""
-    commits = found or []
+    commits, hint = (found.best, found.hint) if found is not None else ([], "")
 
     def whole(kept: int) -> dict[str, Any]:
         told: dict[str, Any] = {"query": query, "results": commits[:kept]}
         if kept < len(commits):
             told["left_out"] = f"{len(commits) - kept} weaker commits"
-        return {**told, "notes": notes} if notes else told
+        return told | ({"notes": notes} if notes else {"hint": hint} if hint else {})
 
     return fitted(len(commits), whole)
 
@@ -107,7 +117,5 @@ def _idf(having: int, count: int) -> float:
 def _past(commit: Commit, score: float, matched: tuple[str, ...], terms: Terms) -> Past:
     paths = sorted(commit.paths, key=lambda path: (-len(set(matched) & set(terms.count(path))), path))
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(commit.at))
-    more = max(0, len(paths) - _PATHS)
-    return Past(
-        commit.sha, at, commit.subject, score, matched, tuple(paths[:_PATHS]), more, pull_request(commit.subject)
-    )
+    shown, more, pull = tuple(paths[:_PATHS]), max(0, len(paths) - _PATHS), pull_request(commit.subject)
+    return Past(commit.sha, at, commit.subject, score, matched, shown, more, pull)

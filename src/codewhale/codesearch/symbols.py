@@ -94,7 +94,7 @@ class _Walk:
         kind, name = told
         if kind == "const" and inside:
             return False
-        around, _, last = _split(name)
+        around, last = _split(name)
         scope = ".".join(filter(None, (scope, around)))
         start, end = node.start_point.row, node.end_point.row
         self.symbols.append(Symbol(last, kind, start + 1, end + 1, scope))
@@ -108,10 +108,10 @@ class _Walk:
         return True
 
 
-def _split(name: str) -> tuple[str, str, str]:
-    """("a.b", ".", "c") of a.b.c, a::b::c or a:c."""
+def _split(name: str) -> tuple[str, str]:
+    """("a.b", "c") of a.b.c, a::b::c or a.b:c."""
     steps = [step for step in _STEPS.split(name) if step]
-    return ".".join(steps[:-1]), ".", steps[-1] if steps else name
+    return ".".join(steps[:-1]), steps[-1] if steps else name
 
 
 def _text(node: "Node") -> str:

@@ -9,7 +9,7 @@ from codewhale.app.settings import open_config, search_settings
 from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.build import Progress
 from codewhale.codesearch.intelligence import Intelligence, NoSuchFile, Related
-from codewhale.codesearch.past import Past, find_commits
+from codewhale.codesearch.past import Commits, find_commits
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.store import DamagedError
 from codewhale.protocol.errors import CodeWhaleError
@@ -32,7 +32,7 @@ async def symbols_of(home: str, root: str, name: str, relation: str, progress: P
         raise CodeWhaleError(f"{missing}{near}") from None
 
 
-async def commits_of(home: str, root: str, query: str, most: int, progress: Progress | None) -> Answer[list[Past]]:
+async def commits_of(home: str, root: str, query: str, most: int, progress: Progress | None) -> Answer[Commits]:
     """The best commits for a query, at most `most`. Raises CodeWhaleError and OSError."""
     return await _answer(home, root, partial(find_commits, text=query, most=most), progress)
 

@@ -13,7 +13,7 @@ from codewhale.codesearch.intelligence import (
     Related,
     told_related,
 )
-from codewhale.codesearch.past import Past, find_commits, told_past
+from codewhale.codesearch.past import Commits, find_commits, told_past
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.store import DamagedError
 from codewhale.protocol.blocks import TableBlock
@@ -75,10 +75,11 @@ class CodeSymbolTools:
         """Find commits by what their subjects say and which paths they changed, best first, with the pull request
         that a subject names. For the log of one file use git_log, for a commit's diff git_show.
         """
-        work: Callable[[Reader], list[Past]] = partial(find_commits, text=args.query, most=args.max_results)
+        work: Callable[[Reader], Commits] = partial(find_commits, text=args.query, most=args.max_results)
         found, notes = await self._answer(call.workspace, work, args.query)
         content, shown = told_past(args.query, found, notes)
-        rows = tuple((commit.sha[:10], commit.at[:10], commit.subject) for commit in (found or ())[:shown])
+        best = found.best[:shown] if found is not None else ()
+        rows = tuple((commit.sha[:10], commit.at[:10], commit.subject) for commit in best)
         metadata = {"results": shown, "complete": not notes}
         return ToolResult(content, display=(TableBlock(("commit", "date", "subject"), rows),), metadata=metadata)
 
