@@ -14,6 +14,7 @@ import resource
 import shutil
 import statistics
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -62,7 +63,8 @@ def chosen(found: list[tuple[str, int]], count: int) -> Iterator[tuple[str, str]
         for path, size in found:
             if given == count:
                 return
-            if taken + size > (given + 40) * BYTES_A_FILE:
+            ahead = taken + size - given * BYTES_A_FILE
+            if ahead > 40 * BYTES_A_FILE or (ahead < -40 * BYTES_A_FILE and size < BYTES_A_FILE):
                 continue
             folder = f"part{given // 1000}/group{given // 100 % 10}/unit{given // 10 % 10}"
             yield path, f"{folder}/{given}_{os.path.basename(path)}"
@@ -242,7 +244,7 @@ async def _edits(root: str, index: Index) -> list[float]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sources", action="append", metavar="DIR", help="real sources (default: this interpreter's)")
+    parser.add_argument("--sources", action="append", metavar="DIR", help="real sources (default: Python's, packages)")
     parser.add_argument("--files", action="append", type=int, metavar="N", help="size of a tree (default 10000)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--tree", metavar="DIR", help="index this folder as it is; its files are changed")
@@ -253,7 +255,7 @@ def main() -> int:
         total = sum(os.path.getsize(os.path.join(d, f)) for d, _, names in os.walk(args.tree) for f in names)
         rows.append(measured(args.tree, total, args.workers))
     for count in [] if args.tree else args.files or [10_000]:
-        found = sources(args.sources or [os.path.dirname(os.__file__)])
+        found = sources(args.sources or [os.path.dirname(os.__file__), sysconfig.get_path("purelib")])
         with tempfile.TemporaryDirectory(prefix="codewhale-tree-") as root:
             rows.append(measured(root, make_tree(root, found, count), args.workers))
     for row in rows:
