@@ -109,6 +109,11 @@ async def test_special_files_and_unreadable_places_do_not_stop_it(tree: Path) ->
     assert "pipe" not in (await Walker(str(tree)).files()).files
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/1"), reason="needs /proc, some of which opens and cannot be read")
+async def test_a_folder_that_opens_and_cannot_be_read_does_not_stop_it() -> None:
+    assert "comm" in (await Walker("/proc/1").files()).files
+
+
 async def test_bounds_are_met_and_told(tree: Path) -> None:
     write(tree, {f"many/{n}.py": "" for n in range(2000)})
     listing = await Walker(str(tree), limit=600).files()

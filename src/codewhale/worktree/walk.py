@@ -224,7 +224,10 @@ class _Gathering:
             os.close(fd)
 
     def _descend(self, fd: int, folder: str, above: Rules, depth: int) -> None:
-        entries = list(self._scanned(fd))
+        try:
+            entries = list(self._scanned(fd))
+        except OSError:  # it may be opened and not read, as some of /proc
+            return
         rules = above if self._include_ignored else above.entering(folder, fd, {entry.name for entry in entries})
         for entry in entries:
             path = os.path.join(folder, entry.name)
