@@ -1,5 +1,6 @@
 """Pieces of markdown: cut by the text alone, and each block of them can go on where the former ended."""
 
+import pytest
 from hypothesis import given
 
 from codewhale.frontends.tui.transcript.splitting import MOST_CHARS, MOST_CODE_LINES, Piece, Splitter
@@ -38,6 +39,23 @@ def test_a_text_goes_on_behind_each_of_its_pieces(text: str) -> None:
 def test_no_word_is_lost(text: str) -> None:
     kept = "".join(piece.text for piece in pieces(text))
     assert kept.count("word") == text.count("word") and kept.count("中") == text.count("中")
+
+
+@pytest.mark.parametrize("mark", ["~~~", "```", "- ", "# "])
+def test_the_rest_of_a_long_line_begins_nothing(mark: str) -> None:
+    first = "x" * MOST_CHARS
+    found = pieces(f"{first}{mark}word\n\nafter\n")
+    assert [(piece.text, piece.code, piece.broken) for piece in found] == [
+        (first, None, True),
+        (f"{mark}word", None, False),
+        ("after", None, False),
+    ]
+    code = pieces(f"```\n{first}```\n  word\n```\nafter\n")
+    assert [(piece.text, piece.code is None) for piece in code] == [
+        (first, False),
+        ("```\n  word", False),
+        ("after", True),
+    ]
 
 
 def test_prose_is_cut_at_blank_lines_and_code_at_its_fence() -> None:

@@ -22,10 +22,12 @@ class Fence(Struct, frozen=True, gc=False):
 
 
 class Opening(Struct, frozen=True, gc=False):
-    """How things stand where a text goes on: in which fence, and whether below a list."""
+    """How things stand where a text goes on: in which fence, whether below a list, and whether inside a line, where
+    nothing is a mark."""
 
     fence: Fence | None = None
     listed: bool = False
+    inside: bool = False
 
 
 class Piece(Struct, frozen=True):
@@ -50,6 +52,7 @@ class Splitter:
         self.pieces: list[Piece] = []
         self._fence = opening.fence
         self._listed = opening.listed
+        self._inside = self._ends_inside = opening.inside
         self._goes_on = opening.fence is not None
         self._partial = ""
         self._lines: list[str] = []
@@ -82,10 +85,10 @@ class Splitter:
 
     def rest(self) -> list[Piece]:
         """The pieces that the unfinished end of the text would be, if it ended here."""
-        other = Splitter(Opening(self._fence, self._listed))
+        other = Splitter(Opening(self._fence, self._listed, self._inside))
         other._goes_on, other._gap, other._blank = self._goes_on, self._gap, self._blank
         other._lines, other._size = list(self._lines), self._size
-        other._position, other._end = self._position, self._end
+        other._position, other._end, other._ends_inside = self._position, self._end, self._ends_inside
         if self._partial:
             other._line(self._partial, 0)
         other._flush()
@@ -99,30 +102,30 @@ class Splitter:
 
     def _line(self, line: str, ended: int) -> None:
         self._position += len(line) + ended
+        inside, self._inside = self._inside, not ended
         if self._fence is not None:
-            self._code_line(self._fence, line)
-        elif not line.strip():
+            self._code_line(self._fence, line, inside)
+        elif line.strip():
+            self._prose_line(line, inside)
+        elif not inside:
             self._blank += 1
-        else:
-            self._prose_line(line)
 
-    def _code_line(self, fence: Fence, line: str) -> None:
-        bare = line.strip()
-        if len(bare) >= len(fence.mark) and bare == fence.mark[0] * len(bare) and _indent(line) < fence.indent + 4:
-            self._end = self._position
+    def _code_line(self, fence: Fence, line: str, inside: bool) -> None:
+        if not inside and _closes(line, fence):
+            self._reach()
             self._flush(closes=True)
             return
-        self._add(line[min(_indent(line), fence.indent) :])
+        self._add(line if inside else line[min(_indent(line), fence.indent) :])
         if len(self._lines) >= MOST_CODE_LINES or self._size >= MOST_CHARS:
             self._flush()
 
-    def _prose_line(self, line: str) -> None:
-        fence = _FENCE.match(line)
+    def _prose_line(self, line: str, inside: bool) -> None:
+        fence = None if inside else _FENCE.match(line)
         if fence is not None and (len(fence[2]) <= 3 or fence[1] or self._listed):
             item = fence[1] or ""
             self._open_fence(item, Fence(fence[3], len(item + fence[2]), fence[4].strip()))
             return
-        item = _ITEM.match(line) is not None
+        item = not inside and _ITEM.match(line) is not None
         if self._blank and self._lines and line[:2].isspace():
             self._lines += [""] * self._blank
         elif self._blank or (item and self._size > MOST_CHARS // 2):
@@ -130,7 +133,7 @@ class Splitter:
             self._flush()
             self._gap = gap
         self._blank = 0
-        self._listed = item or (self._listed and line[:2].isspace())
+        self._listed = item or (self._listed and (inside or line[:2].isspace()))
         self._add(line)
         if self._size >= MOST_CHARS:
             self._flush()
@@ -144,15 +147,20 @@ class Splitter:
             self._add(item)
             self._flush()
             self.pieces[-1] = structs.replace(self.pieces[-1], then=None)
-        self._fence, self._goes_on, self._end = fence, False, self._position
+        self._fence, self._goes_on = fence, False
+        self._reach()
 
     def _add(self, line: str) -> None:
         self._lines.append(line)
         self._size += len(line) + 1
-        self._end = self._position
+        self._reach()
+
+    def _reach(self) -> None:
+        """What was taken so far belongs to the piece that is open."""
+        self._end, self._ends_inside = self._position, self._inside
 
     def _flush(self, closes: bool = False) -> None:
-        then = Opening(None if closes else self._fence, self._listed)
+        then = Opening(None if closes else self._fence, self._listed, self._ends_inside)
         if self._lines or (closes and not self._goes_on):
             text = "\n".join(self._lines)
             self.pieces.append(Piece(text, self._fence, self._gap, self._goes_on, self._end, then))
@@ -161,6 +169,12 @@ class Splitter:
             self.pieces[-1] = structs.replace(self.pieces[-1], end=self._end, then=then)
         self._lines, self._size = [], 0
         self._fence, self._goes_on = then.fence, then.fence is not None
+
+
+def _closes(line: str, fence: Fence) -> bool:
+    """Whether a line of code is the fence's end."""
+    bare = line.strip()
+    return len(bare) >= len(fence.mark) and bare == fence.mark[0] * len(bare) and _indent(line) < fence.indent + 4
 
 
 def _indent(line: str) -> int:
