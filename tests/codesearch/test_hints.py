@@ -44,6 +44,15 @@ async def test_the_hint(tmp_path: Path, query: str, path_glob: str, lang: str, k
     assert listed(str(tree), query, answer) == f"nothing found. {answer.hint}"
 
 
+async def test_a_folder_without_files_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ".gitignore").write_text("*\n")
+    search = CodeSearch(str(tmp_path / "state"))
+    answer = await search.search(str(tmp_path / "tree"), "token", patience=None)
+    await search.aclose()
+    assert answer.hits == () and answer.hint.startswith("There is no file here to search")
+
+
 async def test_the_likeliest_folder_comes_first(tmp_path: Path) -> None:
     tree = planted(tmp_path)
     for folder in ("a/tui", "src/deep/down/tui", "tests/tui", "b/tui"):

@@ -15,6 +15,8 @@ _WILD = frozenset("*?[]{}\\")
 def hint(reader: Reader, only: Filter) -> str:
     """One or two sentences for whoever asked a question that found nothing."""
     spoken = Counter(file.lang or "plain" for file in reader.files if only.paths is None or only.paths(file.path))
+    if not reader.files:
+        return "There is no file here to search: the folder is empty, or what it holds is ignored. Look with list_dir."
     if not spoken:
         near = _folders_like(only.glob, reader.paths)
         instead = f" Do you mean {' or '.join(near)}?" if near else " Leave path_glob out, or look with list_dir."
