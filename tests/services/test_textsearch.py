@@ -72,6 +72,34 @@ async def test_a_broken_ripgrep_is_done_without(corpus: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("script", "total"),
+    [
+        ("printf '1.txt\\0'; echo 'rg: 7.txt: Permission denied (os error 13)' >&2; exit 2", 1),
+        ("printf '1.txt\\0'; echo 'rg: 7.txt: Permission denied (os error 13)\nregex error' >&2; exit 2", 400),
+        ("printf '1.txt\\0'; exit 2", 400),
+        ("printf '1.txt\\0'; exec sleep 60", 400),
+    ],
+)
+async def test_ripgrep_is_believed_where_it_could_not_read_a_file_alone(
+    workspace: Path, tmp_path: Path, script: str, total: int
+) -> None:
+    files = [f"{n}.txt" for n in range(400)]
+    write(workspace, dict.fromkeys(files, "x\n"))
+    rg = tmp_path / "rg"
+    rg.write_text(f"#!/bin/sh\n{script}\n")
+    rg.chmod(0o755)
+    found = await search(str(workspace), files, Query("x", limit=1), seconds=3, rg=str(rg))
+    assert (found.total, found.complete) == (total, True)
+
+
+@needs_rg
+async def test_a_file_that_is_gone_changes_nothing(corpus: Path) -> None:
+    files = [*(await Walker(str(corpus)).files()).files, "gone.txt"]
+    plain = await search(str(corpus), files, Query("alpha"), seconds=30, rg=None)
+    assert await search(str(corpus), files, Query("alpha"), seconds=30, rg=find_program("rg")) == plain
+
+
+@pytest.mark.parametrize(
     "pattern", [r"(?=a)", r"\1", r"a++", r"a{2}+", r"[[a]]", r"[a--b]", r"\<a", r"a{,3}", r"\Ba", "a\nb"]
 )
 def test_patterns_that_engines_read_differently_stay_here(pattern: str) -> None:

@@ -114,6 +114,15 @@ async def test_a_folder_that_opens_and_cannot_be_read_does_not_stop_it() -> None
     assert "comm" in (await Walker("/proc/1").files()).files
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+async def test_from_the_top_of_a_machine_the_kernels_own_folders_are_left_out() -> None:
+    machine = frozenset({"proc", "sys", "dev"})
+    found = await Walker("/").files(skip=frozenset(os.listdir("/")) - machine)
+    assert not [path for path in (*found.files, *found.links) if path.partition("/")[0] in machine]
+    asked = await Walker("/").files("proc/self/task")  # by name it is walked all the same
+    assert asked.files and all(path.startswith("proc/") for path in asked.files)
+
+
 async def test_bounds_are_met_and_told(tree: Path) -> None:
     write(tree, {f"many/{n}.py": "" for n in range(2000)})
     listing = await Walker(str(tree), limit=600).files()

@@ -7,6 +7,7 @@ says which files are worth looking into; patterns that it might read differently
 import asyncio
 import codecs
 import os
+import re
 import stat
 import string
 import threading
@@ -18,17 +19,19 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
-from codewhale.system.launch import Launch, run
+from codewhale.system.launch import Completed, Launch, run
 
 LARGEST_FILE = 10 << 20
 LINE_LIMIT = 500
 _SAMPLE = 8192
 _WORTH_RG = 150  # files from which a second process pays
+_RG_SHARE = 0.5  # of the time: some files never end for it, and without it the rest is searched all the same
 _ARGUMENTS = 400_000  # bytes of file names for one process
 _MOST_CROSSINGS = 32
 _CHECK_LINES = 2000
 _ESCAPES = frozenset("dDwWsSbntrf" + string.punctuation) - frozenset("<>")
 _FILE = os.O_RDONLY | os.O_NONBLOCK
+_UNREAD = re.compile(rb"\(os error \d+\)$")
 _PATIENCE = 1.0  # seconds of work one search of one text may take
 
 Hit = tuple[int, int, int]  # number of a line, its offset in the text, offset of the match in the line
@@ -143,7 +146,7 @@ async def search(root: str, files: Sequence[str], query: Query, *, seconds: floa
         if rg is None or len(files) < _WORTH_RG or scan.portable is None:
             return await asyncio.to_thread(scan.all, files)
         hits, sampled = await asyncio.gather(
-            _files_with((rg, scan.portable), root, files, query.ignore_case, seconds),
+            _files_with((rg, scan.portable), root, files, query.ignore_case, _RG_SHARE * seconds),
             asyncio.to_thread(scan.sampled, files),
         )
         if hits is None:
@@ -159,7 +162,7 @@ async def _files_with(
     rg: tuple[str, str], root: str, files: Sequence[str], ignore_case: bool, seconds: float
 ) -> set[str] | None:
     """The files in which ripgrep (its path, the pattern) finds a match, or None when it cannot tell."""
-    options = ("--no-config", "--no-messages", "--files-with-matches", "--null", "--text", "--max-filesize=10M")
+    options = ("--no-config", "--files-with-matches", "--null", "--text", "--max-filesize=10M")
     case = "--ignore-case" if ignore_case else "--case-sensitive"
     until = time.monotonic() + seconds
     hits: set[str] = set()
@@ -170,10 +173,16 @@ async def _files_with(
             done = await run(Launch(argv=argv, cwd=root, seconds=left, supervised=False, output_limit=64 << 20))
         except OSError:
             return None
-        if done.exit_code not in (0, 1) or done.stdout_gap >= 0:
+        if done.stdout_gap >= 0 or not (done.exit_code in (0, 1) or _only_unread(done)):
             return None
         hits.update(os.fsdecode(done.stdout).split("\0"))
     return hits
+
+
+def _only_unread(done: Completed) -> bool:
+    """Whether ripgrep ended badly for files alone that cannot be read, which holds for whoever looks into them next."""
+    lines = done.stderr.splitlines() if done.exit_code == 2 and done.stderr_gap < 0 else []
+    return bool(lines) and all(_UNREAD.search(line) for line in lines)
 
 
 def _chunks(files: Sequence[str]) -> Iterator[list[str]]:

@@ -1,7 +1,8 @@
 """The one walker: which files of a workspace exist for a tool that looks around.
 
 In a git repository git says what is ignored; elsewhere the ignore files of the tree do. `.git` is never entered,
-symlinks are told but not followed, and nested repositories are asked for themselves.
+symlinks are told but not followed, nested repositories are asked for themselves, and from the top of a machine the
+kernel's own folders are left out.
 """
 
 import asyncio
@@ -25,6 +26,8 @@ SECONDS = 20.0
 _LIST_LIMIT = 64 << 20
 _MOST_REPOSITORIES = 200
 _DEEPEST = 100
+# What no disk holds: a walk from the top of a machine, as in many containers, leaves it out.
+_KERNEL = frozenset({"/proc", "/sys", "/dev"})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 R = TypeVar("R")
@@ -234,6 +237,8 @@ class _Gathering:
             if self._spent():
                 return
             if entry.name in self._skip or rules.ignores(path, entry.is_dir):
+                continue
+            if not depth and os.path.join(self._root, path) in _KERNEL:
                 continue
             if entry.is_link:
                 self._links.add(path)
