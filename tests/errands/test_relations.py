@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.codesearch.build import Index
+from codewhale.errands.index import index_build
 from codewhale.errands.relations import commits_of, symbols_of
+from codewhale.errands.search import Asked, Searcher
 from codewhale.protocol.errors import CodeWhaleError
 from support.repos import make_repo
 
@@ -24,3 +27,17 @@ async def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path: Path)
     repo = make_repo(tmp_path / "repo", {"app/keys.py": "x = 1\n"})
     with pytest.raises(CodeWhaleError, match=r"no file 'keys.py'.*did you mean app/keys.py"):
         await symbols_of(str(tmp_path / "home"), str(repo), "keys.py", "importers", None)
+
+
+async def test_an_index_that_cannot_be_kept_is_told_with_its_place(tmp_path: Path) -> None:
+    repo, home = make_repo(tmp_path / "repo", {"app/keys.py": "x = 1\n"}), tmp_path / "home"
+    folder = Path(Index(str(repo), str(home)).path).parent
+    folder.parent.mkdir(parents=True, mode=0o700)
+    folder.write_text("no folder")
+    told = f"index of {repo} could not be built: .*{folder}.*kept in {home} \\(CODEWHALE_HOME\\)"
+    with pytest.raises(CodeWhaleError, match=told):
+        await commits_of(str(home), str(repo), "keys", 3, None)
+    with pytest.raises(CodeWhaleError, match=told):
+        await Searcher(str(home), str(repo), Asked()).ask("keys")
+    with pytest.raises(CodeWhaleError, match=told):
+        await index_build(str(home), str(repo))

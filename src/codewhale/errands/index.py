@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,6 +14,18 @@ from codewhale.codesearch.build import BusyError, Index, Progress, is_stale, is_
 from codewhale.codesearch.fresh import too_few
 from codewhale.codesearch.store import DamagedError, Store, open_existing
 from codewhale.protocol.errors import CodeWhaleError
+
+
+@contextlib.contextmanager
+def made(home: str, root: str) -> Iterator[None]:
+    """While the index of `root` is made and asked: whatever stops it becomes a CodeWhaleError that says so."""
+    try:
+        yield
+    except (BusyError, DamagedError) as error:
+        raise CodeWhaleError(f"the code index of {root} could not be built: {error}") from error
+    except OSError as error:
+        text = f"the code index of {root} could not be built: {error}; it is kept in {home} (CODEWHALE_HOME)"
+        raise CodeWhaleError(text) from error
 
 
 async def index_status(home: str, root: str) -> dict[str, Any]:
@@ -45,14 +58,11 @@ async def index_build(
 ) -> dict[str, Any]:
     """Make the index of `root` true of the folder, `rebuild`: from nothing, and say what stands then.
 
-    Raises CodeWhaleError when another process keeps building it, or it cannot be built; OSError when it cannot be
-    written.
+    Raises CodeWhaleError when another process keeps building it, or it cannot be built.
     """
     index = Index(root, home, workers=max(1, min(4, os.cpu_count() or 1)))
-    try:
+    with made(home, root):
         await refresh(index, progress=progress, anew=rebuild)
-    except (BusyError, DamagedError) as error:
-        raise CodeWhaleError(f"the code index of {root} could not be built: {error}") from error
     return await index_status(home, root)
 
 

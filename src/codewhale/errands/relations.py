@@ -11,7 +11,7 @@ from codewhale.codesearch.build import Progress
 from codewhale.codesearch.intelligence import Intelligence, NoSuchFile, Related
 from codewhale.codesearch.past import Commits, find_commits
 from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.store import DamagedError
+from codewhale.errands.index import made
 from codewhale.protocol.errors import CodeWhaleError
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ Answer = tuple[T, tuple[str, ...]]
 
 async def symbols_of(home: str, root: str, name: str, relation: str, progress: Progress | None) -> Answer[Related]:
     """What stands in a relation to a name in the folder `root`, and what must be known of its index, which is made
-    true first. Raises CodeWhaleError, also where there is no such file, and OSError."""
+    true first. Raises CodeWhaleError, also where there is no such file."""
 
     def work(reader: Reader) -> Related:
         return Intelligence(reader, root).related(name, relation)
@@ -33,16 +33,15 @@ async def symbols_of(home: str, root: str, name: str, relation: str, progress: P
 
 
 async def commits_of(home: str, root: str, query: str, most: int, progress: Progress | None) -> Answer[Commits]:
-    """The best commits for a query, at most `most`. Raises CodeWhaleError and OSError."""
+    """The best commits for a query, at most `most`. Raises CodeWhaleError."""
     return await _answer(home, root, partial(find_commits, text=query, most=most), progress)
 
 
 async def _answer(home: str, root: str, work: Callable[[Reader], T], progress: Progress | None) -> Answer[T]:
     search = CodeSearch(home, settings=search_settings(open_config(home, root, os.environ, {})))
     try:
-        found, notes = await search.read(root, work, patience=None, progress=progress)
-    except DamagedError as error:
-        raise CodeWhaleError(f"the code index of {root} cannot be made: {error}") from error
+        with made(home, root):
+            found, notes = await search.read(root, work, patience=None, progress=progress)
     finally:
         await search.aclose()
     if found is None:

@@ -10,8 +10,8 @@ from codewhale.app.settings import open_config, search_settings
 from codewhale.codesearch.answering import PATIENCE, Answer, CodeSearch
 from codewhale.codesearch.build import Progress
 from codewhale.codesearch.rank import Filter
-from codewhale.codesearch.store import DamagedError
 from codewhale.codesearch.telling import BadFilter, filter_of, listed, told
+from codewhale.errands.index import made
 from codewhale.protocol.errors import CodeWhaleError
 
 MOST_RESULTS = 100
@@ -43,7 +43,7 @@ class Searcher:
         except BadFilter as bad:
             raise CodeWhaleError(str(bad)) from None
         self._search = CodeSearch(home, settings=search_settings(open_config(home, root, os.environ, {})))
-        self._root = root
+        self._home, self._root = home, root
         self._asked = asked
         self._ready = False
 
@@ -53,16 +53,14 @@ class Searcher:
 
     async def ask(self, query: str, progress: Progress | None = None, *, alone: bool = False) -> Answer:
         """Answer one query. The index is made true once, before the first; for a question `alone` not where another
-        process is at it: then what there is answers and says so. Raises CodeWhaleError, OSError."""
+        process is at it: then what there is answers and says so. Raises CodeWhaleError."""
         patience = 0.0 if self._asked.no_wait or self._ready else None
         if alone and patience is None and self.is_built_elsewhere():
             patience = PATIENCE
-        try:
+        with made(self._home, self._root):
             answer = await self._search.search(
                 self._root, query, self._asked.most, only=self._only, patience=patience, progress=progress
             )
-        except DamagedError as error:
-            raise CodeWhaleError(f"the code index of {self._root} cannot be made: {error}") from error
         if patience is None and self._search.is_on and answer.notes and answer.age is None:
             raise CodeWhaleError(f"the code index of {self._root} could not be built: {answer.notes[0]}")
         self._ready = self._ready or patience is None
