@@ -109,6 +109,10 @@ def _home(home: str) -> Check:
     try:
         found = os.stat(home)
     except FileNotFoundError:
+        above = _nearest(home)
+        if not os.access(above, os.W_OK | os.X_OK):
+            detail = f"{home} cannot be made: {above} cannot be written"
+            return Check("home", "fail", detail, "set CODEWHALE_HOME to a folder of your own")
         return Check("home", "ok", f"{home} will be made at the first session")
     except OSError as error:
         return Check("home", "fail", f"{home}: {error.strerror}", "set CODEWHALE_HOME to a folder of your own")
@@ -123,6 +127,12 @@ def _home(home: str) -> Check:
     if mode & 0o077:
         return Check("home", "warn", f"{home} is open to other users (mode {mode:o})", f"chmod 700 {home}")
     return Check("home", "ok", f"{home}, private")
+
+
+def _nearest(path: str) -> str:
+    """The lowest folder above a path that is there."""
+    above = os.path.dirname(path)
+    return above if os.path.isdir(above) or above == path else _nearest(above)
 
 
 class _Route(Struct, frozen=True):
