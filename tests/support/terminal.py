@@ -142,8 +142,10 @@ class Terminal:
             os.close(self.master)
 
     def wait(self, seconds: float = SECONDS) -> int:
-        """The exit code. Raises subprocess.TimeoutExpired."""
-        return self.child.wait(seconds)
+        """The exit code, when all that it printed has come. Raises subprocess.TimeoutExpired."""
+        code = self.child.wait(seconds)
+        self._thread.join(1)  # a terminal that something else still holds open never ends
+        return code
 
     # ------------------------------------------------------------------ inside
 
