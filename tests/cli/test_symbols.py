@@ -30,6 +30,8 @@ def test_a_person_sees_places_and_what_is_uncertain(tree: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "") and "nothing found; do you mean resolve?" in done.stderr
     done = codewhale_program(tree, "symbols", "resolv", "-w", "tree", "--json")
     assert json.loads(done.stdout)["did_you_mean"] == ["resolve"]
+    done = codewhale_program(tree, "symbols", "run", "--callers", "-w", "tree")
+    assert done.returncode == 0 and "nothing found. It is defined (fn) and has no callers by name" in done.stderr
     done = codewhale_program(tree, "symbols", "none_such", "-w", "tree")
     assert (done.returncode, done.stdout) == (0, "") and "nothing found" in done.stderr
 

@@ -45,6 +45,16 @@ def test_definitions(asked: Intelligence) -> None:
     assert asked.related("nothing_of_this_name", "definitions").total == 0
 
 
+def test_what_is_defined_and_has_none_says_what_to_ask(asked: Intelligence) -> None:
+    found = asked.related("Store", "callers")
+    assert found.total == 0 and found.hint == "It is defined (class) and has no callers by name: ask for references."
+    told = msgspec.json.decode(told_related(found, ("Store", "callers"), ())[0])
+    assert (told["results"], told["hint"]) == ([], found.hint)
+    assert "hint" not in msgspec.json.decode(told_related(found, ("Store", "callers"), ("3 of 9 files are in.",))[0])
+    assert asked.related("Store", "references").hint.endswith("ask for definitions.")
+    assert asked.related("resolve", "callers").hint == asked.related("unheard_of", "callers").hint == ""
+
+
 def test_references_are_certain_where_the_definition_is_seen(asked: Intelligence) -> None:
     assert rows(asked.related("resolve", "references")) == [
         ("app/keys.py", 12, True),

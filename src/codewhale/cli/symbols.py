@@ -58,9 +58,10 @@ def run(args: argparse.Namespace) -> int:
         found, notes = asyncio.run(symbols_of(home_dir(os.environ), folder, name, relation, bar.show))
     finally:
         bar.clear()
+    hint = "" if notes else found.hint
     if args.json:
         told = {"name": name, "relation": relation, "total": found.total, "results": found.spots, "notes": notes}
-        told |= {"did_you_mean": found.alike} if found.alike else {}
+        told |= {"did_you_mean": found.alike} if found.alike else {"hint": hint} if hint else {}
         put(object_line(told) + "\n")
         return 0
     for spot in found.spots:
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"codewhale symbols: {note}")
     if not found.spots:
         meant = f"; do you mean {', '.join(found.alike)}?" if found.alike else ""
-        say(f"codewhale symbols: nothing found{meant}")
+        say(f"codewhale symbols: nothing found{meant}{'. ' if hint else ''}{hint}")
     elif found.total > len(found.spots):
         say(f"codewhale symbols: {found.total - len(found.spots)} more places are left out")
     return 0

@@ -52,13 +52,14 @@ class Spot(Struct, frozen=True, omit_defaults=True):
 class Related(Struct, frozen=True):
     """What was found, the certain first, tests and examples last, a type before what is added to it and a body before
     a mere declaration; `total` counts what is left out too. `alike` are names that the one that nothing is called may
-    have meant."""
+    have meant, `hint` says what to ask of one that is defined and of which nothing was found."""
 
     name: str
     relation: str
     spots: tuple[Spot, ...]
     total: int
     alike: tuple[str, ...] = ()
+    hint: str = ""
 
 
 class NoSuchFile(Exception):
@@ -96,9 +97,14 @@ class Intelligence:
             set(ways[relation](asked)),
             key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, _adds(spot), spot.path, spot.line),
         )
-        unknown = not (spots or relation in OF_FILES or self._defined(asked))
-        meant = alike(self._reader, _last(asked)) if unknown else ()
-        return Related(name, relation, tuple(spots[:most]), len(spots), meant)
+        if spots or relation in OF_FILES:
+            return Related(name, relation, tuple(spots[:most]), len(spots))
+        if not (defined := self._defined(asked)):
+            return Related(name, relation, (), 0, alike(self._reader, _last(asked)))
+        kind, instead = defined[0][1].kind, "definitions" if relation == "references" else "references"
+        return Related(
+            name, relation, (), 0, hint=f"It is defined ({kind}) and has no {relation} by name: ask for {instead}."
+        )
 
     def _definitions(self, name: str) -> Iterator[Spot]:
         for file, symbol in self._defined(name):
@@ -303,6 +309,8 @@ def told_related(found: Related | None, asked: tuple[str, str], notes: tuple[str
         told["results"] = spots[:kept]
         if found is not None and found.alike:
             told["did_you_mean"] = found.alike
+        if found is not None and found.hint and not notes:  # of half an index it may not be true
+            told["hint"] = found.hint
         if kept < told["total"]:
             told["left_out"] = f"{told['total'] - kept} more places"
         return {**told, "notes": notes} if notes else told

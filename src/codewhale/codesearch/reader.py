@@ -140,13 +140,6 @@ class Reader:
             found = self._outlines[file] = _outline(*rows[0]) if rows else Outline([], [])
         return found
 
-    def outlines(self) -> Iterator[tuple[int, Outline]]:
-        """(file, its outline) of every file that has one: a reading of all of them."""
-        numbers = {file.id: number for number, file in enumerate(self.files)}
-        for file, *told in self._store.rows("SELECT file, symbols, imports FROM outlines ORDER BY file"):
-            if file in numbers:
-                yield numbers[file], _outline(*told)
-
     def symbols(self, file: int) -> list[Symbol]:
         """What a file defines, in the order of lines."""
         return self.outline(file).symbols

@@ -216,10 +216,6 @@ def _typed(node: "Node") -> tuple[str, str]:
     return _TYPES.get(inner.type, "type") if inner is not None else "type", _name(node)
 
 
-def _function_declared(node: "Node") -> tuple[str, str]:
-    return "fn", _name(node)
-
-
 def _prototype(node: "Node") -> tuple[str, str] | None:
     """A function that is declared; other declarations define nothing that is looked for."""
     declared = node.child_by_field_name("declarator")
@@ -319,7 +315,6 @@ _SPECIALS = {
     "=property": _property,
     "=receiver": _receiver,
     "=typed": _typed,
-    "=declared": _function_declared,
     "=prototype": _prototype,
     "=bodied": _bodied,
     "=typedef": _typedef,

@@ -45,6 +45,7 @@ def test_tables_hits_and_lists() -> None:
     assert drawn(done(table))[1:] == ["  gate │ status", "  ─────┼───────", "  lint │ passed"]
     hits = TableBlock(("file", "line", "text"), (("src/a.py", "3", "  def parse():"),))
     assert drawn(done(hits))[1:] == ["  src/a.py:3  def parse():"]
+    assert drawn(done(TableBlock(("commit", "date", "subject"), ())))[1:] == ["  nothing found"]
     items = ChecklistBlock((("completed", "one"), ("in_progress", "two"), ("pending", "three")))
     assert drawn(done(items))[1:] == ["  ☑ one", "  ◐ two", "  ☐ three"]
     assert drawn(done(MarkdownBlock("**bold** move")))[1:] == ["  bold move"]

@@ -180,6 +180,8 @@ class Cards:
         return lines + self.more(display.diff.count("\n") - most if len(rows) > most else 0, view.width)
 
     def _table(self, display: TableBlock, view: View, most: int) -> list[Line]:
+        if not display.rows:
+            return wrap([(self._words("transcript.search_none"), "muted italic")], view.width, (_INDENT,), (_INDENT,))
         rows = [[_cell(value) for value in row] for row in display.rows[:most]]
         place = _HITS.get(display.header)
         if place is not None:
