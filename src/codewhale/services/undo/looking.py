@@ -59,7 +59,7 @@ class Looker:
     def all(self, paths: Iterable[str], known: dict[str, Known]) -> Iterator[Look]:
         """What stands at each path now, in the order of their folders; those that are `known` and the same are left
         out. Raises TooLongError."""
-        for folder, names in groupby(sorted(paths), key=os.path.dirname):
+        for folder, names in groupby(sorted(paths), key=_folder):
             try:
                 fd = self._root.open_dir(folder or ".", links=False)
             except PathRefused:
@@ -67,32 +67,36 @@ class Looker:
             except OSError:
                 yield from (Look(path, None) for path in names if path in known)
                 continue
+            before = len(folder) + 1 if folder else 0
             try:
                 for path in names:
-                    yield from self._one(fd, path, known.get(path))
+                    look = self._one(fd, path, path[before:], known.get(path))
+                    if look is not None:
+                        yield look
             finally:
                 os.close(fd)
 
-    def _one(self, folder: int, path: str, known: Known | None) -> Iterator[Look]:
+    def _one(self, folder: int, path: str, name: str, known: Known | None) -> Look | None:
         if self.stop.is_set() or time.monotonic() > self._deadline:
             raise TooLongError("looking at its files took too long")
-        name = os.path.basename(path)
         try:
             found = os.lstat(name, dir_fd=folder)
         except OSError:
-            if known is not None:
-                yield Look(path, None)
-            return
-        if known is None or not known.identity or known.identity != _identity(found):
-            look = self._read(folder, path, found, known)
-            if look.known is not None or known is not None:
-                yield look
+            return None if known is None else Look(path, None)
+        if known is not None and known.identity and known.identity == _identity(found):
+            return None
+        look = self._read(folder, path, found, known)
+        return None if look.known is None and known is None else look
 
     def _read(self, folder: int, path: str, found: os.stat_result, known: Known | None) -> Look:
         kept = known is not None and known.state.blob
         if self._discreet and not kept and stat.S_ISREG(found.st_mode) and secret_file(path):
             return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
         return _read(folder, os.path.basename(path), path, found)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def changed(look: Look, known: Known | None) -> Content | None:
