@@ -39,6 +39,12 @@ def test_an_approval_says_all_of_it() -> None:
     assert "it may change the workspace alone" in text and "a for always" in text
 
 
+def test_chinese_says_what_a_rule_is_about() -> None:
+    event = ApprovalAsked("r1", "c1", "exec_shell", (), "curl reaches the network", rule="shell.network")
+    lines = PlainAsks(Words("zh-Hans")).take(envelopes([event])[0])
+    assert "原因: 会使用网络：curl reaches the network (shell.network)" in lines
+
+
 def test_the_end_of_a_long_command_is_seen() -> None:
     _, lines = asked(approval("\n".join(f"echo {number}" for number in range(5_000)) + "\nrm -rf /"))
     assert any("rm -rf /" in line for line in lines)

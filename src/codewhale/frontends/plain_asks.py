@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.frontends.tui.asking.asks import Asks
-from codewhale.frontends.tui.asking.exact import bare_lines, block_lines, exact_lines, held_by, hides
+from codewhale.frontends.tui.asking.exact import bare_lines, block_lines, exact_lines, held_by, hides, reason_of
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.events import ApprovalAsked, Envelope, QuestionAsked
@@ -93,7 +93,7 @@ class PlainAsks:
             body = [_text(line) for line in bare_lines(ask.tool, written, words("asking.no_arguments"), _WIDTH)]
         lines += body
         lines.append(f"{words('asking.sandbox')}: {held_by(ask, words)}")
-        lines.append(f"{words('asking.why')}: {one_line(ask.reason, 500)} ({one_line(ask.rule, 100)})")
+        lines.append(f"{words('asking.why')}: {one_line(reason_of(ask, words), 500)} ({one_line(ask.rule, 100)})")
         if any(hides(text) for text in _texts(ask)):
             lines.append(words("asking.hidden"))
         keys = words("plain.allow")

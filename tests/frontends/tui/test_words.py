@@ -8,6 +8,7 @@ from string import Formatter
 import pytest
 
 from codewhale.frontends.tui.words import LANGUAGES, Words
+from codewhale.shell.table import harm
 
 ROOT = Path(__file__).parents[3] / "src/codewhale/frontends/tui"
 WORDS = ROOT / "words"
@@ -63,3 +64,12 @@ def test_every_word_that_is_used_is_there() -> None:
         used |= set(re.findall(r'words\(\s*f?"([a-z_]+\.[A-Za-z0-9_.-]+)"', file.read_text()))
     assert {key for key in used if key.partition(".")[0] not in panels} == set()
     assert used - known == set()
+
+
+def test_every_rule_that_may_ask_has_its_words() -> None:
+    named = r'"((?:shell|floor|mode|network|secret|sandbox|job|authority|approval)\.[a-z]+(?:[.-][a-z]+)*)"'
+    source = ROOT.parents[1]
+    texts = [file.read_text() for room in ("policy", "shell", "engine") for file in (source / room).rglob("*.py")]
+    rules = {rule for text in texts for rule in re.findall(named, text)} | harm().asks.keys()
+    assert len(rules) > 40
+    assert {f"rules.{rule}" for rule in rules} - entries("zh-Hans").keys() == set()

@@ -218,6 +218,16 @@ async def test_it_speaks_chinese() -> None:
     async with asked([approval()], language="zh-Hans") as stage:
         await stage.armed()
         await shown(stage, "允许 exec_shell 这样做吗", "沙箱", "y 允许", "n 拒绝")
+        await shown(stage, "不清楚这个程序会做什么", "It runs a program that is not known", "(shell.unknown)")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"), [("permissions.user.3", "你的权限规则"), ("hook.mine", "钩子"), ("of.nobody", "原因     It runs")]
+)
+async def test_a_rule_without_words_of_its_own_is_told_by_its_kind_or_as_it_is(rule: str, said: str) -> None:
+    async with asked([approval(rule=rule)], language="zh-Hans") as stage:
+        await stage.armed()
+        await shown(stage, said, rule)
 
 
 async def test_it_fits_where_there_is_little_room() -> None:

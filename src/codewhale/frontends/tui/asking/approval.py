@@ -10,7 +10,16 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from codewhale.frontends.tui.asking.card import Card, Patience
-from codewhale.frontends.tui.asking.exact import ESCAPED, bare_lines, block_lines, exact_lines, held_by, hides, spans
+from codewhale.frontends.tui.asking.exact import (
+    ESCAPED,
+    bare_lines,
+    block_lines,
+    exact_lines,
+    held_by,
+    hides,
+    reason_of,
+    spans,
+)
 from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.hints import hint
@@ -136,7 +145,7 @@ class ApprovalCard(Leafed, Card):
                 yield self._fact("folder", *spans(folder, "text"), *behind)
         yield self._fact("sandbox", (held_by(ask, words), "warning" if ask.sandbox == "none" else "text"))
         rule = spans(f" ({ask.rule})", "muted") if ask.rule else []
-        yield self._fact("why", *spans(flat(ask.reason, REASON), "text"), *rule)
+        yield self._fact("why", *spans(flat(reason_of(ask, words), REASON), "text"), *rule)
         if any(hides(text) for text in self._texts()):
             yield ((words("asking.hidden"), ESCAPED),)
         if ask.offer is not None:

@@ -1,6 +1,7 @@
 """What is to be allowed, character for character: whatever could hide or move text stands as an escape in a tone of its
 own, real line ends and wrapped ones are told apart."""
 
+import contextlib
 import re
 from collections.abc import Iterator
 
@@ -46,6 +47,14 @@ def held_by(ask: ApprovalAsked, words: Words) -> str:
     if ask.sandbox == "workspace-write" and "network" in ask.allowances:
         return words("asking.sandbox_network")
     return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
+
+
+def reason_of(ask: ApprovalAsked, words: Words) -> str:
+    """Why it is asked, the rule's own words before what policy said of this call where the language has such."""
+    for rule in (ask.rule, ask.rule.partition(".")[0]):
+        with contextlib.suppress(KeyError):
+            return words(f"rules.{rule}", reason=ask.reason)
+    return ask.reason
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
