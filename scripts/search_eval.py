@@ -1,6 +1,6 @@
 """What code search reaches on repositories with known answers, next to what else there is.
 
-`search_eval.py DATA [--semble PYTHON]`. A folder without repositories is filled from pinned wheels. Of many
+`search_eval.py DATA [--semble PYTHON]`. A folder without repositories is filled from pinned packages. Of many
 repositories each is ranked with weights fitted on others; history is of commits older than any that a query was made
 from. Figures are NDCG@10 by file and by slot, recall@10, reciprocal rank, and recall within 2,000 tokens of results.
 Exit 1 when a bound does not hold.
@@ -18,8 +18,8 @@ import numpy as np
 from fit_search import collected, corpora, reader_of
 from search_corpus import Data, Place, Question, recall_within, scores
 from search_fit import FOLDS, cross_fitted
+from search_packages import TARBALLS, WHEELS, made
 from search_peers import by_fts5, by_ripgrep, by_semble
-from search_wheels import WHEELS, made
 
 from codewhale.codesearch.features import FEATURES
 from codewhale.codesearch.priors import PROSE
@@ -64,6 +64,7 @@ GROUPS = (
     Group("semantic", "whole", lambda one: one.kind == "semantic"),
     Group("architecture", "whole", lambda one: one.kind == "architecture"),
     Group("docstring", "whole", lambda one: one.kind == "docstring", "file", 0.7),
+    Group("comment", "whole", lambda one: one.kind == "comment", "file", 0.5),
     Group("name", "whole", lambda one: one.kind == "name", "file", 0.95),
 )
 
@@ -197,7 +198,10 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="also write every figure of every query")
     given = parser.parse_args()
     if not (Path(given.data) / "repos.json").exists():
-        print(f"{given.data} holds no repositories: {', '.join(one[0] for one in WHEELS)} are fetched", file=sys.stderr)
+        print(
+            f"{given.data} holds no repositories: {', '.join(one[0] for one in (*WHEELS, *TARBALLS))} are fetched",
+            file=sys.stderr,
+        )
         made(Path(given.data))
     rows, took = measured(Data(given.data), given)
     print("\n".join(table(rows)))
