@@ -15,7 +15,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.protocol.events import CallFinished
 from codewhale.testing import harness
 from support.badcalls import Bad, spoiled
-from support.goodcalls import GOOD, READY
+from support.goodcalls import GOOD, NOTHING, READY
 from support.known import know_every_tool
 from support.repos import make_repo
 from support.scenes import ending, results
@@ -373,3 +373,27 @@ async def test_too_long_arguments(home: Path, land: Path) -> None:
 async def test_a_file_that_does_not_parse_is_a_result_and_no_fault(home: Path, land: Path) -> None:
     (result,) = await refused(home, land, "validate_data", [{"path": "a.txt"}])
     assert (result.ok, result.error, result.metadata["valid"]) == (False, "", False)
+
+
+WITHOUT_WORKSPACE = {
+    "checklist_add", "checklist_list", "checklist_write", "diagnostics", "note", "request_user_input",
+    "retrieve_tool_result", "tool_search_tool_bm25", "tool_search_tool_regex", "update_plan", "validate_data",
+}  # fmt: skip
+
+
+async def test_a_workspace_that_is_gone_is_what_every_tool_says(home: Path, tmp_path: Path, repository: Path) -> None:
+    space = tmp_path / "space"
+    shutil.copytree(repository, space)
+    tried = [tool for tool in TOOLS if tool not in WITHOUT_WORKSPACE and READY[tool] is NOTHING]
+
+    def deleted(request: dict[str, Any]) -> dict[str, Any]:
+        shutil.rmtree(space)
+        return {"calls": [{"name": tool, "arguments": GOOD[tool]} for tool in tried]}
+
+    know_every_tool(home)
+    async with harness(home, space, [{"calls": list(NOTHING)}, deleted, {"text": "Gone."}]) as stage:
+        events = await stage.turn("Go")
+    finished = [event for event in events if isinstance(event, CallFinished)][len(NOTHING) :]
+    assert ending(events).status == "done" and [event.name for event in finished] == tried
+    assert {event.name: event.content for event in finished if "is gone: it was deleted" not in event.content} == {}
+    assert not any(event.ok for event in finished) and "itself failed" not in str(finished)

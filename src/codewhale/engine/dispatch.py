@@ -14,7 +14,7 @@ from codewhale.engine.clock import Clock
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.passage import Denied, Passage, Planned
 from codewhale.engine.prepare import Mender, Prepared
-from codewhale.engine.refusals import completed, denied, repeated
+from codewhale.engine.refusals import completed, denied, repeated, unless_gone
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import NextCall, ToolError
@@ -85,7 +85,7 @@ class Dispatcher:
             error = denied(refusal.error, prepared, session.authority, partial(self._passage.reads_may, session))
             refused, result = True, _failure(tool, error)
         except ToolError as error:
-            result = _failure(tool, completed(error, prepared))
+            result = _failure(tool, completed(unless_gone(error, session.state.workspace), prepared))
             if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
                 result = with_schema(result, prepared)
         if guarded:

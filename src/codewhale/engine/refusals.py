@@ -1,6 +1,7 @@
 """What a call that may not run is answered with besides the reason: what would be allowed, what came, and a next call
 that is allowed here: a look at the same thing where there is one, the person where one can be asked."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,20 @@ def completed(error: ToolError, prepared: Prepared) -> ToolError:
     if not error.received and not error.field:
         error.received = one_line(f"{prepared.name} {prepared.call.sent_arguments}", 160)
     return error
+
+
+def unless_gone(error: ToolError, workspace: str) -> ToolError:
+    """The error of a call; where the workspace itself is no more, that, for no other call can do better."""
+    if os.path.isdir(workspace):
+        return error
+    return ToolError(
+        "not_available",
+        f"The workspace {workspace} is gone: it was deleted or moved while this session ran. Nothing in it can be read "
+        "or written, and no program can run in it. Say so to the person and end your turn.",
+        expected="a workspace that is there",
+        received=workspace,
+        fix=NextCall("checklist_list", {}),
+    )
 
 
 def repeated(tool: str, count: int) -> ToolResult:
