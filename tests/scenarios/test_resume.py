@@ -15,6 +15,7 @@ from codewhale.protocol.events import (
     Envelope,
     HeaderPinned,
     MessageAdded,
+    Notice,
     SessionOpened,
     SessionResumed,
     TurnStarted,
@@ -215,3 +216,21 @@ async def test_a_session_without_a_turn_leaves_nothing_behind(home: Path, worksp
     async with harness(home, workspace, []) as stage:
         await stage.open()
     assert [name for name in os.listdir(home / "sessions") if not name.startswith(".")] == []
+
+
+async def test_a_session_whose_workspace_is_gone_goes_on_for_a_person_alone(home: Path, tmp_path: Path) -> None:
+    space = tmp_path / "space"
+    space.mkdir()
+    async with harness(home, space, [DONE, DONE]) as stage:
+        session = await stage.open()
+        await stage.turn("One", session)
+        await stage.client.submit(CloseSession(session))
+        before = len(log(home, session))
+        space.rmdir()
+        for fields in ({"resume": session}, {"fork": session}):
+            with pytest.raises(SessionError, match=r"space, is gone: it was deleted or moved\. Bring it back"):
+                await stage.open(**fields)
+        assert len(log(home, session)) == before and len(list((home / "sessions").glob("[!.]*"))) == 1
+        assert await stage.open(resume=session, authority=Authority.PERSON) == session
+        told = only([envelope.event for envelope in log(home, session)[before:]], Notice)
+    assert [(notice.level, notice.code) for notice in told] == [("warning", "workspace_gone")]

@@ -1,6 +1,7 @@
 """How a session begins: new, resumed or forked, with its provider, its pinned head and nothing left open."""
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -36,7 +37,7 @@ from codewhale.protocol.events import (
     SessionResumed,
 )
 from codewhale.protocol.messages import Image
-from codewhale.protocol.modes import Approval
+from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import ContextView, OpenSession
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
@@ -153,10 +154,15 @@ class Opener:
         for kind, items in state.lists.items():
             around.lists.set(session.id, kind, items)
         if op.resume or op.fork:
+            gone = "" if os.path.isdir(state.workspace) else workspace_gone(state.workspace)
+            if gone and op.authority is not Authority.PERSON:
+                raise SessionError(gone)
             damage = session.log.damage
             running = list(state.jobs.values()) if op.resume else []
             session.emit(SessionResumed(op.mode, op.authority, damage.cut_bytes, damage.skipped_lines))
             self._tell_damage(session)
+            if gone:
+                session.notice("warning", gone, "workspace_gone")
             if running:
                 session.notice("warning", stale_text(running), "jobs_stale")
             session.close_calls(LOST)
@@ -240,6 +246,14 @@ class Opener:
 
     def _load_image(self, image: Image) -> bytes:
         return self._around.artifacts.get(image.artifact)
+
+
+def workspace_gone(workspace: str) -> str:
+    """What a person is told of a session whose folder is no more."""
+    return (
+        f"The workspace of this session, {one_line(workspace, 300)}, is gone: it was deleted or moved. Bring it back, "
+        "or begin a new session where the code is now."
+    )
 
 
 def stale_text(jobs: Sequence[JobStarted]) -> str:
