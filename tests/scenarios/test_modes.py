@@ -1,10 +1,12 @@
 """What a mode and a missing person allow, how a person is asked, and what the model is told of it."""
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     ApprovalAnswered,
@@ -80,6 +82,39 @@ async def test_a_person_is_asked_with_the_command_and_decides(home: Path, worksp
     assert result.ok is allowed
     assert (workspace / "ran").exists() is allowed
     assert ending(watch.events).status == ("done" if allowed else "denied")
+
+
+TESTS = {"calls": [{"name": "run_tests", "arguments": {"args": "-n"}}]}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+async def test_a_person_sees_what_runs_the_tests_and_that_alone_runs(
+    home: Path, workspace: Path, swapped: bool
+) -> None:
+    (workspace / "Makefile").write_text("test:\n\techo of make\n")
+    async with harness(home, workspace, [TESTS, DONE]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go"))
+            asked = await watch.until(ApprovalAsked)
+            assert asked.subjects == () and asked.display == (TerminalBlock(f"{shutil.which('make')} test -n", ""),)
+            if swapped:
+                (workspace / "pytest.ini").write_text("")
+            await stage.client.submit(Answer(session, asked.request_id, allowed=True))
+            await watch.until(TurnFinished)
+            (result,) = results(watch.events)
+    if swapped:
+        assert result.error == "permission_denied" and "has changed since the person was shown it" in result.content
+    else:
+        assert result.ok and "echo of make" in result.content
+
+
+async def test_nobody_is_asked_about_tests_that_nothing_runs(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [TESTS, DONE]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        events = await stage.turn("Go", session)
+    assert only(events, ApprovalAsked) == [] and results(events)[0].error == "not_available"
+    assert "No test runner was recognised" in results(events)[0].content
 
 
 async def test_answers_to_a_question_reach_the_model(home: Path, workspace: Path) -> None:

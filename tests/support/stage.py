@@ -5,6 +5,7 @@ import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,8 @@ class Box:
             args = msgspec.convert(arguments, found.args, strict=True)
         except msgspec.ValidationError as error:
             raise ToolError("invalid_input", f"The arguments do not fit: {error}.") from None
-        return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call))
+        outline = partial(found.decl.outline, args)
+        return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call), outline)
 
 
 class BareGate:

@@ -1,6 +1,7 @@
 """run_tests and run_verifiers as a model meets them."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CommandSubject, ToolResult
 from codewhale.services.testruns.tree import tree_hash
-from codewhale.tools.base import bound
-from codewhale.tools.verify import VerifyTools
+from codewhale.tools.base import bound, declared
+from codewhale.tools.verify import RunTests, VerifyTools
 from support.jobs import Shell
 from support.running import answers, context
 
@@ -199,3 +200,24 @@ async def test_what_a_person_approves(workspace: Path) -> None:
     for bad in ({"commands": [{"name": "a"}]}, {"commands": [{"name": "a", "program": "b", "shell": True}]}, {"x": 1}):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(bad, tool.args)
+
+
+def test_a_person_is_shown_the_command_and_the_script_behind_it(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}{os.pathsep}{os.environ['PATH']}")
+    outline = declared(VerifyTools)["run_tests"][0].outline
+    (workspace / "pytest.ini").write_text("")
+    (block,) = outline(RunTests(args="-k 'a b'"), str(workspace))
+    assert block.command.endswith(" -m pytest -k 'a b'") and block.output == "unittest, where it has no pytest"
+    (workspace / "pytest.ini").unlink()
+    (workspace / "package.json").write_text(json.dumps({"scripts": {"test": "vitest run && rm -rf build"}}))
+    (block,) = outline(RunTests(), str(workspace))
+    assert (block.command, block.output) == (f"{npm} test", "vitest run && rm -rf build")
+    (workspace / "package.json").unlink()
+    with pytest.raises(ToolError, match="No test runner was recognised"):
+        outline(RunTests(), str(workspace))

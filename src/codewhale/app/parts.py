@@ -62,7 +62,7 @@ class Parts:
                 self._touched.extend((call.workspace, path) for path in paths)
             return done
 
-        return BoundCall(subjects, run)
+        return BoundCall(subjects, run, lambda workspace: tool.decl.outline(args, workspace))
 
     def touched(self, workspace: str) -> list[str]:
         """The paths that calls have looked at or changed in a workspace since this was last asked, the last 500."""

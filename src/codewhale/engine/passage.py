@@ -4,6 +4,7 @@ not run is a Denied; nothing else but a ToolError and a cancellation raises out 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -25,6 +26,8 @@ CALL_SECONDS = 3600.0
 ELEVATION = "sandbox.elevation"
 _COUNT = re.compile(r"(\d{1,6}) of (\d{1,6}) (gates\b.*)", re.DOTALL)
 _T = TypeVar("_T")
+
+Outline = Callable[[], tuple[Block, ...]]
 
 
 class Gate(Protocol):
@@ -84,8 +87,11 @@ class Passage:
         shown = await _bounded(bound.run(context)) if plan.spec.previews else None
         if isinstance(shown, ToolResult):
             return shown
+        outline: Outline = partial(bound.outline, session.state.workspace)
+        if shown is not None:
+            outline = partial(tuple, shown.display)
         if decision.verdict == "ask":
-            await self._asked(session, plan, request, decision, shown.display if shown is not None else ())
+            await self._asked(session, plan, request, decision, outline)
         refusal = await watch.before()
         if refusal:
             raise Denied(refusal)
@@ -96,7 +102,10 @@ class Passage:
                 return await _bounded(shown.run())
             done = await _ran(bound, context)
             wider = _wider(done, decision)
-            if wider is None or not await self._allowed(session, plan, request, wider):
+            if wider is None:
+                return done
+            display = await _told(outline)
+            if not await self._allowed(session, plan, request, wider, display=display):
                 return done
             return await _ran(bound, _context(session, plan.call_id, wider))
 
@@ -124,14 +133,15 @@ class Passage:
         return decision
 
     async def _asked(
-        self, session: Session, plan: Planned, request: DecisionRequest, decision: Decision, display: tuple[Block, ...]
+        self, session: Session, plan: Planned, request: DecisionRequest, decision: Decision, outline: Outline
     ) -> None:
-        """Return once the person has allowed the call. What runs then is what was allowed: the same bytes, and nothing
-        that has been forbidden since. Raises Denied."""
+        """Return once the person has allowed the call. What runs then is what was allowed: the same bytes, the same
+        outline, and nothing that has been forbidden since. Raises Denied, and ToolError where there is no outline."""
+        display = await _told(outline)
         digest = self._gate.digest(request, plan.arguments)
         if not await self._allowed(session, plan, request, decision, sha256=digest, display=display):
             raise Denied(f"The person did not allow this call ({decision.rule}).")
-        if self._gate.digest(request, plan.arguments) != digest:
+        if self._gate.digest(request, plan.arguments) != digest or await _told(outline) != display:
             raise Denied("A file that this command names has changed since the person was shown it. Call it again.")
         self._decided(request)
 
@@ -241,6 +251,11 @@ async def _ran(bound: BoundCall, context: CallContext) -> ToolResult:
     done = await _bounded(bound.run(context))
     assert isinstance(done, ToolResult)
     return done
+
+
+async def _told(outline: Outline) -> tuple[Block, ...]:
+    """What an outline tells; it reads files."""
+    return await _bounded(asyncio.to_thread(outline))
 
 
 async def _bounded(work: Awaitable[_T]) -> _T:

@@ -130,7 +130,9 @@ class Preview(Struct, frozen=True):
 
 class BoundCall(Struct, frozen=True):
     """A call whose arguments fit its tool: what a person would approve, and the call itself. One that previews
-    answers with a Preview."""
+    answers with a Preview. `outline` tells what a person is shown beside the subjects of a call in a workspace; it may
+    read files, starts nothing, and raises ToolError where the call cannot be."""
 
     subjects: tuple[Subject, ...]
     run: Callable[[CallContext], Awaitable[ToolResult | Preview]]
+    outline: Callable[[str], tuple[Block, ...]] = lambda workspace: ()

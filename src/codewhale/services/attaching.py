@@ -48,7 +48,7 @@ class Attaching:
             size += len(data)
             if size > ALL_BYTES:
                 raise SessionError(f"the attachments of a message may have {ALL_BYTES >> 20} MiB together")
-            kind = image_type(data)
+            kind = _image_type(data)
             if kind:
                 images.append(self._image(one, kind, data, no_images))
             else:
@@ -63,7 +63,7 @@ class Attaching:
         return Image(kind, self._artifacts.put(data), len(data))
 
 
-def image_type(data: bytes) -> str:
+def _image_type(data: bytes) -> str:
     """The media type of an image that models take, by its first bytes; "" for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from codewhale.protocol.blocks import Block
 from codewhale.protocol.tools import CallContext, Effect, Preview, Subject, ToolResult, ToolSpec
 
 A = TypeVar("A", bound="Args")
@@ -37,6 +38,7 @@ class ToolDecl(Struct, frozen=True):
     rescue: tuple[str, dict[str, Any]]
     previews: bool = False
     gate: str = ""
+    outline: Callable[[Any, str], tuple[Block, ...]] = lambda args, workspace: ()
 
 
 def tool(
@@ -71,6 +73,17 @@ def gated(fact: str) -> Callable[[Any], Any]:
 
     def mark(method: Any) -> Any:
         method.__tool__ = msgspec.structs.replace(method.__tool__, gate=fact)
+        return method
+
+    return mark
+
+
+def outlined(outline: Callable[[Any, str], tuple[Block, ...]]) -> Callable[[Any], Any]:
+    """Show whoever approves a call of the tool declared below what `outline` makes of its arguments and the workspace;
+    that starts nothing."""
+
+    def mark(method: Any) -> Any:
+        method.__tool__ = msgspec.structs.replace(method.__tool__, outline=outline)
         return method
 
     return mark

@@ -9,17 +9,17 @@ import msgspec
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
-from codewhale.protocol.blocks import TableBlock, TerminalBlock
+from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
 from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_gates
-from codewhale.services.testruns.runners import Runner, find_runner, run_tests
+from codewhale.services.testruns.runners import Runner, find_runner, foresee, run_tests
 from codewhale.services.testruns.summary import cargo_failure, summarise
 from codewhale.services.testruns.tree import tree_hash
 from codewhale.system.confinement import denial
 from codewhale.system.launch import Completed, Held
 from codewhale.system.output import shown
-from codewhale.tools.base import Args, Doc, tool
+from codewhale.tools.base import Args, Doc, outlined, tool
 
 SECONDS = 600.0
 
@@ -58,12 +58,20 @@ def _commands(args: RunVerifiers) -> tuple[CommandSubject, ...]:
     )
 
 
+def _foreseen(args: RunTests, workspace: str) -> tuple[Block, ...]:
+    """The command that will run the tests, and the project's own script where it runs that."""
+    runner = foresee(workspace, args.args or "", bool(args.all_features))
+    said = runner.script or ("unittest, where it has no pytest" if runner.name == "pytest" else "")
+    return (TerminalBlock(shlex.join(runner.argv), said),)
+
+
 class VerifyTools:
     """Runs tests and gates; `seconds` bounds one run and one gate."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
 
+    @outlined(_foreseen)
     @tool("run_tests", effects={Effect.EXECUTES})
     async def run_tests(self, args: RunTests, call: CallContext) -> ToolResult:
         """Run the project's tests and return {success, exit_code, command, runner, summary, stderr, stdout}. The runner

@@ -14,6 +14,7 @@ from codewhale.services.testruns.runners import (
     LOOKED_FOR,
     find_python,
     find_runner,
+    foresee,
     node_manager,
     run_tests,
     runner_program,
@@ -84,6 +85,17 @@ async def test_the_projects_own_python_is_used_and_unittest_when_it_has_no_pytes
     (workspace / "tests" / "__init__.py").write_text("")
     assert (await find_runner(str(workspace))).argv[-2:] == ("-t", ".")
     assert (await find_runner(str(workspace), "tests.test_a")).argv[-1] == "tests.test_a"
+
+
+@pytest.mark.usefixtures("installed")
+async def test_what_is_foreseen_starts_nothing(workspace: Path) -> None:
+    package(workspace)
+    assert foresee(str(workspace), "-t x") == await find_runner(str(workspace), "-t x")
+    (workspace / "pytest.ini").write_text("")
+    own = program(workspace, ".venv/bin/python", f"#!/bin/sh\ntouch {workspace}/started\nexit 1\n")
+    assert foresee(str(workspace), "-k x").argv == (str(own), "-m", "pytest", "-k", "x")
+    assert not (workspace / "started").exists()
+    assert (await found(workspace, "-k x"))[1] == ["python", "-m", "unittest", "-k", "x"]
 
 
 @pytest.mark.usefixtures("installed")

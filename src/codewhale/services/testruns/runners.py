@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, read_text, scripts, which
@@ -16,12 +17,13 @@ from codewhale.system.launch import FREE, Completed, Held, Launch, run, settle, 
 from codewhale.system.programs import not_installed
 
 OUTPUT_LIMIT = 40_000
-PROGRESS_SECONDS = 0.3
+_PROGRESS_SECONDS = 0.3
 LOOKED_FOR = (
     "Cargo.toml", "pyproject.toml, pytest.ini, tox.ini, setup.cfg, setup.py, conftest.py or a tests folder",
     "package.json with a test script", "go.mod", "Makefile with a test target",
 )  # fmt: skip
-_MANAGERS = (
+_MANAGERS = ("npm", "pnpm", "yarn", "bun")
+_LOCKS = (
     ("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("bun.lock", "bun"),
     ("package-lock.json", "npm"),
 )  # fmt: skip
@@ -29,17 +31,19 @@ _MANAGERS = (
 
 class Runner(Struct, frozen=True):
     """How to run a workspace's tests: `name` as reported, `argv` to launch in the workspace, `note` what a reader
-    should know of the choice."""
+    should know of the choice, `script` what of the project's own that runs."""
 
     name: str
     argv: tuple[str, ...]
     env: dict[str, str] = {}
     note: str = ""
+    script: str = ""
 
 
 async def find_python(root: str) -> Runner | None:
     """The runner of the workspace's Python tests, None where it has no Python tests."""
-    return await _python(root, ()) if _python_tests(root) else None
+    pytest = _pytest(root, ()) if _python_tests(root) else None
+    return None if pytest is None else await _known(root, pytest)
 
 
 async def find_runner(root: str, args: str = "", all_features: bool = False) -> Runner:
@@ -47,21 +51,29 @@ async def find_runner(root: str, args: str = "", all_features: bool = False) -> 
 
     Raises ToolError invalid_input for arguments that cannot be split, not_available when there is no runner.
     """
+    runner = foresee(root, args, all_features)
+    return await _known(root, runner) if runner.name == "pytest" else runner
+
+
+def foresee(root: str, args: str = "", all_features: bool = False) -> Runner:
+    """What `find_runner` will choose, with nothing started: pytest is taken to be there. Raises as `find_runner`
+    does."""
     given = _split(args)
     if has(root, "Cargo.toml"):
         features = ("--all-features",) if all_features else ()
         return Runner("cargo", (_program("cargo", root), "test", *features, *given))
     note = "all_features means something to cargo alone and was left out" if all_features else ""
+    pytest = _pytest(root, given)
     runner = (
-        (await _python(root, given) if _python_tests(root) else None)
+        (pytest if _python_tests(root) else None)
         or _node(root, given)
         or (_go(given, root) if has(root, "go.mod") else None)
-        or (await _python(root, given) if has(root, "pyproject.toml", "setup.py", "setup.cfg") else None)
+        or (pytest if has(root, "pyproject.toml", "setup.py", "setup.cfg") else None)
         or _make(root, given)
     )
     if runner is None:
         raise _no_runner(root)
-    return Runner(runner.name, runner.argv, runner.env, "; ".join(part for part in (runner.note, note) if part))
+    return replace(runner, note="; ".join(filter(None, (runner.note, note))))
 
 
 def runner_program(root: str) -> str:
@@ -113,7 +125,7 @@ class _Progress:
         now = time.monotonic()
         line = data.rstrip().rpartition(b"\n")[2]
         if line and now >= self._next:
-            self._next = now + PROGRESS_SECONDS
+            self._next = now + _PROGRESS_SECONDS
             self._tell(line[-200:].decode("utf-8", "replace"))
 
 
@@ -142,19 +154,23 @@ def _closed(args: str) -> str:
     return re.sub(r"[\\'\"]", " ", args)
 
 
-async def _python(root: str, given: tuple[str, ...]) -> Runner | None:
+def _pytest(root: str, given: tuple[str, ...]) -> Runner | None:
     python = interpreter(root)
-    if python is None:
-        return None
+    return None if python is None else Runner("pytest", (python, "-m", "pytest", *given))
+
+
+async def _known(root: str, pytest: Runner) -> Runner:
+    """The runner of a Python: unittest where it has no pytest."""
+    python, given = pytest.argv[0], pytest.argv[3:]
     probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
     profile = await held_where_possible("read-only")
     try:
         done = await run(Launch((python, "-c", probe), root, seconds=20.0, profile=profile, workspace=root))
-    except OSError:
-        return None
+    except OSError:  # it cannot be started, and whoever runs it will be told why
+        return pytest
     if done.exit_code == 0:
-        return Runner("pytest", (python, "-m", "pytest", *given))
-    note = f"pytest is not installed for {python}, so unittest ran"
+        return pytest
+    note = "; ".join(filter(None, (f"pytest is not installed for {python}, so unittest ran", pytest.note)))
     return Runner("unittest", (python, "-m", "unittest", *(given or _discovery(root))), note=note)
 
 
@@ -204,7 +220,7 @@ def _node(root: str, given: tuple[str, ...]) -> Runner | None:
     note = "" if manager == wanted else f"{wanted} is not installed, so npm ran"
     words = {"npm": ("test", *(("--", *given) if given else ())), "bun": ("run", "test", *given)}
     argv = (_program(manager, root), *words.get(manager, ("test", *given)))
-    return Runner(manager, argv, {"CI": "true"}, note)
+    return Runner(manager, argv, {"CI": "true"}, note, script)
 
 
 def node_manager(root: str) -> str:
@@ -214,9 +230,9 @@ def node_manager(root: str) -> str:
     except (ValueError, AttributeError):
         declared = None
     named = declared.split("@")[0] if isinstance(declared, str) else ""
-    if named in ("npm", "pnpm", "yarn", "bun"):
+    if named in _MANAGERS:
         return named
-    return next((manager for lock, manager in _MANAGERS if has(root, lock)), "npm")
+    return next((manager for lock, manager in _LOCKS if has(root, lock)), "npm")
 
 
 def _go(given: tuple[str, ...], root: str) -> Runner:

@@ -142,8 +142,7 @@ async def test_what_hides_is_shown_as_escapes() -> None:
 
 async def test_markup_is_only_text() -> None:
     async with asked([approval("echo [bold]x[/] [@click=app.quit]y[/]", tool="[red]tool", rule="[/]")]) as stage:
-        text = await shown(stage, "$ echo [bold]x[/] [@click=app.quit]y[/]", "May [red]tool do this?")
-        assert "([/])" in text
+        await shown(stage, "$ echo [bold]x[/] [@click=app.quit]y[/]", "May [red]tool do this?", "([/])")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 14), (200, 60)])
