@@ -42,10 +42,11 @@ def made(folder: Path) -> None:
     """Fetch the packages, write their trees without what is said of definitions, and the questions. Raises
     CalledProcessError where pip cannot have one, OSError where the registry cannot be read, ValueError where it has
     another file than was pinned."""
-    shutil.rmtree(folder / "trees", ignore_errors=True)
+    packages = (*WHEELS, *TARBALLS)
+    for name, _, _ in packages:
+        shutil.rmtree(folder / "trees" / name, ignore_errors=True)
     _wheels(folder)
     _tarballs(folder)
-    packages = (*WHEELS, *TARBALLS)
     told = {name: list(bared(folder / "trees" / name)) for name, _, _ in packages}
     questions = [_question(name, version, *one) for name, version, _ in packages for one in _asked(told[name])]
     (folder / "packages.jsonl").write_text("".join(json.dumps(one) + "\n" for one in questions), "utf-8")
