@@ -12,6 +12,7 @@ from codewhale.engine.collect import RawCall
 from codewhale.engine.dispatch import Outcome
 from codewhale.engine.prepare import prepare
 from codewhale.engine.session import Session
+from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, CallFinished, CallStarted, Event
 from codewhale.protocol.modes import Approval, Authority, Mode, Rights
@@ -113,12 +114,13 @@ async def test_more_rights_are_offered_once_where_the_sandbox_refused(
 ) -> None:
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.PERSON)
-        call = begin(stage, session, "exec_shell", metadata=DENIAL)
+        call = begin(stage, session, "exec_shell", say="ran", metadata=DENIAL)
         first = await asked(session)
         stage.asking.answer(session, Answer(session.id, first.request_id, allowed=True))
         second = await asked(session, 2)
         assert (second.kind, second.rule, second.sandbox) == ("elevation", "sandbox.elevation", "workspace-write")
         assert (first.allowances, second.allowances) == ((), ("network",))
+        assert first.display == second.display == (MarkdownBlock(f"ran in {workspace}"),)
         assert "Network is unreachable" in second.reason and "with the network" in second.reason
         stage.asking.answer(session, Answer(session.id, second.request_id, allowed=allowed))
         await call

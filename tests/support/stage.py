@@ -37,7 +37,7 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.sessions import SessionStore
 from codewhale.testing import FakeClock
-from codewhale.tools.base import Args, bound, gated, specs, tool
+from codewhale.tools.base import Args, bound, gated, outlined, specs, tool
 
 
 class Told(Args):
@@ -89,6 +89,7 @@ class ObedientTools:
         """Write."""
         return await self._obey(args, call)
 
+    @outlined(lambda args, workspace: (MarkdownBlock(f"{args.say} in {workspace}"),) if args.say else ())
     @tool("exec_shell", effects={Effect.EXECUTES}, rescue=("read_file", {"say": "rescued"}))
     async def execute(self, args: Told, call: CallContext) -> ToolResult:
         """Execute."""
