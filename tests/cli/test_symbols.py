@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.program import codewhale_program
+from support.repos import make_repo
 
 FILES = {
     "keys.py": "def resolve(name):\n    return name\n",
@@ -34,6 +35,14 @@ def test_a_person_sees_places_and_what_is_uncertain(tree: Path) -> None:
     assert done.returncode == 0 and "nothing found. It is defined (fn) and has no callers by name" in done.stderr
     done = codewhale_program(tree, "symbols", "none_such", "-w", "tree")
     assert (done.returncode, done.stdout) == (0, "") and "nothing found" in done.stderr
+
+
+def test_a_path_with_a_line_break_stays_on_its_line(tmp_path: Path) -> None:
+    make_repo(tmp_path / "repo", {"ev\x1b[31mil\nname.py": "def resolve():\n    pass\n"})
+    for words in (["symbols", "resolve"], ["history", "name"], ["search", "resolve"]):
+        lines = codewhale_program(tmp_path, *words, "-w", "repo").stdout.splitlines()
+        assert any(r"ev\x1b[31mil\x0aname.py" in line for line in lines), words
+        assert not any(line.startswith("name.py") for line in lines), words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 from codewhale.cli.index import Bar
 from codewhale.cli.parser import UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say
-from codewhale.lib.text import sanitise
+from codewhale.lib.text import told_line
 
 _MOST = 100
 _ENDS = """exit codes:
@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
         put(object_line(told | ({"hint": hint} if hint else {})) + "\n")
         return 0
     for commit in found.best:
-        put(sanitise(f"{commit.score:7.2f}  {commit.sha[:10]}  {commit.at[:10]}  {commit.subject}") + "\n")
+        put(told_line(f"{commit.score:7.2f}  {commit.sha[:10]}  {commit.at[:10]}  {commit.subject}") + "\n")
         more = f" and {commit.more_paths} more" if commit.more_paths else ""
-        put(sanitise(f"           {', '.join(commit.paths[:4])}{more}") + "\n")
+        put(told_line(f"           {', '.join(commit.paths[:4])}{more}") + "\n")
     for note in notes:
         say(f"codewhale history: {note}")
     if not found.best:

@@ -11,7 +11,7 @@ import sys
 from codewhale.cli.index import Bar
 from codewhale.cli.parser import UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say
-from codewhale.lib.text import sanitise
+from codewhale.lib.text import told_line
 
 _ENDS = """exit codes:
   0 done   1 the index failed, or there is no such file   2 wrong usage
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     for spot in found.spots:
         label = spot.name or spot.inside
         place = f"{' ' if spot.certain else '?'} {spot.path}:{spot.line}"
-        put(sanitise(f"{place}  {label}{'  ' if label else ''}{spot.text}  ({spot.why})") + "\n")
+        put(told_line(f"{place}  {label}{'  ' if label else ''}{spot.text}  ({spot.why})") + "\n")
     for note in notes:
         say(f"codewhale symbols: {note}")
     if not found.spots:

@@ -11,7 +11,7 @@ from codewhale.codesearch.reasons import Reason
 from codewhale.codesearch.snippets import snippets
 from codewhale.lib.globs import GlobError, Globs
 from codewhale.lib.jsontext import pretty
-from codewhale.lib.text import sanitise
+from codewhale.lib.text import sanitise, told_line
 
 # About two thousand tokens.
 MOST_BYTES = 8_000
@@ -73,10 +73,9 @@ def listed(root: str, query: str, answer: Answer) -> str:
     lines = []
     for hit, snippet in zip(answer.hits, snippets(root, answer.hits, query.split()), strict=True):
         symbol = f"  {hit.symbol}" if hit.symbol else ""
-        place = sanitise(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}")
-        lines.append(place.replace("\n", r"\x0a"))
+        lines.append(told_line(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
         lines += [f"        | {line}" for line in _telling(snippet, query.lower().split())]
-        lines += [sanitise(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
+        lines += [told_line(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
     return "\n".join(lines or [sanitise(f"nothing found. {answer.hint}" if answer.hint else "nothing found")])
 
 
