@@ -22,7 +22,7 @@ from codewhale.protocol.errors import ToolError
 from codewhale.services.shelljobs import Input, JobSpec, ShellJobs
 from codewhale.services.shelljobs.log import MOST
 
-START_SECONDS, LIST_SECONDS, DIE_SECONDS, CANCEL_SECONDS = 15.0, 0.2, 2.0, 1.0
+START_SECONDS, LIST_SECONDS, DIE_SECONDS, CANCEL_SECONDS = 40.0, 0.2, 2.0, 1.0
 FILES = 3
 GROWTH_BYTES = 50_000_000
 AT_ONCE = 8

@@ -5,11 +5,11 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from codewhale.system.owners import Direct, Process, Supervised
+from codewhale.system.owners import Direct, Supervised
 from support.running import eventually
 
 
-def spawn(argv: Sequence[str], inherited: Sequence[int]) -> Process:
+def spawn(argv: Sequence[str], inherited: Sequence[int]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(argv, stdin=-3, stdout=-3, stderr=-3, pass_fds=inherited, start_new_session=True)
 
 

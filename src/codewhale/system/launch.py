@@ -16,21 +16,23 @@ from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
 from codewhale.system.confinement import Confined, confine
 from codewhale.system.environment import child_env, hide_own
 from codewhale.system.output import Early, HeadTail
-from codewhale.system.owners import Direct, Owner, Process, Supervised
+from codewhale.system.owners import Direct, Owner, Supervised
 from codewhale.system.pipes import Reader, Writer
 
-__all__ = ("FREE", "Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
 if TYPE_CHECKING:
-    from codewhale.system.warm import Warm
+    from subprocess import Popen
+
+__all__ = ("FREE", "Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
 
 GRACE = 0.15
 KILL_SECONDS = 1.7
-HEAD = 4  # words of a command line in front of the launcher's own arguments
 
 OnOutput = Callable[[str, bytes], None]
 
 
-def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]) -> Process:
+def _spawn(
+    argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]
+) -> "Popen[bytes]":
     import subprocess
 
     hide_own()
@@ -47,25 +49,16 @@ def _spawn(argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inh
     )
 
 
-def _spawn_server(argv: Sequence[str], inherited: Sequence[int]) -> Process:
-    null = os.open(os.devnull, os.O_RDWR)
-    try:
-        return _spawn(argv, Launch(argv=(), cwd="/"), (null, null, null), inherited)
-    finally:
-        os.close(null)
-
-
 class Child:
     """A running command. Made by `start`."""
 
-    def __init__(self, asked: Launch, confined: Confined, on_output: OnOutput, warm: "Warm | None" = None) -> None:
+    def __init__(self, asked: Launch, confined: Confined, on_output: OnOutput) -> None:
         self.pid = 0
         self.leftovers = 0
         self.confined = confined.mechanism
         self._launch = launch = confined.launch
         self._asked = asked
         self._hold = confined
-        self._warm = warm
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._begun = time.monotonic()
@@ -111,9 +104,8 @@ class Child:
     def _begin(self, ends: "_Ends") -> None:
         launch = self._launch
 
-        def spawn(argv: Sequence[str], inherited: Sequence[int]) -> Process:
-            forked = self._forked(argv[HEAD:], (*ends.theirs, *inherited)) if launch.supervised else None
-            return forked or _spawn(argv, launch, ends.theirs, inherited)
+        def spawn(argv: Sequence[str], inherited: Sequence[int]) -> "Popen[bytes]":
+            return _spawn(argv, launch, ends.theirs, inherited)
 
         if launch.supervised:
             ceiling = launch.ceiling
@@ -125,14 +117,6 @@ class Child:
             direct = Direct(self._report)
             direct.start(spawn, launch.argv, self._hold.words)
             self._owner = direct
-
-    def _forked(self, arguments: Sequence[str], fds: Sequence[int]) -> Process | None:
-        if self._warm is None:
-            return None
-        forked = self._warm.fork(arguments, fds, self._launch.cwd, child_env(self._launch.env))
-        if forked is None:
-            self._warm.open(_spawn_server)
-        return forked
 
     def _attach(self, ends: "_Ends") -> None:
         for stream, fd in ends.outputs.items():
@@ -366,14 +350,13 @@ async def run(launch: Launch) -> Completed:
         await settle(child.kill())
 
 
-async def start(launch: Launch, on_output: OnOutput | None = None, warm: "Warm | None" = None) -> Child:
-    """Start and return at once; `on_output(stream, data)` sees every byte, stream being "stdout" or "stderr". Whoever
-    starts many gives them a `warm` fork server.
+async def start(launch: Launch, on_output: OnOutput | None = None) -> Child:
+    """Start and return at once; `on_output(stream, data)` sees every byte, stream being "stdout" or "stderr".
 
     Raises like `run`. The caller must `kill()` the child or await `ended()`.
     """
     confined = await confine(launch)
-    child = Child(launch, confined, on_output or _unheard, warm)
+    child = Child(launch, confined, on_output or _unheard)
     try:
         await child.begin()
     except BaseException:

@@ -10,39 +10,17 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codewhale.system import launcher
+
+if TYPE_CHECKING:  # it is imported with the first process alone
+    from subprocess import Popen
 
 Report = Callable[..., None]
 TERM_SECONDS = 0.3
 DYING_SECONDS = 0.1
-
-
-class Process(Protocol):
-    """A started process, as `subprocess.Popen` shows it: `returncode` is None until it has been collected."""
-
-    pid: int
-    returncode: int | None
-
-    def poll(self) -> int | None:
-        """Collect it if it has ended."""
-        ...
-
-    def wait(self) -> int:
-        """Collect it."""
-        ...
-
-    def kill(self) -> None:
-        """KILL, unless collected."""
-        ...
-
-    def send_signal(self, number: int, /) -> None:
-        """Signal, unless collected."""
-        ...
-
-
-Spawn = Callable[[Sequence[str], Sequence[int]], Process]
+Spawn = Callable[[Sequence[str], Sequence[int]], "Popen[bytes]"]
 
 
 def _program() -> str:
@@ -72,7 +50,7 @@ class Supervised:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._loop = asyncio.get_running_loop()
-        self._process: Process | None = None
+        self._process: Popen[bytes] | None = None
         self._control = -1
         self._status = self._began = -1
         self._buffer = b""
@@ -185,15 +163,14 @@ class Supervised:
     def force(self) -> None:
         """The launcher did not answer: end it, and the command's session, directly. The one of a sandbox may be left to
         itself: nothing in there can reach it, and when that is gone it gives back what it holds."""
-        if self._process is not None and self._process.pid and self._namespace:
+        if self._process is not None and self._namespace:
             launcher.kill_inits(self._process.pid)
         elif self._process is not None:
             self._force(self._process)
 
-    def _force(self, process: Process) -> None:
-        if process.pid:
-            launcher.freeze(process.pid)
-        tree = launcher.descendants(process.pid) if process.pid else {}
+    def _force(self, process: "Popen[bytes]") -> None:
+        launcher.freeze(process.pid)
+        tree = launcher.descendants(process.pid)
         self._ended = bool(tree)
         for pid, (started, _) in tree.items():
             launcher.send(pid, started, signal.SIGKILL)
@@ -219,7 +196,7 @@ class Direct:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._loop = asyncio.get_running_loop()
-        self._process: Process | None = None
+        self._process: Popen[bytes] | None = None
         self._watch = -1
         self._killed = False
 
@@ -236,7 +213,7 @@ class Direct:
         finally:
             os.close(fd)
 
-    def watch(self, process: Process, pidfd: bool = True) -> None:
+    def watch(self, process: "Popen[bytes]", pidfd: bool = True) -> None:
         """Own a started process; `pidfd` False looks at it now and then, as where the kernel cannot tell."""
         self._process = process
         self._loop.call_soon(self._report, "started", str(process.pid))

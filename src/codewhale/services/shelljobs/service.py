@@ -12,7 +12,6 @@ from codewhale.services.shelljobs.job import STALE, Input, Job, JobSpec, JobView
 from codewhale.services.shelljobs.log import JobLog, Shelf
 from codewhale.system.launch import Ceiling, Launch, settle, start
 from codewhale.system.launcher import stat
-from codewhale.system.warm import Warm
 
 KEEP_SECONDS = 3600.0
 KEEP_MOST = 128
@@ -40,7 +39,6 @@ class ShellJobs:
         self._shelf = Shelf(folder or os.environ.get("TMPDIR", "/tmp"))
         self._past = past
         self._jobs: dict[str, Job] = {}
-        self._warm = Warm()
         self._closed = False
 
     async def start(self, session: str, spec: JobSpec) -> JobView:
@@ -52,7 +50,7 @@ class ShellJobs:
             raise ToolError("execution_failed", f"Nothing was started: {why}.", fix=_CANCEL_ALL)
         _room_for_files(running)
         job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
-        child = await start(_launch(spec), job.output, self._warm)
+        child = await start(_launch(spec), job.output)
         self._jobs[job.id] = job
         job.begin(child)
         return job.view()
@@ -142,7 +140,6 @@ class ShellJobs:
         ended = await self._end([job for job in self._jobs.values() if job.ended_at is None])
         for job in self._jobs.values():
             job.log.close()
-        await self._warm.aclose()
         return ended
 
     async def _end(self, jobs: list[Job]) -> list[JobView]:
