@@ -7,33 +7,35 @@ shown and forgotten. Types unknown to this version are kept as they are.
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import Offer
+from codewhale.protocol.eventbase import EventBase
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
+from codewhale.protocol.modelevents import (
+    BudgetChanged,
+    BudgetReserved,
+    BudgetSettled,
+    CallStreamed,
+    ReasoningStreamed,
+    RequestSent,
+    RetryCountdown,
+    TextStreamed,
+    UsageReported,
+)
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import Limits
-from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin, Subject
 
 LOG_VERSION = 1
 ONE_SHOT = frozenset({"complete", "infill"})  # purposes of requests that nothing of the conversation stands in
 
 
-def _snake(name: str) -> str:
-    return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
-
-
-class _Event(Struct, frozen=True, omit_defaults=True, tag=_snake):
-    """Base of all events; the tag is the class name in snake case."""
-
-
 # ------------------------------------------------------------------ session
 
 
-class SessionOpened(_Event, frozen=True):
+class SessionOpened(EventBase, frozen=True):
     """First event of a log. A fork names its parent, the last inherited seq and the sha256 of that prefix."""
 
     version: int
@@ -46,7 +48,7 @@ class SessionOpened(_Event, frozen=True):
     parent_sha256: str = ""
 
 
-class SessionResumed(_Event, frozen=True):
+class SessionResumed(EventBase, frozen=True):
     """A later process took the log over. `cut` and `skipped` count damage mended at open."""
 
     mode: Mode
@@ -55,21 +57,21 @@ class SessionResumed(_Event, frozen=True):
     skipped_lines: int = 0
 
 
-class ModeChanged(_Event, frozen=True):
+class ModeChanged(EventBase, frozen=True):
     """The mode from here on; told to the model by a context_appended, never an edge."""
 
     mode: Mode
     previous: Mode
 
 
-class ModelChanged(_Event, frozen=True):
+class ModelChanged(EventBase, frozen=True):
     """The provider and model from here on: a named edge."""
 
     provider: str
     model: str
 
 
-class HeaderPinned(_Event, frozen=True):
+class HeaderPinned(EventBase, frozen=True):
     """The exact head every later request carries: system text and the tools value as sent. `facts` are the
     provider facts its messages are written by, so that the log alone gives the same bytes again; `profile` is the set
     of tools that the array began with ("" is the default one)."""
@@ -80,11 +82,11 @@ class HeaderPinned(_Event, frozen=True):
     system: str
     tools_json: str
     sha256: str
-    facts: dict[str, bool | int | str] = {}
+    facts: dict[str, bool | int | str] = field(default_factory=dict)
     profile: str = ""
 
 
-class Edge(_Event, frozen=True):
+class Edge(EventBase, frozen=True):
     """A declared place where a request stops being a prefix of the next. `first_changed` is the index of
     the first wire message that differs (0 is the system message)."""
 
@@ -92,27 +94,27 @@ class Edge(_Event, frozen=True):
     first_changed: int
 
 
-class ContextAppended(_Event, frozen=True):
+class ContextAppended(EventBase, frozen=True):
     """Text told to the model after the fact (mode, changed rules), appended once and never rewritten."""
 
     kind: str
     text: str
 
 
-class EffortChanged(_Event, frozen=True):
+class EffortChanged(EventBase, frozen=True):
     """The reasoning effort from here on: off, low, medium, high, max, auto, or "" for the provider's own."""
 
     effort: str
 
 
-class ResultsPruned(_Event, frozen=True):
+class ResultsPruned(EventBase, frozen=True):
     """Old tool results are said shorter from here on: each stands in place of the result of its call. All results
     of one assistant message are given together. A named edge."""
 
     results: tuple[ResultPart, ...]
 
 
-class Compacted(_Event, frozen=True):
+class Compacted(EventBase, frozen=True):
     """The conversation so far is said as `messages` from here on: a named edge. `number` counts a session's
     compactions from 1; tokens are estimates of the conversation before and after."""
 
@@ -123,14 +125,14 @@ class Compacted(_Event, frozen=True):
     tokens_after: int = 0
 
 
-class CompactionUndone(_Event, frozen=True):
+class CompactionUndone(EventBase, frozen=True):
     """Compaction `number` and whatever was pruned with it are taken back: the exact bytes stand again, with what
     came later behind them. A named edge."""
 
     number: int
 
 
-class TitleSet(_Event, frozen=True):
+class TitleSet(EventBase, frozen=True):
     """What listings call the session."""
 
     title: str
@@ -139,87 +141,32 @@ class TitleSet(_Event, frozen=True):
 # ------------------------------------------------------------------ turn
 
 
-class TurnStarted(_Event, frozen=True):
+class TurnStarted(EventBase, frozen=True):
     """A person's message begins a turn; `turn` counts from 1."""
 
     turn: int
 
 
-class MessageAdded(_Event, frozen=True):
+class MessageAdded(EventBase, frozen=True):
     """A whole message joined the conversation. `finish` is why an assistant message ended."""
 
     message: Message
     finish: str = ""
 
 
-class RequestSent(_Event, frozen=True):
-    """Model request `request` of this session (from 1) is about to be sent: what its bytes are. `purpose` is "" for
-    the conversation itself, else what it is made for (compaction); `extra` is a last user message of this request
-    alone, of one whose purpose is in ONE_SHOT its whole body; `expected_hit` how many of its bytes the provider's cache
-    should know."""
-
-    request: int
-    bytes: int
-    sha256: str
-    messages: int
-    max_tokens: int = 0
-    effort: str = ""
-    purpose: str = ""
-    extra: str = ""
-    expected_hit: int = 0
-
-
-class UsageReported(_Event, frozen=True):
-    """The provider's count for request `request`. `expected_hit` is the number of tokens that should have come from
-    its cache, `cause` why fewer of those sent before did: cold, model, compaction, undo, pruned, activation, expired,
-    provider, changed ("" when none was missed). `saved` is the money that the cache spared, None when unknown."""
-
-    request: int
-    usage: Usage
-    expected_hit: int = 0
-    cause: str = ""
-    saved: float | None = None
-
-
-class BudgetChanged(_Event, frozen=True):
-    """The bounds of the session's whole life from here on, children included; None is unlimited."""
-
-    limits: Limits
-
-
-class BudgetReserved(_Event, frozen=True):
-    """Held before a model call; `tokens` is the estimate, `money` its price or None when unknown."""
-
-    request: int
-    tokens: int
-    money: float | None = None
-    parent_session: str = ""
-
-
-class BudgetSettled(_Event, frozen=True):
-    """What the model call really took; running totals of the session."""
-
-    request: int
-    steps: int
-    tokens: int
-    seconds: float
-    money: float | None = None
-    parent_session: str = ""
-
-
-class TurnFinished(_Event, frozen=True):
+class TurnFinished(EventBase, frozen=True):
     """The turn is over. `result` is the object that `exec --output-format json` prints."""
 
     turn: int
     status: str
     reason: str = ""
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = field(default_factory=dict)
 
 
 # ------------------------------------------------------------------ calls
 
 
-class RepairRecorded(_Event, frozen=True):
+class RepairRecorded(EventBase, frozen=True):
     """What was changed in a call before it was judged, by repair codes."""
 
     call_id: str
@@ -229,7 +176,7 @@ class RepairRecorded(_Event, frozen=True):
     arguments: str
 
 
-class CallStarted(_Event, frozen=True):
+class CallStarted(EventBase, frozen=True):
     """A call passed every gate and is about to run: the intent, durable before any side effect."""
 
     call_id: str
@@ -239,7 +186,7 @@ class CallStarted(_Event, frozen=True):
     rule: str
 
 
-class CallFinished(_Event, frozen=True):
+class CallFinished(EventBase, frozen=True):
     """The one result of a call. `content` is what the model reads, after truncation and redaction."""
 
     call_id: str
@@ -250,18 +197,18 @@ class CallFinished(_Event, frozen=True):
     error: str = ""
     origin: Origin = Origin.WORKSPACE
     display: tuple[Block, ...] = ()
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = field(default_factory=dict)
     images: tuple[Image, ...] = ()
 
 
-class FileChanged(_Event, frozen=True):
+class FileChanged(EventBase, frozen=True):
     """A call changed a file."""
 
     call_id: str
     change: FileChange
 
 
-class ToolActivated(_Event, frozen=True):
+class ToolActivated(EventBase, frozen=True):
     """A deferred tool became known, and joined the array after the head, in this order; `bytes` is what it takes
     there, `dropped` those that left to make room."""
 
@@ -270,7 +217,7 @@ class ToolActivated(_Event, frozen=True):
     dropped: tuple[str, ...] = ()
 
 
-class ApprovalAsked(_Event, frozen=True):
+class ApprovalAsked(EventBase, frozen=True):
     """A person must say yes or no before call `call_id` runs. `display` is what it would do, where that was worked
     out beforehand: what is allowed is exactly this, and `sha256` is its digest. `rule` asks. `kind` tells an ask of
     policy from the offer of another run with more rights after the sandbox refused (elevation). `allowances` are what
@@ -290,7 +237,7 @@ class ApprovalAsked(_Event, frozen=True):
     allowances: tuple[str, ...] = ()
 
 
-class ApprovalAnswered(_Event, frozen=True):
+class ApprovalAnswered(EventBase, frozen=True):
     """An answer: `by` is person, cancel or timeout; `remember` how long it holds: "" for this call, session, always."""
 
     request_id: str
@@ -299,14 +246,14 @@ class ApprovalAnswered(_Event, frozen=True):
     remember: str = ""
 
 
-class QuestionAsked(_Event, frozen=True):
+class QuestionAsked(EventBase, frozen=True):
     """Questions put to the person; each {id, header, question, options: [{label, description}]}."""
 
     request_id: str
     questions: tuple[dict[str, Any], ...]
 
 
-class QuestionAnswered(_Event, frozen=True):
+class QuestionAnswered(EventBase, frozen=True):
     """Answers by question id; empty when `by` is cancel or timeout."""
 
     request_id: str
@@ -317,7 +264,7 @@ class QuestionAnswered(_Event, frozen=True):
 # ------------------------------------------------------------------ work beside the turn
 
 
-class JobStarted(_Event, frozen=True):
+class JobStarted(EventBase, frozen=True):
     """A background command began; jobs outlive turns and die with the process. `task_id` is the durable task it works
     for; `pid` is its process, which began at `since` (kernel ticks): what tells it from a later one of that number."""
 
@@ -330,7 +277,7 @@ class JobStarted(_Event, frozen=True):
     since: int = 0
 
 
-class JobEnded(_Event, frozen=True):
+class JobEnded(EventBase, frozen=True):
     """A background command is over; `status` is Completed, Failed, Killed or TimedOut."""
 
     job_id: str
@@ -339,7 +286,7 @@ class JobEnded(_Event, frozen=True):
     seconds: float
 
 
-class ShellRan(_Event, frozen=True):
+class ShellRan(EventBase, frozen=True):
     """The person's own command ended; the next message tells the model. `exit_code` is None when a signal ended it."""
 
     command: str
@@ -348,7 +295,7 @@ class ShellRan(_Event, frozen=True):
     seconds: float
 
 
-class ChildOpened(_Event, frozen=True):
+class ChildOpened(EventBase, frozen=True):
     """A child session began."""
 
     child: str
@@ -356,7 +303,7 @@ class ChildOpened(_Event, frozen=True):
     objective: str
 
 
-class ChildClosed(_Event, frozen=True):
+class ChildClosed(EventBase, frozen=True):
     """A child session is over."""
 
     child: str
@@ -364,7 +311,7 @@ class ChildClosed(_Event, frozen=True):
     summary: str = ""
 
 
-class ListChanged(_Event, frozen=True):
+class ListChanged(EventBase, frozen=True):
     """The checklist or the plan as it now stands; `kind` is checklist or plan."""
 
     kind: str
@@ -372,7 +319,7 @@ class ListChanged(_Event, frozen=True):
     explanation: str = ""
 
 
-class Notice(_Event, frozen=True):
+class Notice(EventBase, frozen=True):
     """One line for the person; `level` is info, warning or error."""
 
     level: str
@@ -383,75 +330,47 @@ class Notice(_Event, frozen=True):
 # ------------------------------------------------------------------ ephemeral
 
 
-class TextStreamed(_Event, frozen=True):
-    """A piece of answer text."""
-
-    text: str
-
-
-class ReasoningStreamed(_Event, frozen=True):
-    """A piece of reasoning."""
-
-    text: str
-
-
-class CallStreamed(_Event, frozen=True):
-    """A call is being written by the model."""
-
-    index: int
-    name: str
-
-
-class CallProgress(_Event, frozen=True):
+class CallProgress(EventBase, frozen=True):
     """One line from a running call."""
 
     call_id: str
     text: str
 
 
-class JobOutput(_Event, frozen=True):
+class JobOutput(EventBase, frozen=True):
     """A background command printed something."""
 
     job_id: str
     text: str
 
 
-class ChildProgress(_Event, frozen=True):
+class ChildProgress(EventBase, frozen=True):
     """One line from a child session."""
 
     child: str
     text: str
 
 
-class RetryCountdown(_Event, frozen=True):
-    """The model call will be sent again in `delay` seconds."""
-
-    attempt: int
-    attempts: int
-    delay: float
-    reason: str
-
-
-class Queued(_Event, frozen=True):
+class Queued(EventBase, frozen=True):
     """A message waits for the turn to end; `waiting` counts the queue."""
 
     text: str
     waiting: int
 
 
-class QueueChanged(_Event, frozen=True):
+class QueueChanged(EventBase, frozen=True):
     """What waits for the turn has changed otherwise than by one more: it was edited, dropped or sent."""
 
     waiting: int
 
 
-class ShellOutput(_Event, frozen=True):
+class ShellOutput(EventBase, frozen=True):
     """The person's own command printed something."""
 
     text: str
 
 
-class ProgressShown(_Event, frozen=True):
+class ProgressShown(EventBase, frozen=True):
     """How far the work named `task` has come; `total` is 0 while nobody knows it, and `done` equals it at the end."""
 
     task: str

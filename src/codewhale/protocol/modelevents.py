@@ -1,0 +1,88 @@
+"""Events of model requests: what was sent, what it took, what comes of its answer, and when it is asked for again."""
+
+from codewhale.protocol.eventbase import EventBase
+from codewhale.protocol.ops import Limits
+from codewhale.protocol.stream import Usage
+
+
+class RequestSent(EventBase, frozen=True):
+    """Model request `request` of this session (from 1) is about to be sent: what its bytes are. `purpose` is "" for
+    the conversation itself, else what it is made for (compaction); `extra` is a last user message of this request
+    alone, of one whose purpose is in ONE_SHOT its whole body; `expected_hit` how many of its bytes the provider's cache
+    should know."""
+
+    request: int
+    bytes: int
+    sha256: str
+    messages: int
+    max_tokens: int = 0
+    effort: str = ""
+    purpose: str = ""
+    extra: str = ""
+    expected_hit: int = 0
+
+
+class UsageReported(EventBase, frozen=True):
+    """The provider's count for request `request`. `expected_hit` is the number of tokens that should have come from
+    its cache, `cause` why fewer of those sent before did: cold, model, compaction, undo, pruned, activation, expired,
+    provider, changed ("" when none was missed). `saved` is the money that the cache spared, None when unknown."""
+
+    request: int
+    usage: Usage
+    expected_hit: int = 0
+    cause: str = ""
+    saved: float | None = None
+
+
+class BudgetChanged(EventBase, frozen=True):
+    """The bounds of the session's whole life from here on, children included; None is unlimited."""
+
+    limits: Limits
+
+
+class BudgetReserved(EventBase, frozen=True):
+    """Held before a model call; `tokens` is the estimate, `money` its price or None when unknown."""
+
+    request: int
+    tokens: int
+    money: float | None = None
+    parent_session: str = ""
+
+
+class BudgetSettled(EventBase, frozen=True):
+    """What the model call really took; running totals of the session."""
+
+    request: int
+    steps: int
+    tokens: int
+    seconds: float
+    money: float | None = None
+    parent_session: str = ""
+
+
+class TextStreamed(EventBase, frozen=True):
+    """A piece of answer text."""
+
+    text: str
+
+
+class ReasoningStreamed(EventBase, frozen=True):
+    """A piece of reasoning."""
+
+    text: str
+
+
+class CallStreamed(EventBase, frozen=True):
+    """A call is being written by the model."""
+
+    index: int
+    name: str
+
+
+class RetryCountdown(EventBase, frozen=True):
+    """The model call will be sent again in `delay` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
