@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from codewhale.context.guard import BLOCK_AT, NOTE_AT, STOP_AT, LoopGuard, block, note
+from codewhale.context.guard import BLOCK_AT, NOTE_AT, STOP_AT, LoopGuard, alike, block, note
 
 
 def play(guard: LoopGuard, calls: Iterable[str], result: str = "same") -> list[str]:
@@ -94,3 +94,34 @@ def test_what_the_model_is_told_carries_the_count_and_the_tool() -> None:
     assert "repeat 3 of read_file" in note("read_file", 3)
     assert "asked 5 times" in block("read_file", 5)
     assert block("read_file", 5).startswith("Error (loop guard): read_file was not run")
+
+
+def test_a_change_makes_every_other_call_new_and_not_the_one_that_made_it() -> None:
+    guard = LoopGuard()
+    play(guard, "aaaa")
+    play(guard, "bbb")
+    guard.changed("tool", "b")
+    assert (guard.before("tool", "a"), guard.before("tool", "b")) == (1, 4)
+
+
+def test_a_blocked_call_is_no_outcome() -> None:
+    guard = LoopGuard()
+    assert play(guard, "aaaaaaa")[-1] == "block"
+    play(guard, [f"other {number}" for number in range(6)])
+    assert guard.before("tool", "a") < BLOCK_AT
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("make test", " make   test ", True),
+        ("make test", "make test # again", True),
+        ("make test", "make test2", False),
+        ("echo 'a b'", "echo 'a  b'", False),
+        ("cat <<E\na\nE", "cat <<E\na \nE", False),
+        ('echo "', 'echo  "', False),
+    ],
+)
+def test_commands_are_compared_by_their_words(one: str, other: str, same: bool) -> None:
+    assert (alike({"command": one}, True) == alike({"command": other}, True)) is same
+    assert alike({"command": one}, False) != alike({"command": other}, False)

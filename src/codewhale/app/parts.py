@@ -16,6 +16,7 @@ from codewhale.tools.base import BoundTool, bound
 
 if TYPE_CHECKING:
     from codewhale.repair.face import Repair
+    from codewhale.services.undo import Undo
 
 
 class Parts:
@@ -76,6 +77,11 @@ class Parts:
         """The catalog row of a canonical name, or None."""
         catalog: Catalog = self.part("catalog")  # type: ignore[assignment]
         return catalog.spec(name)
+
+    def changed_files(self, session: str, call_id: str) -> bool:
+        """Whether a call of a program that has ended was seen to change files of the workspace."""
+        undo: Undo | None = self.built("undo")
+        return undo is not None and undo.changed_files(session, call_id)
 
     def mender(self) -> "Repair":
         """What makes out damaged calls, built when the first is met."""

@@ -1,25 +1,37 @@
 """The loop guard: the same call with the same outcome, or a short cycle of calls, costs money and goes nowhere.
 
-Identical means same tool, arguments and result within the last 12 calls of a turn, whether it failed or not; a
-cycle of 2 to 4 calls counts once it has run three times without another call between. At 3 the model is told
-with evidence, at 5 the call is not run any more, at 8 the turn ends. Calls that wait or poll are left alone.
+Identical means same tool, arguments and result within the last 12 calls of a turn; a cycle of 2 to 4 calls counts once
+it has run three times in a row. At 3 the model is told with evidence, at 5 the call is not run any more, at 8 the turn
+ends. Calls that poll are left alone; whatever changed a file makes other calls new: edit and test may go on for ever.
 """
 
 import hashlib
+import re
+import shlex
+from itertools import takewhile
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 NOTE_AT, BLOCK_AT, STOP_AT = 3, 5, 8
 WINDOW = 12
 _MEMORY = 64
 _PERIODS = (2, 3, 4)
+_LINE = re.compile(r"[^\n\\<]{1,2000}")
 
 
 class Mark(Struct, frozen=True):
-    """One call in the guard's memory: what was asked, and what came of it."""
+    """One call in the guard's memory: what was asked, and what came of it; or what came of it last, where it did not
+    run."""
 
     call: str
     outcome: str
+    ran: bool = True
+
+    def is_like(self, other: "Mark") -> bool:
+        """Whether call and outcome are the same."""
+        return (self.call, self.outcome) == (other.call, other.outcome)
 
 
 class LoopGuard:
@@ -34,38 +46,68 @@ class LoopGuard:
         last = next((mark for mark in reversed(self._marks[-WINDOW:]) if mark.call == call), None)
         if last is None:
             return 1
-        return self._repeats([*self._marks, last])
+        return _repeats([*self._marks, msgspec.structs.replace(last, ran=True)], ran=True)
 
     def after(self, tool: str, arguments: str, result: str) -> int:
         """Remember a call with its result; how many times it has now repeated."""
         self._marks.append(Mark(_key(tool, arguments), hashlib.sha256(result.encode()).hexdigest()))
         del self._marks[:-_MEMORY]
-        return self._repeats(self._marks)
+        return _repeats(self._marks, ran=True)
 
     def blocked(self, tool: str, arguments: str) -> int:
-        """Remember a call that was not run, as if its outcome had been the same; its count."""
+        """Remember that a call was asked for and not run; how often it was asked for. It is no outcome: whether the
+        call is blocked the next time does not depend on it."""
         call = _key(tool, arguments)
         last = next((mark for mark in reversed(self._marks) if mark.call == call), Mark(call, ""))
-        self._marks.append(last)
+        self._marks.append(msgspec.structs.replace(last, ran=False))
         del self._marks[:-_MEMORY]
-        return self._repeats(self._marks)
+        return _repeats(self._marks, ran=False)
 
-    @staticmethod
-    def _repeats(marks: list[Mark]) -> int:
-        same = sum(mark == marks[-1] for mark in marks[-WINDOW:])
-        return max(same, *(_cycles(marks, period) for period in _PERIODS))
+    def changed(self, tool: str, arguments: str) -> None:
+        """A call changed a file: every other one may come to something else now. What it did itself before counts on,
+        for a program that writes a log each time is no nearer to anything."""
+        call = _key(tool, arguments)
+        self._marks = [mark for mark in self._marks if mark.call == call]
+
+
+def _repeats(marks: list[Mark], *, ran: bool) -> int:
+    """How often the last mark stands within the window; with `ran` only those that ran count."""
+    same = sum(mark.is_like(marks[-1]) and (mark.ran or not ran) for mark in marks[-WINDOW:])
+    return max(same, *(_cycles(marks, period) for period in _PERIODS))
 
 
 def _cycles(marks: list[Mark], period: int) -> int:
     """How many times the last `period` marks stand one behind the other at the end."""
-    if len(set(marks[-period:])) < 2:
+    pairs = [(mark.call, mark.outcome) for mark in marks]
+    if len(set(pairs[-period:])) < 2:
         return 0
     count = 0
-    end = len(marks)
-    while end >= period and marks[end - period : end] == marks[-period:]:
+    end = len(pairs)
+    while end >= period and pairs[end - period : end] == pairs[-period:]:
         count += 1
         end -= period
     return count
+
+
+def alike(arguments: dict[str, Any], runs: bool) -> str:
+    """What arguments are compared by: in the order of their names and, of a call that `runs` a program, without what
+    a shell leaves out of a command: blanks between its words, a remark behind them."""
+    if runs:
+        arguments = {key: _words(item) if isinstance(item, str) else item for key, item in arguments.items()}
+    return msgspec.json.encode(arguments, order="sorted").decode()
+
+
+def _words(command: str) -> str:
+    """The words of a command of one line, joined by single blanks; any other as it stands."""
+    bare = command.strip()
+    if not _LINE.fullmatch(bare):
+        return bare
+    lexer = shlex.shlex(bare, posix=False, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return "\0".join(takewhile(lambda word: not word.startswith("#"), lexer))
+    except ValueError:
+        return bare
 
 
 def note(tool: str, count: int) -> str:

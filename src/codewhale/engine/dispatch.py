@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES, GATES
-from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, note
+from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, alike, note
 from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
 from codewhale.engine.clock import Clock
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
@@ -38,6 +38,10 @@ class Toolbox(Protocol):
 
     def spec(self, name: str) -> ToolSpec | None:
         """The catalog row of a canonical name, or None."""
+        ...
+
+    def changed_files(self, session: str, call_id: str) -> bool:
+        """Whether a call of a program that has ended was seen to change files of the workspace."""
         ...
 
 
@@ -88,11 +92,20 @@ class Dispatcher:
             result = _failure(tool, completed(unless_gone(error, session.state.workspace), prepared))
             if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
                 result = with_schema(result, prepared)
+        if self._changed(session, prepared, result):
+            guard.changed(tool, said)
         if guarded:
             count = guard.after(tool, said, result.content)
             if count >= NOTE_AT:
                 result = msgspec.structs.replace(result, content=f"{result.content}\n\n{note(tool, count)}")
         return self._record(session, prepared, result, clock, denied=refused, repeats=count)
+
+    def _changed(self, session: Session, prepared: Prepared, result: ToolResult) -> bool:
+        """Whether a call changed files."""
+        if any(change.before != change.after for change in result.changes):
+            return True
+        runs = prepared.spec is not None and Effect.EXECUTES in prepared.spec.effects
+        return runs and self._toolbox.changed_files(session.id, prepared.call.id)
 
     def _note_alias(self, session: Session, prepared: Prepared) -> None:
         """One line for people: a name that is on its way out was used."""
@@ -201,7 +214,7 @@ def _touches(spec: ToolSpec) -> bool:
 def _canonical(prepared: Prepared) -> str:
     if prepared.error is not None or prepared.spec is None:
         return prepared.call.arguments
-    return msgspec.json.encode(prepared.arguments, order="sorted").decode()
+    return alike(prepared.arguments, Effect.EXECUTES in prepared.spec.effects)
 
 
 def _deprecation(prepared: Prepared) -> dict[str, Any]:

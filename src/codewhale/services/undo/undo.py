@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ from codewhale.system.launch import settle
 LOOK_SECONDS = 60.0
 READ_AT_ONCE = 32 << 20
 SHOWN_FILES = 40
+_REMEMBERED = 100
 SHOWN_BYTES = 256 << 10
 TOO_MANY = "{} changed too many files at once to be taken back"
 
@@ -88,6 +90,11 @@ class Undo:
         self._unwatched: set[str] = set()
         self._told: set[tuple[str, str]] = set()
         self._writing: dict[str, asyncio.Task[None]] = {}
+        self._changed: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
+
+    def changed_files(self, session: str, call_id: str) -> bool:
+        """Whether one of the last calls of a program was seen to change files."""
+        return (session, call_id) in self._changed
 
     async def judge(self, call: CallView) -> Opinion | None:
         """Nothing: it has no opinion of calls."""
@@ -139,7 +146,9 @@ class Undo:
                     return None
                 await self._settled(root)
                 async with history.held():
-                    await history.look(None, window.author, window.begun, _named(open_here))
+                    seen = await history.look(None, window.author, window.begun, _named(open_here))
+                if any(entry.call == call.call_id and entry.changes for entry in seen):
+                    self._changed.append(key)
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             open_here.pop(key, None)
             self._give_up(call, root, error)
