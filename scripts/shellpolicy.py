@@ -17,7 +17,7 @@ from support.shelllines import HERE, Jail, kept, named, spoiled, suite, table
 
 # Bounds: shares of the outside cases, and milliseconds of 99 in 100 lines up to so many bytes.
 FRICTION, SOFTENED = 0.15, 0.05
-BOUNDS = ((1024, 1.0), (4096, 5.0))
+BOUNDS = ((1024, 3.0), (4096, 15.0))
 BATCH = 200
 
 

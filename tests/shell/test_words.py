@@ -1,16 +1,12 @@
 """Words, paths and the second reader of command lines."""
 
-import random
-from itertools import islice
-
 import pytest
 
 from codewhale.shell.judge import ShellContext, analyse
-from codewhale.shell.parse import Command, parse
+from codewhale.shell.parse import parse
 from codewhale.shell.paths import Places, secret
 from codewhale.shell.plain import odd_character, plain_commands
 from codewhale.shell.words import UNKNOWN, bare, braces
-from support.shelllines import kept, spoiled
 
 KNOWN = {"PWD": "/w", "HOME": "/home/me"}
 PLACES = Places("/w", "/home/me")
@@ -106,49 +102,6 @@ def test_what_starts_by_itself_is_guarded() -> None:
         assert PLACES.guarded(path, "/w"), path
     for path in (".bashrc", ".gitignore", ".git/index.lock", "/home/me/x", "AGENTS.md", ".github/x"):
         assert not PLACES.guarded(path, "/w"), path
-
-
-def test_the_plainest_lines_are_what_the_grammar_makes_of_them() -> None:
-    """The very same line with a comment that only the grammar takes must come out alike."""
-    chance = random.Random(12)
-    taken = [
-        "wc -l < a.txt",
-        "sort <a.txt | uniq -c",
-        "cat < .env",
-        "[ ! -d b ] && cat <../x",
-        "grep x < a -c | wc < b",
-    ]
-    seeds = kept("reads") * 3 + kept("asks") + kept("never") + taken * 30
-    met = 0
-    for line in islice(spoiled(seeds, chance), 3000):
-        plain = parse(line, KNOWN)
-        if not plain.plain:
-            continue
-        met += 1
-        whole = parse(line + " #\u00e9", KNOWN)
-        assert not whole.plain
-        assert whole.shapes == [], line
-        assert [_told(one) for one in plain.commands] == [_told(one) for one in whole.commands], line
-        # The grammar nests some pipes before && too widely, and gives a whole pipe or list the redirections of its last
-        # command: what it feeds into a command or redirects of it may be more, never less.
-        for one, other in zip(plain.commands, whole.commands, strict=True):
-            assert _redirected(one) <= _redirected(other), line
-            assert all(any(fed.words == more.words for more in other.feeds) for fed in one.feeds), line
-        assert plain_commands(line) == [tuple((w.text, w.glob) for w in one.words) for one in whole.commands], line
-    assert met > 200
-
-
-def _told(command: Command) -> tuple[object, ...]:
-    return command.words, command.where, command.assigns
-
-
-def _redirected(command: Command) -> set[tuple[str, str, str]]:
-    return {(one.op, one.fd, one.target.text) for one in command.redirects}
-
-
-def test_a_pipe_of_very_many_commands_is_left_to_the_grammar() -> None:
-    assert parse(" | ".join(["ls"] * 20), KNOWN).plain
-    assert not parse(" | ".join(["ls"] * 40), KNOWN).plain
 
 
 _ENDLESS = ["sed -n '" + " " * 4000 + "X' a", "! " * 8000 + "ls", "ls|" * 5000 + "ls", "env " * 4000, "xargs " * 2700]

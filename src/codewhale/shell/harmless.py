@@ -1,15 +1,13 @@
 """Harm looked for in a whole line: every command that hides in it, and every line inside the line."""
 
-import functools
 import re
 from collections.abc import Iterable, Iterator
 
 from codewhale.shell.flow import Flow, exfiltration, remote_code
-from codewhale.shell.harm import Call, Harm, SimpleCommand, bomb, connection, harm_of, harm_of_code, harm_of_redirect
+from codewhale.shell.harm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
 from codewhale.shell.parse import INCOMPLETE, Command, Line, parse
 from codewhale.shell.paths import Places
-from codewhale.shell.plainest import Plain
-from codewhale.shell.table import TAKERS, Roles, roles
+from codewhale.shell.table import TAKERS, roles
 from codewhale.shell.words import UNKNOWN, Word, bare, braces
 from codewhale.shell.wrap import Inner, carried, code_of, lines_in_code, name_of
 
@@ -58,10 +56,7 @@ class Floor:
 
     def _alone(self, call: Call) -> Harm | None:
         """What a call does by itself; one that was looked at before is as harmless as it was then."""
-        plain, where = call.command.plain, call.command.where
-        if plain is not None and call.words is plain.words:
-            return _harm_of_plain(plain, where, self._places)
-        key = call.text, where
+        key = call.text, call.command.where
         if key in self._safe and not call.command.assigns:
             return None
         self._safe.add(key)
@@ -69,13 +64,7 @@ class Floor:
 
     def _unwrap(self, command: Command, calls: list[Call]) -> None:
         """Add a command, and the ones behind the wrappers in it."""
-        if command.plain is not None and self._left > 0:
-            self._left -= 1 + len(command.words) // 10
-            call = _call(command.plain, command)
-            calls.append(call)
-            waiting = _wrapped(_carried(command.plain)) if call.roles.carries else []
-        else:
-            waiting = [_split(command.words)]
+        waiting = [_split(command.words)]
         while waiting and waiting[0] and self._left > 0:
             words = waiting.pop(0)
             self._left -= 1 + len(words) // 10
@@ -105,10 +94,7 @@ class Floor:
 
     def _lines(self, call: Call, sources: list[Call]) -> Iterator[str]:
         if call.roles.carries:
-            plain = call.command.plain
-            known = plain is not None and call.words is plain.words
-            inner = _carried(plain) if known else carried(call.words)
-            yield from (found.line for found in inner if found.line is not None)
+            yield from (found.line for found in carried(call.words) if found.line is not None)
         if "shells" in call.roles.sets or call.name in TAKERS:
             yield from _said(sources)
             yield from [call.command.input] if call.command.input else []
@@ -116,29 +102,6 @@ class Floor:
             yield from (" ".join([*call.texts, text]) for text in _said(sources))
         elif "interpreters" in call.roles.sets:
             yield from lines_in_code(code_of(call.words, call.command.input))
-
-
-@functools.lru_cache(maxsize=2048)
-def _facts(plain: Plain) -> tuple[str, Roles, list[str], str, SimpleCommand]:
-    name = name_of(plain.words[0])
-    call = Call(name, plain.words, Command(plain.words, [], [], []), roles(name))
-    return name, call.roles, call.texts, call.text, call.simple
-
-
-def _call(plain: Plain, command: Command) -> Call:
-    name, what, texts, text, simple = _facts(plain)
-    return Call(name, plain.words, command, what, texts, text, simple)
-
-
-@functools.lru_cache(maxsize=2048)
-def _carried(plain: Plain) -> tuple[Inner, ...]:
-    return tuple(carried(plain.words))
-
-
-@functools.lru_cache(maxsize=2048)
-def _harm_of_plain(plain: Plain, where: str, places: Places) -> Harm | None:
-    """What a plain command does by itself: nothing in a line can change that."""
-    return harm_of(_call(plain, Command(plain.words, [], [], [], where=where)), places)
 
 
 def _wrapped(inner: Iterable[Inner]) -> list[list[Word]]:

@@ -4,7 +4,6 @@ Fail closed. Every simple command of a line is judged, in chains, pipes, substit
 `bash -c` down to three levels; the strictest verdict wins. Pure: no file is looked at, nothing is run.
 """
 
-import functools
 import re
 from typing import Literal
 
@@ -16,7 +15,6 @@ from codewhale.shell.harmless import DEEPEST, LONGEST, Floor
 from codewhale.shell.parse import Command, Line, Redirect, parse
 from codewhale.shell.paths import Places
 from codewhale.shell.plain import odd_character, plain_commands
-from codewhale.shell.plainest import Plain
 from codewhale.shell.reads import Candidate, Reading, only_reads, program
 from codewhale.shell.table import harm
 from codewhale.shell.words import Word
@@ -148,7 +146,7 @@ class _Readings:
             if reading.rule:
                 return reading
             sandboxed |= reading.sandboxed
-        if not line.plain and plain_commands(text) != [_seen(command) for command in line.commands]:
+        if plain_commands(text) != [_seen(command) for command in line.commands]:
             return Reading("shell.construct", "it is written in a way that shells may read differently")
         return Reading(sandboxed=sandboxed)
 
@@ -166,9 +164,6 @@ class _Readings:
         return next((Reading(rule, why) for rule, why in found if rule), Reading())
 
     def _command(self, command: Command, words: list[Word], depth: int, more: bool = False) -> Reading:
-        plain = command.plain
-        if plain is not None and words is plain.words and (found := _reads(plain, command.where, self._places)):
-            return found
         if command.assigns:
             return Reading("shell.environment", f"{command.assigns[0][0]} is set for it")
         inner = quiet(words)
@@ -181,12 +176,6 @@ class _Readings:
         if inner.more and not _lists_workspace(command):
             return Reading("shell.construct", "xargs takes words from where any may come")
         return self._command(command, inner.words, depth + 1, more or inner.more)
-
-
-@functools.lru_cache(maxsize=2048)
-def _reads(plain: Plain, where: str, places: Places) -> Reading | None:
-    """Whether a plain command only reads, None for one that carries another."""
-    return only_reads(Candidate(plain.words, where), places) if quiet(plain.words) is None else None
 
 
 def _harmless(redirect: Redirect) -> bool:

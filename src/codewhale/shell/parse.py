@@ -1,7 +1,7 @@
 """A shell line taken apart: every simple command in it, wherever it hides, and every shape that is more than words.
 
 The grammar is tree-sitter's for bash. It is read leniently here, so that what is dangerous is found in broken lines
-too; that a line is harmless is believed only where shellplain.py reads the very same words.
+too; that a line is harmless is believed only where plain.py reads the very same words.
 """
 
 import functools
@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from codewhale.shell.plainest import Plain, Step, plainest
 from codewhale.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_double, joined
 
 DEEPEST = 64
@@ -45,7 +44,7 @@ class Redirect(Struct):
 class Command(Struct):
     """One simple command. `feeds` are the commands whose output it reads or carries in its words, `input` the text
     it is given by a here-document or here-string, `where` the folder it runs in ("" when that is not known),
-    `within` the function that it stands in, `plain` what the strict reader took it for."""
+    `within` the function that it stands in."""
 
     words: list[Word]
     assigns: list[tuple[str, Word]]
@@ -57,25 +56,19 @@ class Command(Struct):
     background: bool = False
     piped: bool = False
     carries: bool = False
-    plain: Plain | None = None
 
 
 class Line(Struct):
-    """What a line holds. `shapes` names each construct that is more than commands of plain words; `plain` says that the
-    strict reader alone took the line."""
+    """What a line holds. `shapes` names each construct that is more than commands of plain words."""
 
     commands: list[Command]
     redirects: list[Redirect]
     shapes: list[str]
     variables: dict[str, str]
-    plain: bool = False
 
 
 def parse(text: str, variables: dict[str, str]) -> Line:
     """Take a line apart; `variables` are the ones whose values are known. Never raises for any text."""
-    steps = plainest(text, 2 * _STAGES)
-    if steps is not None:
-        return _Walk(b"", dict(variables)).plainly(steps)
     source = text.encode("utf-8", "surrogatepass")
     walk = _Walk(source, dict(variables))
     import tree_sitter
@@ -110,27 +103,6 @@ class _Walk:
     def _shape(self, what: str) -> None:
         if what not in self.line.shapes:
             self.line.shapes.append(what)
-
-    def plainly(self, steps: list[Step]) -> Line:
-        """The line that plain commands and the operators between them make."""
-        self.line.plain, commands = True, self.line.commands
-        before: list[Command] = []
-        outer = self.line.variables
-        for step in steps:
-            if step.opens:
-                self.line.variables = dict(outer)
-            plain, where = step.command, self.line.variables.get("PWD", "")
-            command = Command(plain.words, [], before, [], "", where, piped=bool(before) or step.by == "|", plain=plain)
-            for op, fd, target in plain.redirects:
-                command.redirects.append(Redirect(op, fd, target, [command, *before]))
-                self.line.redirects.append(command.redirects[-1])
-            commands.append(command)
-            if plain.moves:
-                self._moved(command)
-            if step.closes:
-                self.line.variables = outer
-            before = [*before, command] if step.by == "|" else []
-        return self.line
 
     def statement(self, node: Any, depth: int) -> None:
         """Whatever may stand where a command may stand."""

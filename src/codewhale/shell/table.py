@@ -31,14 +31,13 @@ class Reads(Struct, frozen=True):
 
 
 class ReadTable(Struct, frozen=True):
-    """Programs by name, git's commands by name, what may stand before those, whose version may be asked for, by
-    the one word that asks, and all of those."""
+    """Programs by name, git's commands by name, what may stand before those, and whose version may be asked for, by
+    the one word that asks."""
 
     programs: dict[str, Reads]
     git: dict[str, Reads]
     before_git: frozenset[str]
     versions: dict[str, frozenset[str]]
-    told: frozenset[str]
 
 
 class Names(Struct, frozen=True):
@@ -111,8 +110,7 @@ def reads() -> ReadTable:
         row["sandbox"] = True
         if row.get("log"):
             row["long"] = [*row.get("long", ()), *shared]
-    told = frozenset().union(*versions.values())
-    return ReadTable(_rules(programs), _rules(git), before, versions, told)
+    return ReadTable(_rules(programs), _rules(git), before, versions)
 
 
 @functools.cache
