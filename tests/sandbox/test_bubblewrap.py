@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.sandbox.bubblewrap import bubblewrap
+from codewhale.sandbox.landlock import LEAST_ABI, landlock_abi, scoped
 from codewhale.sandbox.profiles import Confinement, GitPlace, Plan, Site
 
 
@@ -60,6 +61,12 @@ def test_allowances_open_more(tmp_path: Path) -> None:
     assert "--unshare-net" not in plan.argv and "npm_config_cache" not in plan.env
     assert {str(folder), str(tmp_path / "me" / ".npm")} <= {place for _, place in mounts(plan, "--bind")}
     assert str(tmp_path / "me" / ".ssh") not in plan.argv
+
+
+def test_with_a_network_abstract_sockets_stay_the_commands_own(tmp_path: Path) -> None:
+    plan = bubblewrap("bwrap", ("true",), Confinement(network=True), site(tmp_path))
+    assert plan.argv[: plan.argv.index("bwrap")] == (scoped(()) if landlock_abi() >= LEAST_ABI else ())
+    assert bubblewrap("bwrap", ("true",), Confinement(), site(tmp_path)).argv[0] == "bwrap"
 
 
 def test_root_in_anothers_workspace_keeps_its_rights_over_files_alone(tmp_path: Path) -> None:

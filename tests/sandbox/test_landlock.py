@@ -13,6 +13,10 @@ from codewhale.system.launch import Completed, Launch, run
 pytestmark = pytest.mark.skipif(landlock_abi() < LEAST_ABI, reason="the kernel has no Landlock of the needed version")
 
 
+def site_of(workspace: Path) -> Site:
+    return Site(str(workspace), str(workspace), str(workspace.parent), "/nonexistent")
+
+
 async def held(line: str, workspace: Path, wanted: Confinement) -> Completed:
     temp = workspace.parent / "temp"
     temp.mkdir(exist_ok=True)
@@ -65,3 +69,17 @@ def test_it_runs_by_path_with_nothing_of_ours() -> None:
     argv = landlock(("true",), Confinement(), Site("/w", "/w", "/t", "/nonexistent")).argv
     assert argv[:3] == (sys.executable, "-I", "-S") and argv[3].endswith("/sandbox/enter.py")
     assert "codewhale" not in Path(argv[3]).read_text()
+
+
+async def test_a_persons_terminal_is_out_of_reach_and_ones_own_is_not(workspace: Path) -> None:
+    keyboard, screen = os.openpty()
+    os.write(keyboard, b"typed\n")
+    try:
+        done = await held(f"cat {os.ttyname(screen)}; echo x > {os.ttyname(screen)}", workspace, Confinement())
+        assert done.stdout == b"" and done.stderr.count(b"ermission denied") == 2
+    finally:
+        os.close(keyboard)
+        os.close(screen)
+    plan = landlock(("/bin/sh", "-c", "echo own > /dev/tty; stty -a < /dev/stdin"), Confinement(), site_of(workspace))
+    done = await run(Launch(plan.argv, str(workspace), env=plan.env, tty=True))
+    assert done.stdout.startswith(b"own") and b"rows" in done.stdout

@@ -8,16 +8,17 @@ from msgspec import Struct
 
 
 class Probe(Struct, frozen=True):
-    """One way out."""
+    """One way out; `network` where the command is one that may have it."""
 
     name: str
     code: str
     reads: bool = False
     writes: bool = False
+    network: bool = False
 
 
 PRELUDE = """
-import ctypes, errno, fcntl, json, os, signal, socket, stat, sys, time
+import ctypes, errno, fcntl, json, os, signal, socket, stat, sys, termios, time
 at = json.loads(sys.argv[1]); out = at['out']; ws = at['workspace']; victim = at['victim']
 libc = ctypes.CDLL(None, use_errno=True)
 MOUNT, UMOUNT, UNSHARE = (165, 166, 272) if os.uname().machine == 'x86_64' else (40, 39, 97)
@@ -202,6 +203,45 @@ _PROTECTED = {
     "a protected name in other letters": "put(ws + '/.Envrc')",
     "submodules": "put(ws + '/.gitmodules')",
 }
+_TERMINAL = "fd = os.open(at['terminal'], os.{how} | os.O_NONBLOCK | os.O_NOCTTY)\n"
+_TERMINALS = {
+    "read what a person types": _TERMINAL.format(how="O_RDONLY") + "print(os.read(fd, 99))",
+    "write on a person's screen": _TERMINAL.format(how="O_WRONLY") + "os.write(fd, b'PWNED'); escaped()",
+    "change a person's terminal": (
+        _TERMINAL.format(how="O_RDONLY") + "it = termios.tcgetattr(fd); it[3] &= ~termios.ECHO\n"
+        "termios.tcsetattr(fd, termios.TCSANOW, it); escaped()"
+    ),
+    "a person's terminal by a process": "print(os.read(os.open(f'/proc/{victim}/fd/0', os.O_RDONLY | 2048), 99))",
+    "a person's terminal by number": (
+        "for name in os.listdir('/dev/pts'):\n"
+        "    try: os.open('/dev/pts/' + name, os.O_RDWR | os.O_NOCTTY) and name != 'ptmx' and escaped(name)\n"
+        "    except OSError: pass"
+    ),
+    "the consoles of the machine": (
+        "for number in range(64):\n"
+        "    for kind in ('tty', 'vcs', 'vcsa', 'ttyS'):\n"
+        "        try: os.open(f'/dev/{kind}{number}', os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY); escaped(kind)\n"
+        "        except OSError: pass"
+    ),
+    "keyboards and disks, read": (
+        "for top, _, names in os.walk('/dev'):\n"
+        "    for path in (os.path.join(top, name) for name in names):\n"
+        "        about = os.stat(path)\n"
+        "        if not stat.S_ISBLK(about.st_mode) and os.major(about.st_rdev) not in (4, 10, 13, 116): continue\n"
+        "        try: os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY); escaped(path)\n"
+        "        except OSError: pass"
+    ),
+    "the parent's terminal": "fcntl.ioctl(os.open('/dev/tty', os.O_RDWR), 0x5412, b'x'); escaped()",
+    "a line discipline": _TERMINAL.format(how="O_RDONLY")
+    + "fcntl.ioctl(fd, 0x5423, (2).to_bytes(4, 'little')); escaped()",
+}
+_CONNECTED = {
+    "a service by abstract name, with a network": _NETWORK["a service by abstract name"],
+    "packets to an abstract name, with a network": (
+        "socket.socket(1, socket.SOCK_DGRAM).sendto(b'PWNED', '\\0' + at['abstract'] + '.d'); escaped()"
+    ),
+    "a service by name, with a network": _NETWORK["a service by name"],
+}
 _SECRETS = {
     "the harness's keys": "print(open(at['state'] + '/secrets/keys.json').read())",
     "keys of the home folder": "print(open(at['home'] + '/.ssh/id_rsa').read())",
@@ -209,9 +249,17 @@ _SECRETS = {
 }
 
 # What would do harm, or send something away, where nothing holds it.
-NEVER_LOOSE = frozenset({*_KERNEL, "send a packet outside", "look up a name", "services of the machine"})
+NEVER_LOOSE = frozenset({
+    *_KERNEL, "send a packet outside", "look up a name", "services of the machine", "the consoles of the machine",
+    "a person's terminal by number", "keyboards and disks, read", "the parent's terminal",
+})  # fmt: skip
 PROBES: tuple[Probe, ...] = (
-    *(Probe(name, code) for table in (_OUTSIDE, _KERNEL, _OTHERS, _NETWORK) for name, code in table.items()),
+    *(
+        Probe(name, code)
+        for table in (_OUTSIDE, _KERNEL, _OTHERS, _NETWORK, _TERMINALS)
+        for name, code in table.items()
+    ),
+    *(Probe(name, code, network=True) for name, code in _CONNECTED.items()),
     *(Probe(name, code, writes=True) for name, code in _PROTECTED.items()),
     *(Probe(name, code, reads=True) for name, code in _SECRETS.items()),
 )

@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from types import TracebackType
@@ -32,14 +33,18 @@ class World:
 
     def __enter__(self) -> "World":
         self._lay_out()
+        self._keyboard, self._screen = os.openpty()
+        os.write(self._keyboard, f"{CANARY}\n".encode())
+        environ = {"KEY": CANARY, "PATH": os.defpath}
         self.victim = subprocess.Popen(
-            ["sleep", "600"], start_new_session=True, cwd=self.out, env={"KEY": CANARY, "PATH": os.defpath}
+            ["sleep", "600"], start_new_session=True, cwd=self.out, env=environ, stdin=self._screen
         )
         self.tcp = self._listen(socket.AF_INET, ("127.0.0.1", 0))
         self.udp = self._listen(socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_DGRAM)
         self._listen(socket.AF_UNIX, str(self.out / "socket"))
         os.utime(self.out / "socket", (1_700_000_000, 1_700_000_000))
         self._listen(socket.AF_UNIX, f"\0{self.mark}")
+        self._listen(socket.AF_UNIX, f"\0{self.mark}.d", socket.SOCK_DGRAM)
         self.key = 0x5A000000 | os.getpid() & 0xFFFFFF
         libc = ctypes.CDLL(None)
         self._segment = libc.shmget(self.key, 16, 0o1600)
@@ -51,6 +56,8 @@ class World:
         self.victim.wait()
         for one in self._sockets:
             one.close()
+        for fd in (self._keyboard, self._screen):
+            os.close(fd)
         ctypes.CDLL(None).shmctl(self._segment, 0, None)
         for path in (self.tmp, *(Path(place) / self.mark for place in ("/tmp", "/var/tmp", "/dev/shm"))):
             path.unlink(missing_ok=True)
@@ -86,7 +93,7 @@ class World:
             "workspace": str(self.workspace), "out": str(self.out), "victim": self.victim.pid, "parent": os.getpid(),
             "mark": self.mark, "tcp": self.tcp, "udp": self.udp, "socket": str(self.out / "socket"),
             "abstract": self.mark, "key": self.key, "state": str(self.home / "state"), "home": str(self.home),
-            "tmp": str(self.tmp),
+            "tmp": str(self.tmp), "terminal": os.ttyname(self._screen),
         }  # fmt: skip
 
     def fingerprint(self) -> dict[str, Any]:
@@ -101,6 +108,7 @@ class World:
             found[name] = (Path(name) / self.mark).exists()
         ended = self.victim.poll()
         found["victim"] = ended if ended is not None else os.getpriority(os.PRIO_PROCESS, self.victim.pid)
+        found["terminal"] = termios.tcgetattr(self._screen)
         found["base"] = sorted(os.listdir(self.base))
         return found
 
@@ -151,6 +159,7 @@ async def try_probe(base: Path, probe: Probe, profile: str) -> list[str]:
                 str(world.workspace),
                 profile=profile,
                 workspace=str(world.workspace),
+                allowances=("network",) if probe.network and profile != "none" else (),
                 seconds=20.0,
             )
         )

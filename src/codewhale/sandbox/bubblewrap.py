@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from codewhale.sandbox.caches import cache_folders, private_caches
 from codewhale.sandbox.guards import Guards, find_guards
+from codewhale.sandbox.landlock import scoped
 from codewhale.sandbox.profiles import Confinement, Plan, Site, beneath
 from codewhale.sandbox.seccomp import Filter, build_filter
 
@@ -33,7 +34,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
     args += _hidden(confinement, site)
     args += ("{masks}", "--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
     return Plan(
-        argv=tuple(args),
+        argv=scoped(args) if confinement.network else tuple(args),
         env={"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", **private_caches(confinement.caches, "/tmp/.cache")},
         filter=build_filter(Filter(network=confinement.network)),
         masks=tuple(_sockets(site)),

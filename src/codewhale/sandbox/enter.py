@@ -4,8 +4,9 @@ It gives up capabilities, lets Landlock hold writing to the places it is told, a
 own processes, installs a seccomp filter, and executes. Whatever fails ends it before the command begins.
 """
 
-# Arguments: folder=PATH (all below it may be written), file=PATH (it may be written), tops=PATH (each entry of it may,
-# but those named by except=NAME, lower case), filter=HEX, rights=1 (keep root's over files), `--`, the command.
+# Arguments: folder=PATH (all below it may be written), file=PATH (it may be written), read=PATH (of /dev, it may be
+# read), tops=PATH (each entry of it may, but those named by except=NAME, lower case), filter=HEX, rights=1 (keep root's
+# over files), `--`, the command. Or `scope` and a command, which then reaches abstract sockets of its own alone.
 import ctypes
 import os
 import sys
@@ -14,10 +15,12 @@ _PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _CAPABILITY_VERSION_3 = 0x20080522
 _DAC_OVERRIDE, _FOWNER = 1 << 1, 1 << 3
-WRITE_FILE, TRUNCATE = 1 << 1, 1 << 14
+WRITE_FILE, READ_FILE, TRUNCATE, IOCTL_DEV = 1 << 1, 1 << 2, 1 << 14, 1 << 15
 # All that changes a hierarchy: writing, removing (2), making (7 kinds), moving between folders, truncating.
 CHANGES = WRITE_FILE | TRUNCATE | sum(1 << bit for bit in range(4, 14))
-_SCOPES = 0b11  # abstract sockets, signals
+_ABSTRACT, _SIGNALS = 0b01, 0b10
+_DEVICES = (b"devpts", b"devtmpfs")  # file systems of devices: whoever is logged in sits at one of them
+_MOST_MOUNTS = 1 << 22
 FAILED = 125
 
 
@@ -74,14 +77,14 @@ class _Kernel:
 class _Rules:
     """A Landlock ruleset."""
 
-    def __init__(self, kernel: _Kernel) -> None:
+    def __init__(self, kernel: _Kernel, files: int = 0, scopes: int = _ABSTRACT) -> None:
         self._kernel = kernel
-        wanted = _Ruleset(CHANGES, 0, _SCOPES)
+        wanted = _Ruleset(files, 0, scopes)
         size = ctypes.c_size_t(ctypes.sizeof(wanted))
         self._fd = kernel.call("Landlock", _CREATE_RULESET, ctypes.byref(wanted), size, ctypes.c_uint32(0))
 
-    def allow(self, path: str, follow: bool = False) -> None:
-        """Let a folder's hierarchy, or a file, be changed; a link is passed over, as is what is gone."""
+    def allow(self, path: str, access: int = CHANGES, follow: bool = False) -> None:
+        """Allow this of a folder's hierarchy, or of a file; a link is passed over, as is what is gone."""
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
         except OSError:
@@ -89,10 +92,24 @@ class _Rules:
         try:
             kind = os.fstat(fd).st_mode & 0o170000
             if kind != 0o120000:
-                rule = _Beneath(CHANGES if kind == 0o040000 else WRITE_FILE | TRUNCATE, fd)
+                of_a_file = WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+                rule = _Beneath(access if kind == 0o040000 else access & of_a_file, fd)
                 self._kernel.call(f"rule for {path}", _ADD_RULE, self._fd, 1, ctypes.byref(rule), ctypes.c_uint32(0))
         finally:
             os.close(fd)
+
+    def allow_reading(self, folder: str, closed: "set[str]") -> None:
+        """Allow reading a folder's hierarchy but for these places in it, with all that is in them."""
+        if not any(place.startswith(folder.rstrip("/") + "/") for place in closed):
+            return self.allow(folder, READ_FILE)
+        for entry in os.listdir(folder):
+            path = os.path.join(folder, entry)
+            if path not in closed and not os.path.islink(path):
+                if os.path.isdir(path):
+                    self.allow_reading(path, closed)
+                else:
+                    self.allow(path, READ_FILE)
+        return None
 
     def hold(self) -> None:
         """From here on this process and all it starts are held."""
@@ -100,15 +117,28 @@ class _Rules:
         os.close(self._fd)
 
 
+def devices() -> "set[str]":
+    """Where this machine shows its devices, terminals among them."""
+    with open("/proc/self/mountinfo", "rb") as table:
+        rows = [line.split(b" ") for line in table.read(_MOST_MOUNTS).splitlines()]
+    shown = [row[4].decode("unicode_escape").encode("latin-1") for row in rows if row[row.index(b"-") + 1] in _DEVICES]
+    return {"/dev", *(os.fsdecode(place) for place in shown if place != b"/")}
+
+
 def enter(words: "list[str]") -> None:
     """Give up what the words say. Raises Failed."""
     given = [word.partition("=")[::2] for word in words]
     kernel = _Kernel()
     kept = {value for name, value in given if name == "except"}
-    rules = _Rules(kernel)
+    rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
+    rules.allow_reading("/", devices())
+    for fd in filter(os.isatty, (0, 1, 2)):
+        rules.allow(f"/proc/self/fd/{fd}", WRITE_FILE | READ_FILE | IOCTL_DEV, follow=True)
     for name, value in given:
-        if name in ("folder", "file"):
-            rules.allow(value, follow=name == "file")
+        if name == "folder":
+            rules.allow(value)
+        elif name in ("file", "read"):
+            rules.allow(value, READ_FILE | IOCTL_DEV | (CHANGES if name == "file" else 0), follow=True)
         elif name == "tops":
             for entry in os.listdir(value):
                 if entry.lower() not in kept:
@@ -122,11 +152,18 @@ def enter(words: "list[str]") -> None:
     kernel.prctl("seccomp", _PR_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), ctypes.byref(program))
 
 
+def scope() -> None:
+    """Hold abstract sockets to this process and what it starts. Raises Failed."""
+    kernel = _Kernel()
+    kernel.prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1))
+    _Rules(kernel).hold()
+
+
 def main(args: "list[str]") -> None:
     """Enter and become the command; 125 when that cannot be, 126 and 127 as of a shell."""
-    split = args.index("--")
+    split = 0 if args[0] == "scope" else args.index("--")
     try:
-        enter(args[:split])
+        enter(args[:split]) if split else scope()
     except Failed as error:
         os.write(2, f"sandbox: {error}\n".encode())
         os._exit(FAILED)

@@ -18,6 +18,8 @@ LEAST_ABI = 6
 _CREATE_RULESET, _VERSION = 444, 1
 _ENTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "enter.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+# Of other devices nothing may be read either: terminals, keyboards, microphones and disks are among them.
+_READABLE = ("/dev/ptmx", "/dev/shm", "/dev/mqueue", "/dev/hugepages")
 _KEPT = sorted({name.lower() for name in (".git", *PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES)})
 
 
@@ -33,7 +35,7 @@ def landlock_abi() -> int:
 
 def landlock(argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
     """The plan for one command. Temporary files go to `site.temp` itself: nothing can lie over /tmp here."""
-    words = [f"file={path}" for path in _DEVICES]
+    words = [*(f"file={path}" for path in _DEVICES), *(f"read={path}" for path in _READABLE)]
     words += [f"folder={path}" for path in (site.temp, *confinement.folders)]
     words += [f"folder={path}" for path in cache_folders(confinement.caches, site.home, os.environ)]
     if confinement.writes and not beneath(site.home or "/", site.workspace):
@@ -46,6 +48,11 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
         argv=(sys.executable, "-I", "-S", _ENTER, *words, "--", *argv),
         env={**temp, **private_caches(confinement.caches, os.path.join(site.temp, ".cache"))},
     )
+
+
+def scoped(argv: Sequence[str]) -> tuple[str, ...]:
+    """The command so that it reaches abstract sockets of its own processes alone; as it is where the kernel cannot."""
+    return (sys.executable, "-I", "-S", _ENTER, "scope", *argv) if landlock_abi() >= LEAST_ABI else tuple(argv)
 
 
 def probe_landlock() -> tuple[str, ...]:
