@@ -111,7 +111,7 @@ async def test_whole_files(call: Call, deny: Refusal, root: Path) -> None:
     await deny(changes=[{"path": "c", "content": "changed"}, {"path": "../out/f", "content": "PWNED"}])
     await deny(changes=[{"path": "c", "content": "changed"}, {"path": "a", "content": "a folder"}])
     await deny(changes=[{"path": "c", "content": "\ud83d"}])
-    assert read_tree(root) == {"a/b": b"x", "c": b"?"}
+    assert read_tree(root) == {"a/b": b"x", "c": b"y\n"}
 
 
 async def test_modes_are_not_mixed(deny: Refusal, root: Path) -> None:
@@ -224,7 +224,9 @@ def test_subjects_name_every_path() -> None:
 
     assert paths(patch=GOOD) == ["ok.txt"]
     assert paths(patch="diff --git a/x b/y\nrename from x\nrename to y\n") == ["x", "y"]
-    assert paths(patch="*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-x\n+y\n*** Delete File: c\n") == [
+    assert paths(
+        patch="*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-x\n+y\n*** Delete File: c\n*** End Patch\n"
+    ) == [
         "a",
         "b",
         "c",

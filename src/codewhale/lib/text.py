@@ -23,6 +23,11 @@ def one_line(text: str, limit: int = 200) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: 1 file, 2 files."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def told_line(text: str) -> str:
     """All of a text, sanitised, on one line, its line breaks as escapes: for a path, which is told as it is."""
     return sanitise(text).replace("\n", r"\x0a")

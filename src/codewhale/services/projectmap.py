@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from codewhale.lib.text import counted
+
 MOST_LINES = 300
 _MOST_IN_FOLDER = 40
 _MOST_KEY_FILES = 40
@@ -61,7 +63,7 @@ def _draw(folder: _Folder, depth: int, max_depth: int, lines: list[str]) -> None
             lines.append(f"{indent}{_printable(name)}/")
             _draw(inner, depth + 1, max_depth, lines)
         else:
-            lines.append(f"{indent}{_printable(name)}/ ({_counted(inner.count, 'file')})")
+            lines.append(f"{indent}{_printable(name)}/ ({counted(inner.count, 'file')})")
     if len(folder.folders) > _MOST_IN_FOLDER:
         lines.append(f"{indent}… {len(folder.folders) - _MOST_IN_FOLDER} more folders")
     lines.extend(indent + _printable(name) for name in folder.files[:_MOST_IN_FOLDER])
@@ -78,7 +80,7 @@ def _summary(files: Sequence[str], top: _Folder, truncated: bool) -> str:
     )
     folders = len({path.rpartition("/")[0] for path in files} - {""})
     more = "more than " if truncated else ""
-    return f"{more}{_counted(len(files), 'file')} in {_counted(folders, 'folder')}; by kind: {named}"
+    return f"{more}{counted(len(files), 'file')} in {counted(folders, 'folder')}; by kind: {named}"
 
 
 def _kind(path: str) -> str:
@@ -94,7 +96,3 @@ def _key_files(files: Sequence[str]) -> list[str]:
 
 def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)[1:-1]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -49,7 +49,7 @@ def test_numbers_are_taken_when_they_are_given() -> None:
 def test_several_hunks_and_blank_lines() -> None:
     text = "a\n\nb\nc\nd\n"
     assert update(text, "@@", " a", "", "-b", "+B", "@@", "-d", "+D", "") == "a\n\nB\nc\nD\n"
-    patch = "\n".join(["*** Update File: f", "-b", "+B", "", "*** Add File: g", "+1", "+", "+2"])
+    patch = "\n".join(["*** Update File: f", "-b", "+B", "", "*** Add File: g", "+1", "+", "+2", "*** End Patch"])
     assert outcome({"f": b"b\n"}, patch) == {"f": b"B\n", "g": b"1\n\n2\n"}
 
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.text import counted
 from codewhale.protocol.blocks import DiffBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.services.patching.model import FilePatch, Patch
 from codewhale.services.patching.parse import parse
@@ -143,7 +144,6 @@ def _encode(path: str, content: str) -> bytes:
             field="changes",
             expected="text that encodes as UTF-8",
             received=f"U+{ord(content[error.start]):04X}",
-            fix=NextCall("write_file", {"path": path, "content": content.encode("utf-8", "replace").decode()}),
         )
 
 
@@ -155,7 +155,7 @@ def _carry_out(workspace: Target, session: str, plan: Plan, preflight: dict[str,
     else:
         changes = tuple(change for change in workspace.apply(session, edits) if change.before != change.after)
     diffs = tuple(DiffBlock(e.path, unified_diff(e.path, e.before, e.data)) for e in plan.edits if e.before != e.data)
-    return PatchResult(_report(plan.summaries, dry_run), preflight, changes, diffs)
+    return PatchResult(_report(plan.summaries, plan.notes, dry_run), preflight, changes, diffs)
 
 
 def _edited(edit: Planned) -> Edited:
@@ -192,7 +192,7 @@ def _touched(file: FilePatch, options: Options, every: bool = False) -> list[str
     return [*names, *([file.move_to] if file.move_to else [])]
 
 
-def _report(summaries: Sequence[FileSummary], dry_run: bool) -> dict[str, Any]:
+def _report(summaries: Sequence[FileSummary], notes: Sequence[str], dry_run: bool) -> dict[str, Any]:
     hunks = sum(summary.hunks for summary in summaries)
     report: dict[str, Any] = {
         "success": True,
@@ -204,19 +204,23 @@ def _report(summaries: Sequence[FileSummary], dry_run: bool) -> dict[str, Any]:
         "hunks_with_fuzz": sum(summary.hunks_with_fuzz for summary in summaries),
         "touched_files": list(dict.fromkeys(summary.path for summary in summaries)),
         "file_summaries": [msgspec.to_builtins(summary) for summary in summaries],
-        "message": _message(summaries, dry_run),
+        "message": _message(summaries, notes, dry_run),
     }
     if dry_run:
         report["dry_run"] = True
     return report
 
 
-def _message(summaries: Sequence[FileSummary], dry_run: bool) -> str:
+def _message(summaries: Sequence[FileSummary], notes: Sequence[str], dry_run: bool) -> str:
+    """How many files and hunks the patch held, what became of each file, and what was less than exact."""
     parts = []
     for summary in summaries:
         word = "deleted" if summary.deleted else "created" if summary.created else "changed"
         if summary.moved_from:
             word = f"moved from {summary.moved_from}"
         odd = [f"hunk {i}: {how}" for i, how in enumerate(summary.matched, 1) if how != "exact"]
+        odd = [summary.note, *odd] if summary.note else odd
         parts.append(f"{summary.path} {word}" + (f" ({'; '.join(odd)})" if odd else ""))
-    return ("Would apply: " if dry_run else "Applied: ") + ", ".join(parts)
+    counts = f"{counted(len(summaries), 'file')}, {counted(sum(summary.hunks for summary in summaries), 'hunk')}"
+    note = f". Note: {'; '.join(notes)}" if notes else ""
+    return f"{'Would apply' if dry_run else 'Applied'} {counts}: {', '.join(parts)}{note}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.services.patching.content import Content
 from codewhale.services.patching.model import Line
 from codewhale.services.patching.place import EXACT, INDENTED, Finder, Placement
@@ -96,5 +96,4 @@ def _encode(path: str, content: Content, lines: list[str], ended: bool) -> bytes
             field="patch",
             expected=f"characters of {content.encoding}",
             received=repr(char),
-            fix=NextCall("read_file", {"path": path}),
         )

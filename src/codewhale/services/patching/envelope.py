@@ -4,35 +4,41 @@ that stand there instead of by numbers."""
 import re
 
 from codewhale.services.patching.model import FilePatch, Hunk, Line
-from codewhale.services.patching.refusal import malformed
+from codewhale.services.patching.refusal import cut_off, malformed
 
-OPENERS = ("*** Begin Patch", "*** Add File: ", "*** Update File: ", "*** Delete File: ")
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+OPENERS = (BEGIN, "*** Add File: ", "*** Update File: ", "*** Delete File: ")
 _RANGE = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@(.*)")
 _FORMS = "*** Add File: PATH, *** Update File: PATH, *** Delete File: PATH or *** End Patch"
 
 
 class Reader:
-    """A patch in this format being read line by line."""
+    """A patch in this format being read line by line, from line `begin` on. Markers may be indented where nothing
+    but a marker can stand, and a patch that is indented as a whole is read without that indentation."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = [line.rstrip("\r") for line in lines]
-        self._at = 0
+    def __init__(self, lines: list[str], begin: int = 0) -> None:
+        margin = lines[begin][: len(lines[begin]) - len(lines[begin].lstrip())]
+        whole = margin and all(line.startswith(margin) or not line.strip() for line in lines[begin:])
+        self._lines = [(line.removeprefix(margin) if whole else line).rstrip("\r") for line in lines]
+        self._at = begin
+        self._open = True
 
     def files(self) -> list[FilePatch]:
-        """Every file, in order. Raises ToolError for anything else."""
+        """Every file, in order. Raises ToolError for anything else, and where no end of the patch stands."""
         found: list[FilePatch] = []
-        if self._lines[0].startswith("*** Begin Patch"):
-            self._at = 1
         while self._at < len(self._lines):
-            line = self._lines[self._at]
+            line = self._lines[self._at].strip()
             verb, _, path = line.partition(": ")
             path = path.strip()
             self._at += 1
-            if line.startswith("*** End Patch"):
-                break
-            if not line.strip():
+            self._open = self._open or line.startswith(OPENERS)
+            if line.startswith(BEGIN):
                 continue
-            if verb == "*** Add File" and path:
+            if line.startswith(END):
+                self._open = False
+            elif not line or not self._open:
+                continue
+            elif verb == "*** Add File" and path:
                 found.append(self._added(path))
             elif verb == "*** Delete File" and path:
                 found.append(FilePatch("delete", (path,), whole=True))
@@ -40,7 +46,16 @@ class Reader:
                 found.append(self._updated(path))
             else:
                 raise malformed(f"line {self._at}: not a file header", _FORMS, line)
+        if self._open:
+            where = f"; it ends in {found[-1].names[0]}" if found else ""
+            raise cut_off(f"no line {END!r} ends it{where}")
         return found
+
+    def _ends(self, text: str) -> bool:
+        """Whether an indented line is the end of the patch: that marker with nothing of the patch behind it."""
+        return text.strip() == END and not any(
+            line.startswith(("+", "-", "@@", "*** ")) for line in self._lines[self._at + 1 :]
+        )
 
     def _added(self, path: str) -> FilePatch:
         lines: list[Line] = []
@@ -51,6 +66,8 @@ class Reader:
                 if not text.strip():
                     self._at += 1
                     continue
+                if text.strip().startswith((*OPENERS, END)):
+                    break
                 raise malformed(f"line {self._at + 1}: a line of a new file lacks its +", "+ before each line", text)
             lines.append(Line("+", text[1:]))
             self._at += 1
@@ -68,6 +85,8 @@ class Reader:
                 self._at += 1
                 continue
             if self._lines[self._at].startswith("*** ") and not self._lines[self._at].startswith("*** End of File"):
+                break
+            if self._ends(self._lines[self._at]):
                 break
             hunks.append(self._hunk(path))
         if not hunks and not move:
@@ -104,7 +123,7 @@ class Reader:
             if text.startswith("*** End of File"):
                 self._at += 1
                 return lines, True
-            if text.startswith(("@@", "*** ")):
+            if text.startswith(("@@", "*** ")) or self._ends(text):
                 break
             if text and text[0] not in " +-":
                 if text.startswith("\\"):

@@ -75,6 +75,8 @@ class FilePatch(Struct, frozen=True):
 
     `names` are the paths it may be known by, likeliest first; "" when the patch names none. `move_to` renames.
     `replaces` lets a create overwrite; `whole` deletes whatever the content is. `executable` is None to keep.
+    `bare` are those names that stand in the header as they are, without a prefix to strip; `note` says how the
+    header was understood.
     """
 
     kind: Kind
@@ -84,9 +86,12 @@ class FilePatch(Struct, frozen=True):
     replaces: bool = False
     whole: bool = False
     executable: bool | None = None
+    bare: tuple[str, ...] = ()
+    note: str = ""
 
 
 class Patch(Struct, frozen=True):
-    """Files in the order of the patch."""
+    """Files in the order of the patch; `notes` say what was overlooked in its text."""
 
     files: tuple[FilePatch, ...]
+    notes: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.services.patching.build import build
 from codewhale.services.patching.content import content_of
 from codewhale.services.patching.model import FilePatch, Patch
@@ -12,6 +12,7 @@ from codewhale.services.patching.place import FUZZY, LINE_ENDS, Finder, Placemen
 from codewhale.services.patching.refusal import malformed
 
 MAX_FUZZ = 3
+_AS_WRITTEN = "path as written, nothing stripped (-p0)"
 
 
 class Options(Struct, frozen=True, omit_defaults=True):
@@ -24,8 +25,8 @@ class Options(Struct, frozen=True, omit_defaults=True):
     dry_run: bool = False
 
 
-class FileSummary(Struct, frozen=True):
-    """What happened to one file; `matched` says for each hunk how its place was found."""
+class FileSummary(Struct, frozen=True, omit_defaults=True):
+    """What happened to one file; `matched` says for each hunk how its place was found, `note` how its path was."""
 
     path: str
     hunks: int
@@ -36,6 +37,7 @@ class FileSummary(Struct, frozen=True):
     deleted: bool
     moved_from: str
     matched: tuple[str, ...]
+    note: str = ""
 
 
 class Planned(Struct, frozen=True):
@@ -49,10 +51,11 @@ class Planned(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """Every file's outcome, and what to tell about it."""
+    """Every file's outcome, and what to report of it; `notes` are those of the patch."""
 
     edits: tuple[Planned, ...]
     summaries: tuple[FileSummary, ...]
+    notes: tuple[str, ...] = ()
 
 
 class Files:
@@ -93,7 +96,7 @@ def make_plan(patch: Patch, files: Files, options: Options, text: str) -> Plan:
         names = ", ".join(file.names[0] if file.names else "?" for file in patch.files)
         raise malformed(f"path is given, and the patch has {len(patch.files)} files ({names})", "no path", options.path)
     summaries = [_File(file, files, options, text).apply() for file in patch.files]
-    return Plan(files.edits(), tuple(summaries))
+    return Plan(files.edits(), tuple(summaries), patch.notes)
 
 
 class _File:
@@ -157,7 +160,6 @@ class _File:
                 field="patch",
                 expected="every line of the file as removed",
                 received=f"{len(data):,} bytes left",
-                fix=NextCall("read_file", {"path": self._path}),
             )
         self._files.now[self._path] = None
 
@@ -170,11 +172,11 @@ class _File:
             field="patch",
             expected="a path that does not exist, or an update of the file",
             received=path,
-            fix=NextCall("read_file", {"path": path}),
         )
 
     def _summary(self, placed: list[Placement], new: bool) -> FileSummary:
         deleted = self._patch.kind == "delete"
+        patch = self._patch
         loosened = [place for place in placed if place.rung > LINE_ENDS]
         return FileSummary(
             self._target or self._path,
@@ -186,6 +188,7 @@ class _File:
             deleted,
             self._path if self._target and self._patch.kind != "copy" else "",
             tuple(place.how for place in placed),
+            "; ".join(filter(None, (patch.note, _AS_WRITTEN if self._path in patch.bare else ""))),
         )
 
 
@@ -196,5 +199,4 @@ def _bad_fuzz(fuzz: int) -> ToolError:
         field="fuzz",
         expected=f"0 to {MAX_FUZZ}",
         received=str(fuzz),
-        fix=NextCall("list_dir", {"path": "."}),
     )

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.services.patching.model import Hunk
 
 _PREVIEW = 4
@@ -13,8 +13,19 @@ _LINE = 160
 
 def malformed(text: str, expected: str, received: str, path: str = "") -> ToolError:
     """The patch text itself is wrong."""
-    fix = NextCall("read_file", {"path": path}) if path else NextCall("list_dir", {"path": "."})
-    return ToolError("invalid_input", text, field="patch", expected=expected, received=received[:_LINE], fix=fix)
+    where = f" ({path})" if path and path not in text else ""
+    return ToolError("invalid_input", text + where, field="patch", expected=expected, received=received[:_LINE])
+
+
+def cut_off(text: str) -> ToolError:
+    """The patch ends before it is whole. No next call: only its author knows the rest."""
+    return ToolError(
+        "invalid_input",
+        f"the patch is cut off, and nothing was changed: {text}. Send the whole patch again, in parts if it is long",
+        field="patch",
+        expected="a whole patch",
+        received="the beginning of one",
+    )
 
 
 def not_found(path: str, place: str, hunk: Hunk, lines: Sequence[str]) -> ToolError:
@@ -37,7 +48,6 @@ def not_found(path: str, place: str, hunk: Hunk, lines: Sequence[str]) -> ToolEr
         field="patch",
         expected=f"context lines copied from {path} as it is now",
         received=clip(wanted[0]) if wanted else "",
-        fix=NextCall("read_file", {"path": path, "start_line": max(1, near - 10), "max_lines": 60}),
     )
 
 
@@ -52,7 +62,6 @@ def ambiguous(path: str, place: str, starts: Sequence[int], how: str) -> ToolErr
         field="patch",
         expected="context that stands once in the file",
         received=f"matches at lines {shown}",
-        fix=NextCall("read_file", {"path": path, "start_line": max(1, starts[0] - 5), "max_lines": 60}),
     )
 
 
@@ -64,7 +73,6 @@ def overlapping(path: str, first: str, second: str, line: int) -> ToolError:
         field="patch",
         expected="hunks that change different lines",
         received=f"two changes at line {line}",
-        fix=NextCall("read_file", {"path": path, "start_line": max(1, line - 10), "max_lines": 60}),
     )
 
 

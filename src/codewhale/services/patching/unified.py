@@ -2,8 +2,9 @@
 
 import re
 
+from codewhale.protocol.errors import ToolError
 from codewhale.services.patching.model import FilePatch, Hunk, Kind, Line
-from codewhale.services.patching.refusal import malformed
+from codewhale.services.patching.refusal import cut_off, malformed
 
 _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
 _NUMBERED = re.compile(r"@@+ *-\S")
@@ -11,15 +12,26 @@ _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPED = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
 _OLD_PREFIXES, _NEW_PREFIXES = ("a/", "c/", "i/", "o/", "w/"), ("b/", "w/", "i/", "c/", "o/")
 _NO_FILE = "/dev/null"
+_EMPTY_BLOB = "e69de29"
 _LAST_LINES = ("*** End Patch", "```")
+_OTHER_FORMAT = ("*** Begin Patch", "*** Update File: ", "*** Add File: ", "*** Delete File: ")
+_EXTRA = ("old mode", "new mode", "new file mode", "deleted file mode", "rename from", "rename to", "copy from",
+          "copy to", "similarity index", "index")  # fmt: skip
+# A time stamp as git recognises it behind a name: a tab, or blanks, before a date with time and zone.
+_STAMP = re.compile(
+    r"(?:\t|\s* )((?:\d\d)?\d\d-\d\d-\d\d) (\d\d):(\d\d):(\d\d(?:\.\d+)?) ([-+])(\d\d):?(\d\d)$", re.ASCII
+)
+_EPOCH_HOURS = {"1969-12-31": 24, "1970-01-01": 0}
 
 
 class Reader:
-    """A unified diff being read line by line."""
+    """A unified diff being read line by line. `fenced` says that a closing Markdown fence ended it, so that it
+    cannot have been cut off."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], fenced: bool = False) -> None:
         self._lines = lines
         self._at = 0
+        self._fenced = fenced
 
     def files(self) -> list[FilePatch]:
         """Every file of the diff, in order. Raises ToolError for what is no diff."""
@@ -29,8 +41,11 @@ class Reader:
             if line.startswith("diff --git "):
                 found.append(self._git_file())
             elif self._at_header():
-                old, new = self._names()
-                found.append(_file({}, old, new, self._hunks()))
+                found.append(self._plain_file())
+            elif line.startswith("--- ") and self._last():
+                raise cut_off(f"line {self._at + 1}: {line.rstrip()} begins a file, and nothing follows")
+            elif line.startswith(_OTHER_FORMAT):
+                raise malformed(f"line {self._at + 1}: another patch format begins inside a diff", "one format", line)
             elif line.startswith("@@"):
                 found.append(FilePatch("update", (), tuple(self._hunks())))
             elif line.startswith("Binary files ") or line == "GIT binary patch":
@@ -44,34 +59,70 @@ class Reader:
         lines, at = self._lines, self._at
         return lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
 
-    def _names(self) -> tuple[str, str]:
-        old, new = _header_name(self._lines[self._at]), _header_name(self._lines[self._at + 1])
+    def _last(self) -> bool:
+        """Whether this is the last line that is not blank."""
+        return not any(line.strip() for line in self._lines[self._at + 1 :])
+
+    def _plain_file(self, extra: dict[str, str] | None = None) -> FilePatch:
+        """The file of a `---` and a `+++` line, with its hunks; `extra` are the lines of git's header above."""
+        lines, at = self._lines, self._at
+        old, new = _header_name(lines[at]), _header_name(lines[at + 1])
         self._at += 2
-        return old, new
+        hunks = self._hunks()
+        if not hunks:
+            raise self._incomplete(f"{new if new != _NO_FILE else old} has a header and no hunks", lines[at + 1])
+        return _file(extra or {}, old, new, hunks, _absent_side(lines[at], lines[at + 1], hunks))
+
+    def _incomplete(self, text: str, received: str) -> ToolError:
+        """The error for a file section that lacks something: cut off where it is the end of the patch."""
+        if not any(line.strip() for line in self._lines[self._at :]):
+            return cut_off(text)
+        return malformed(f"line {self._at}: {text}", "@@ hunks below its header", received)
 
     def _git_file(self) -> FilePatch:
-        said = {"diff": self._lines[self._at].removeprefix("diff --git ").rstrip("\r")}
+        """The file of a `diff --git` line."""
+        extra = {"diff": self._lines[self._at].removeprefix("diff --git ").rstrip("\r")}
         self._at += 1
         while self._at < len(self._lines):
             line = self._lines[self._at].rstrip("\r")
             if self._at_header():
-                old, new = self._names()
-                return _file(said, old, new, self._hunks())
+                return self._plain_file(extra)
             if line.startswith(("diff --git ", "@@")):
                 break
             if line.startswith("Binary files ") or line == "GIT binary patch":
                 raise malformed(f"line {self._at + 1}: binary patches are not supported", "a text diff", line)
-            for word in ("old mode", "new mode", "new file mode", "deleted file mode",
-                         "rename from", "rename to", "copy from", "copy to"):  # fmt: skip
+            if line.startswith("--- ") and self._last():
+                raise cut_off(f"line {self._at + 1}: {line} begins a file, and nothing follows")
+            for word in _EXTRA:
                 if line.startswith(word + " "):
-                    said[word] = line[len(word) + 1 :]
+                    extra[word] = line[len(word) + 1 :]
             self._at += 1
-        old, new = _split_names(said["diff"])
-        if "new file mode" in said:
+        self._whole(extra)
+        old, new = _split_names(extra["diff"])
+        if "new file mode" in extra:
             old = _NO_FILE
-        elif "deleted file mode" in said:
+        elif "deleted file mode" in extra:
             new = _NO_FILE
-        return _file(said, old, new, self._hunks())
+        return _file(extra, old, new, self._hunks())
+
+    def _whole(self, extra: dict[str, str]) -> None:
+        """Refuse a section without hunks whose header says that there were some: git names both contents
+        wherever they differ, and a section that ends the patch may lack the line that would say so."""
+        if self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
+            return
+        name, ends = extra["diff"], not any(line.strip() for line in self._lines[self._at :])
+        before, _, after = extra.get("index", "").partition(" ")[0].partition("..")
+        created = "new file mode" in extra
+        differs = before != after and not (created and after.startswith(_EMPTY_BLOB))
+        emptied = "deleted file mode" in extra and before.startswith(_EMPTY_BLOB)
+        moved = extra.get("similarity index", "100%") != "100%"
+        half = ("rename from" in extra) != ("rename to" in extra) or ("copy from" in extra) != ("copy to" in extra)
+        half = half or ("similarity index" in extra and not {"rename to", "copy to"} & extra.keys())
+        modes = ("old mode" in extra) != ("new mode" in extra)
+        unnamed = "index" not in extra and (created or "deleted file mode" in extra)
+        nothing = len(extra) == 1 or (unnamed and ends)
+        if (differs and not emptied) or moved or half or modes or nothing:
+            raise self._incomplete(f"the section of {name} ends before its changes", f"diff --git {name}")
 
     def _hunks(self) -> list[Hunk]:
         hunks = []
@@ -97,9 +148,22 @@ class Reader:
         if counted is None:
             self._at = begin
         lines = self._uncounted() if counted is None else counted
+        if counted is None:
+            self._refuse_short(lines, header, (old, new))
         after = old == 0 and counted is not None
         hunk = Hunk(lines, int(match[1]), after, heading=match[5].strip(), recounted=counted is None, number=number)
         return _checked(hunk, header)
+
+    def _refuse_short(self, lines: tuple[Line, ...], header: str, declared: tuple[int, int]) -> None:
+        """Refuse the last hunk of a patch when it has fewer lines than it declares: the rest was cut off."""
+        if self._fenced or any(line.strip() for line in self._lines[self._at :]):
+            return
+        old, new = sum(line.tag != "+" for line in lines), sum(line.tag != "-" for line in lines)
+        if old <= declared[0] and new <= declared[1]:
+            raise cut_off(
+                f"its last hunk, {header}, declares {declared[0]} old and {declared[1]} new lines, and {old} and {new} "
+                "came. If that is the whole hunk, correct the counts in its header"
+            )
 
     def _counted(self, old: int, new: int) -> tuple[Line, ...] | None:
         """Exactly the declared lines, or None when the counts are not what stands there."""
@@ -128,7 +192,9 @@ class Reader:
         """Whether no line of a hunk follows; a mail's signature, a blank line and prose are none."""
         if self._at >= len(self._lines) or self._lines[self._at].rstrip("\r") == "-- ":
             return True
-        return self._at_header() or self._lines[self._at][:1] not in ("+", "-", " ")
+        if self._at_header() or (self._lines[self._at].startswith("--- ") and self._last()):
+            return True
+        return self._lines[self._at][:1] not in ("+", "-", " ")
 
     def _uncounted(self) -> tuple[Line, ...]:
         """Lines up to the next header, whatever the counts say."""
@@ -161,19 +227,39 @@ def _checked(hunk: Hunk, header: str) -> Hunk:
     return hunk
 
 
-def _file(said: dict[str, str], old: str, new: str, hunks: list[Hunk]) -> FilePatch:
-    """The file of a header. `said` are git's extra lines, `old` and `new` the names as written."""
-    mode = said.get("new file mode") or said.get("new mode") or said.get("deleted file mode") or ""
+def _file(extra: dict[str, str], old: str, new: str, hunks: list[Hunk], absent: str = "") -> FilePatch:
+    """The file of a header. `extra` are git's lines, `old` and `new` the names as written; `absent` says which
+    side a time stamp declares not to exist."""
+    mode = extra.get("new file mode") or extra.get("new mode") or extra.get("deleted file mode") or ""
     if mode.startswith(("12", "16")):
         raise malformed(f"{new}: links and submodules are not patched", "a regular file", f"mode {mode}")
-    executable = None if not mode or "deleted file mode" in said else mode.endswith("755")
+    executable = None if not mode or "deleted file mode" in extra else mode.endswith("755")
     for verb, kind in (("rename", "update"), ("copy", "copy")):
-        if f"{verb} from" in said and f"{verb} to" in said:
-            source, target = unquote(said[f"{verb} from"]), unquote(said[f"{verb} to"])
+        if f"{verb} from" in extra and f"{verb} to" in extra:
+            source, target = unquote(extra[f"{verb} from"]), unquote(extra[f"{verb} to"])
             return FilePatch(kind, (source,), tuple(hunks), target, executable=executable)  # type: ignore[arg-type]
-    kind = "create" if old == _NO_FILE else "delete" if new == _NO_FILE else "update"
-    checked: Kind = kind  # type: ignore[assignment]
-    return FilePatch(checked, file_names(old, new), tuple(hunks), executable=executable)
+    kind = "create" if old == _NO_FILE or absent == "old" else "delete" if new == _NO_FILE or absent == "new" else ""
+    checked: Kind = kind or "update"  # type: ignore[assignment]
+    names = file_names(old, new)
+    bare = tuple(name for name in names if name in (old, new))
+    note = f"{kind}d by its time stamp" if absent else ""
+    return FilePatch(checked, names, tuple(hunks), executable=executable, bare=bare, note=note)
+
+
+def _absent_side(old: str, new: str, hunks: list[Hunk]) -> str:
+    """ "old" or "new" where that header line's time stamp is the epoch and its hunk has no lines on that side:
+    `diff -N` writes so of a file that does not exist."""
+    if _is_epoch(old) and not any(hunk.old for hunk in hunks):
+        return "old"
+    return "new" if _is_epoch(new) and not any(hunk.new for hunk in hunks) else ""
+
+
+def _is_epoch(line: str) -> bool:
+    stamp = _STAMP.search(line.rstrip("\r"))
+    if stamp is None or stamp[1] not in _EPOCH_HOURS or float(stamp[4]) != 0:
+        return False
+    zone = (int(stamp[6]) * 60 + int(stamp[7])) * (-1 if stamp[5] == "-" else 1)
+    return int(stamp[2]) * 60 + int(stamp[3]) - zone == _EPOCH_HOURS[stamp[1]] * 60
 
 
 def file_names(old: str, new: str) -> tuple[str, ...]:
@@ -183,9 +269,12 @@ def file_names(old: str, new: str) -> tuple[str, ...]:
         return _distinct(name[2:] if name.startswith(("a/", "b/")) else name, name)
     if old == new:
         return (new,)
+    inner = new.partition("/")[2]
     if old.startswith(_OLD_PREFIXES) and new.startswith(_NEW_PREFIXES) and old[:2] != new[:2]:
         return _distinct(new[2:], old[2:])
-    return _distinct(new, old, new.partition("/")[2])
+    if inner and inner == old.partition("/")[2]:
+        return _distinct(inner, new, old)
+    return _distinct(new, old, inner)
 
 
 def _distinct(*names: str) -> tuple[str, ...]:
@@ -193,10 +282,12 @@ def _distinct(*names: str) -> tuple[str, ...]:
 
 
 def _header_name(line: str) -> str:
+    """The name of a `---` or `+++` line without the time stamp behind it."""
     text = line[4:].rstrip("\r")
     if text.startswith('"'):
         return unquote(text)
-    return text.partition("\t")[0].rstrip()
+    stamp = _STAMP.search(text)
+    return text[: stamp.start()] if stamp else text.partition("\t")[0].rstrip()
 
 
 def _split_names(text: str) -> tuple[str, str]:
