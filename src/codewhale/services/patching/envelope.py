@@ -6,8 +6,8 @@ import re
 from codewhale.services.patching.model import FilePatch, Hunk, Line
 from codewhale.services.patching.refusal import cut_off, malformed
 
-BEGIN, END = "*** Begin Patch", "*** End Patch"
-OPENERS = (BEGIN, "*** Add File: ", "*** Update File: ", "*** Delete File: ")
+_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+OPENERS = (_BEGIN, "*** Add File: ", "*** Update File: ", "*** Delete File: ")
 _RANGE = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@(.*)")
 _FORMS = "*** Add File: PATH, *** Update File: PATH, *** Delete File: PATH or *** End Patch"
 
@@ -32,9 +32,9 @@ class Reader:
             path = path.strip()
             self._at += 1
             self._open = self._open or line.startswith(OPENERS)
-            if line.startswith(BEGIN):
+            if line.startswith(_BEGIN):
                 continue
-            if line.startswith(END):
+            if line.startswith(_END):
                 self._open = False
             elif not line or not self._open:
                 continue
@@ -48,12 +48,12 @@ class Reader:
                 raise malformed(f"line {self._at}: not a file header", _FORMS, line)
         if self._open:
             where = f"; it ends in {found[-1].names[0]}" if found else ""
-            raise cut_off(f"no line {END!r} ends it{where}")
+            raise cut_off(f"no line {_END!r} ends it{where}")
         return found
 
     def _ends(self, text: str) -> bool:
         """Whether an indented line is the end of the patch: that marker with nothing of the patch behind it."""
-        return text.strip() == END and not any(
+        return text.strip() == _END and not any(
             line.startswith(("+", "-", "@@", "*** ")) for line in self._lines[self._at + 1 :]
         )
 
@@ -66,7 +66,7 @@ class Reader:
                 if not text.strip():
                     self._at += 1
                     continue
-                if text.strip().startswith((*OPENERS, END)):
+                if text.strip().startswith((*OPENERS, _END)):
                     break
                 raise malformed(f"line {self._at + 1}: a line of a new file lacks its +", "+ before each line", text)
             lines.append(Line("+", text[1:]))

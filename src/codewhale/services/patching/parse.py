@@ -33,7 +33,7 @@ def _envelope_begin(lines: list[str]) -> int | None:
     for number, line in enumerate(lines):
         if line.startswith(("--- ", "diff --git ", "@@")):
             return None
-        if line.strip() == envelope.BEGIN:
+        if line.strip() == envelope.OPENERS[0]:
             return number
     return None
 
