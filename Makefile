@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs weak-model peers-cases smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs ignore-trees weak-model peers-cases smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -107,6 +107,9 @@ patch-check: $(STAMP) ## a thousand random patches against git apply, and cuts o
 
 undo: $(STAMP) ## what keeping changes undoable costs in a repository of 10,000 files
 	@$(PY) scripts/undo.py
+
+ignore-trees: $(STAMP) ## 2,000 random trees with ignore rules, each path judged by us and by git
+	@$(PY) scripts/ignoretrees.py
 
 escapes: $(STAMP) ## try a hundred ways out of the sandbox, as root and as an ordinary user
 	@$(PY) scripts/escapes.py

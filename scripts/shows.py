@@ -201,6 +201,7 @@ SHOWS = (
     Show("findtools", ("scripts/findtools.py",), 2, exit_zero("findtools: bounds")),
     Show("peers-cases", ("scripts/peers_cases.py",), 3, exit_zero("peers' cases: bounds")),
     Show("weak-model", ("scripts/weak_model.py", "--seeds", "10", "--json"), 3, weak_rows),
+    Show("ignore-trees", ("scripts/ignoretrees.py",), 4, exit_zero("ignore rules: 2,000 random trees as git has them")),
     Show("tui", ("scripts/tui.py",), 7, tui_rows),
     Show(*named("tui: hostile text and hardship on a terminal", "attacks/test_screen.py", "frontends/tui")),
     Show("index-speed", ("scripts/indexspeed.py", "--json"), 3, index_rows),

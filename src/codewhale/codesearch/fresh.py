@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from codewhale.codesearch.indexing import RACY_NS
 from codewhale.codesearch.stamps import Stamps
+from codewhale.lib.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.system.repository import find_repository
 from codewhale.worktree.excluded import is_unread, unread_folders
-from codewhale.worktree.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.worktree.walk import Walker
 
 MOST_FILES = 200_000

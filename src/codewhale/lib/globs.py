@@ -1,8 +1,9 @@
 """Globs over POSIX paths: *, ?, [set], {a,b}, ** for any folders. Matching time stays linear whatever the glob."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import AnyStr
 
 _MOST_BRANCHES = 64
 _LONGEST = 1000
@@ -40,7 +41,7 @@ class Globs:
             return True
         if any(pattern.match(step) for pattern in self._steps for step in steps):
             return True
-        return any(_covers(wanted, steps) for wanted in self._paths)
+        return any(covers(wanted, steps) for wanted in self._paths)
 
     def _add(self, glob: str) -> None:
         glob = glob.removeprefix("./").rstrip("/")
@@ -153,8 +154,9 @@ def _set(inside: str) -> str:
     return f"[{'^' if negated else ''}{escaped}]"
 
 
-def _covers(wanted: list[re.Pattern[str] | None], steps: list[str]) -> bool:
-    """Whether the glob matches these path steps or the first few of them (a folder on the way)."""
+def covers(wanted: Sequence[re.Pattern[AnyStr] | None], steps: Sequence[AnyStr], *, whole: bool = False) -> bool:
+    """Whether a glob, step by step and None for any number of them, matches these steps of a path or the first few of
+    them (a folder on the way); with `whole` all of them. The places it can have reached are kept as a set."""
     reached = {0}
     for step in steps:
         ahead = _skips(wanted, reached)
@@ -163,18 +165,18 @@ def _covers(wanted: list[re.Pattern[str] | None], steps: list[str]) -> bool:
             pattern = wanted[at]
             if pattern is not None and pattern.match(step):
                 reached.add(at + 1)
-        if len(wanted) in reached:
+        if len(wanted) in reached and not whole:
             return True
         if not reached:
             return False
-    return False
+    return len(wanted) in reached
 
 
-def _skips(wanted: list[re.Pattern[str] | None], reached: set[int]) -> set[int]:
+def _skips(wanted: Sequence[re.Pattern[AnyStr] | None], reached: set[int]) -> set[int]:
     """The places in the glob that can be tried next: ** may stand for no folder at all."""
     ahead = set(reached)
     for at in sorted(reached):
-        while at < len(wanted) and wanted[at] is None:
+        while at < len(wanted) and wanted[at] is None and at + 1 not in ahead:
             at += 1
             ahead.add(at)
     return {at for at in ahead if at < len(wanted)}

@@ -95,8 +95,8 @@ class FileTools:
         try:
             found = await Walker(space.root).entries(resolved, include_ignored=args.include_ignored)
         except (OSError, ValueError) as error:
-            raise _unlisted(args.path, error)
-        rows = sorted((not _is_dir(space, resolved, entry), entry.name) for entry in found)
+            raise _unlisted(args, error)
+        rows = await asyncio.to_thread(_rows, space, resolved, found)
         shown = [
             json.dumps({"name": name, "is_dir": not plain}, ensure_ascii=False) for plain, name in rows[:ENTRY_LIMIT]
         ]
@@ -307,6 +307,10 @@ def _is_text(space: Workspace, path: str) -> bool:
         return not looks_binary(space.begin(file, _HEAD))
 
 
+def _rows(space: Workspace, folder: str, found: tuple[Entry, ...]) -> list[tuple[bool, str]]:
+    return sorted((not _is_dir(space, folder, entry), entry.name) for entry in found)
+
+
 def _is_dir(space: Workspace, folder: str, entry: Entry) -> bool:
     if not entry.is_link:
         return entry.is_dir
@@ -316,14 +320,15 @@ def _is_dir(space: Workspace, folder: str, entry: Entry) -> bool:
         return False
 
 
-def _unlisted(path: str, error: Exception) -> ToolError:
+def _unlisted(args: ListDir, error: Exception) -> ToolError:
+    slow = isinstance(error, TimeoutError) and not args.include_ignored
     return ToolError(
-        "execution_failed",
-        f"cannot list {path}: {error}",
+        "timeout" if slow else "execution_failed",
+        f"cannot list {args.path}: {error}",
         field="path",
         expected="a folder that can be read",
-        received=path,
-        fix=NextCall("list_dir", {"path": "."}),
+        received=args.path,
+        fix=NextCall("list_dir", {"path": args.path, "include_ignored": True} if slow else {"path": "."}),
     )
 
 

@@ -40,7 +40,6 @@ class Entry(Struct, frozen=True):
     is_dir: bool
     is_link: bool
     is_file: bool
-    ignored: bool = False
 
 
 class Listing(Struct, frozen=True):
@@ -82,17 +81,18 @@ class Walker:
             gathering.stop()
 
     async def entries(self, path: str = ".", *, include_ignored: bool = False) -> tuple[Entry, ...]:
-        """The entries of one folder, by name. Ignored ones are left out, or with `include_ignored` marked.
+        """The entries of one folder, by name, without those git ignores unless `include_ignored`.
 
-        Raises like `files`; NotADirectoryError for anything but a folder.
+        Raises like `files`; NotADirectoryError for anything but a folder, TimeoutError where it takes too long.
         """
         start = self._inside(path)
-        found = await asyncio.to_thread(_scan, self.root, start)
-        ignored = await self._ignored(start, found)
-        marked = (
-            Entry(e.name, e.is_dir, e.is_link, e.is_file, e.name in ignored) if e.name in ignored else e for e in found
-        )
-        return tuple(entry for entry in marked if include_ignored or not entry.ignored)
+        patience = _Patience(self._seconds)
+        try:
+            found = await asyncio.to_thread(_scan, self.root, start, patience)
+            hidden = set() if include_ignored else await self._ignored(start, found, patience)
+        finally:
+            patience.stop()
+        return tuple(entry for entry in found if entry.name not in hidden)
 
     def _inside(self, path: str) -> str:
         """`path` with every symlink resolved, from the root; "" for the root itself."""
@@ -105,15 +105,36 @@ class Walker:
             raise ValueError(f"{path} leads outside {self.root}")
         return os.path.relpath(real, self.root)
 
-    async def _ignored(self, start: str, found: tuple[Entry, ...]) -> set[str]:
+    async def _ignored(self, start: str, found: tuple[Entry, ...], patience: "_Patience") -> set[str]:
         folder = os.path.join(self.root, start)
         told: set[str] | None = None
         if found and find_repository(folder) is not None:
             with contextlib.suppress(ToolError):  # no git, or a repository it does not accept: the tree's own rules
                 told = None if await _is_ignored(folder) else await _ignored_by_git(folder, found)
         if told is None:
-            told = await asyncio.to_thread(_ignored_by_rules, self.root, start, found)
+            told = await asyncio.to_thread(_ignored_by_rules, self.root, start, found, patience)
         return told | {".git"}
+
+
+class _Patience:
+    """How long something may take. Whoever waits for a thread ends it by `stop`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """It is over."""
+        self._stop.set()
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, never less than a tenth."""
+        return max(0.1, self._deadline - time.monotonic())
+
+    def spent(self) -> bool:
+        """Whether the time is up."""
+        return self._stop.is_set() or time.monotonic() > self._deadline
 
 
 class _Gathering:
@@ -124,8 +145,7 @@ class _Gathering:
         self._include_ignored = include_ignored
         self._skip = skip | {".git"}
         self._limit = limit
-        self._deadline = time.monotonic() + seconds
-        self._stop = threading.Event()
+        self._patience = _Patience(seconds)
         self._files: set[str] = set()
         self._links: set[str] = set()
         self._unnamed = 0
@@ -134,7 +154,7 @@ class _Gathering:
 
     def stop(self) -> None:
         """End the threads of this walk."""
-        self._stop.set()
+        self._patience.stop()
 
     async def run(self, start: str) -> Listing:
         """Walk from `start`, then every repository met on the way."""
@@ -162,9 +182,8 @@ class _Gathering:
 
     async def _listed(self, folder: str) -> bytes | None:
         """What git lists beneath `folder`; None where it cannot say, or the folder itself is ignored."""
-        left = max(0.1, self._deadline - time.monotonic())
         args = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        done = await git(args, folder, seconds=left, output_limit=_LIST_LIMIT)
+        done = await git(args, folder, seconds=self._patience.left, output_limit=_LIST_LIMIT)
         if done.timed_out or done.stdout_gap >= 0:
             self._truncated = True
             kept = done.stdout if done.stdout_gap < 0 else done.stdout[: done.stdout_gap]
@@ -222,7 +241,10 @@ class _Gathering:
         except OSError:
             return
         try:
-            self._descend(fd, start, Rules() if self._include_ignored else _rules_above(self._root, start), 0)
+            above = Rules() if self._include_ignored else _rules_above(self._root, start, self._patience)
+            self._descend(fd, start, above, 0)
+        except TimeoutError:
+            self._truncated = True
         finally:
             os.close(fd)
 
@@ -272,9 +294,9 @@ class _Gathering:
 
     def _spent(self) -> bool:
         """Whether the walk has to end; a bound that was met is remembered."""
-        if len(self._files) + len(self._links) >= self._limit or time.monotonic() > self._deadline:
+        if len(self._files) + len(self._links) >= self._limit or self._patience.spent():
             self._truncated = True
-        return self._truncated or self._stop.is_set()
+        return self._truncated
 
 
 async def _is_ignored(folder: str) -> bool:
@@ -300,19 +322,19 @@ async def _ignored_by_git(folder: str, found: tuple[Entry, ...]) -> set[str] | N
     return ignored
 
 
-def _ignored_by_rules(root: str, start: str, found: tuple[Entry, ...]) -> set[str]:
+def _ignored_by_rules(root: str, start: str, found: tuple[Entry, ...], patience: _Patience) -> set[str]:
     fd = _open_folder(root, start)
     try:
-        rules = _rules_above(root, start).entering(start, fd, {entry.name for entry in found})
+        rules = _rules_above(root, start, patience).entering(start, fd, {entry.name for entry in found})
     finally:
         os.close(fd)
     return {entry.name for entry in found if rules.ignores(os.path.join(start, entry.name), entry.is_dir)}
 
 
-def _rules_above(root: str, start: str) -> Rules:
+def _rules_above(root: str, start: str, patience: _Patience) -> Rules:
     """The rules of the folders above `start` ("" is the root), none where they ignore `start` itself: then it was
     asked for in spite of them."""
-    rules, folder = Rules.personal(), ""
+    rules, folder = Rules.personal(patience.spent), ""
     for step in start.split("/") if start else ():
         fd = _open_folder(root, folder)
         try:
@@ -325,10 +347,14 @@ def _rules_above(root: str, start: str) -> Rules:
     return rules
 
 
-def _scan(root: str, start: str) -> tuple[Entry, ...]:
+def _scan(root: str, start: str, patience: _Patience) -> tuple[Entry, ...]:
     fd = _open_folder(root, start)
     try:
-        entries = [entry for _, entry in _scan_open(fd) if entry is not None]
+        entries = []
+        for count, (_, entry) in enumerate(_scan_open(fd)):
+            if count % 1024 == 1023 and patience.spent():
+                raise TimeoutError("it holds too many entries")
+            entries += [] if entry is None else [entry]
     finally:
         os.close(fd)
     return tuple(sorted(entries, key=lambda entry: entry.name))

@@ -2,15 +2,15 @@
 is not taken for one that the call made."""
 
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 
 from codewhale.lib.beneath import PathRefused, Root
-from codewhale.lib.bounded import read_regular
 from codewhale.system.repository import find_repository, read_small
-from codewhale.worktree.ignore import RULE_FILES, Rules
+from codewhale.worktree.ignore import RULE_FILES, Rules, rules_in
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_LARGEST = 1 << 20
+_SECONDS = 10.0
 
 
 def is_rule_file(path: str) -> bool:
@@ -20,17 +20,22 @@ def is_rule_file(path: str) -> bool:
 
 def hidden(root: Root, paths: Iterable[str], former: Mapping[str, bytes]) -> set[str]:
     """Those of the paths that were ignored while the rule files in `former` held these bytes ("" for none)."""
-    sight = _Sight(root, former)
-    return {path for path in paths if sight.hides(path)}
+    until = time.monotonic() + _SECONDS
+    asked = tuple(paths)
+    try:
+        sight = _Sight(root, former, lambda: time.monotonic() > until)
+        return {path for path in asked if sight.hides(path)}
+    except TimeoutError:  # hostile rules: what may have been somebody's is left alone
+        return set(asked)
 
 
 class _Sight:
     """The rules as they were, folder by folder."""
 
-    def __init__(self, root: Root, former: Mapping[str, bytes]) -> None:
+    def __init__(self, root: Root, former: Mapping[str, bytes], spent: Callable[[], bool]) -> None:
         self._root = root
         self._former = former
-        above = Rules.personal()
+        above = Rules.personal(spent)
         repository = find_repository(root.path)
         if repository is not None:
             data = read_small(os.path.join(repository.common, "info", "exclude"))
@@ -60,6 +65,6 @@ class _Sight:
         if path in self._former:
             return self._former[path]
         try:
-            return read_regular(self._root.open(path, _OPEN, links=False), _LARGEST) or b""
+            return rules_in(self._root.open(path, _OPEN, links=False))
         except (PathRefused, OSError):
             return b""
