@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from codewhale.policy.floor import Special
 from codewhale.policy.network import judge_url
 from codewhale.policy.paths import beneath
 from codewhale.policy.pipeline import Judges, Policy, Rights
@@ -44,7 +45,7 @@ def policy(
     judges = Judges(
         url=url,
         paths=named,
-        git=lambda request: (),
+        special=lambda request: Special(),
         sandboxed=lambda: sandboxed,
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,

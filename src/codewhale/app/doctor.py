@@ -20,6 +20,7 @@ from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER
 from codewhale.services.testruns.runners import runner_program
+from codewhale.system.environment import home_inside
 from codewhale.system.probing import BUBBLEWRAP, sandbox
 from codewhale.system.programs import PROGRAMS, how_to_install
 
@@ -72,6 +73,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         _home(home),
         *route.checks,
         _python(),
+        *_workspace(workspace),
         *_programs(environ, workspace),
         _sandbox("" if config is None else str(config.get("sandbox.network") or "")),
         _space(home),
@@ -204,6 +206,12 @@ def _tests(places: str, workspace: str) -> Check:
     if path:
         return Check("tests", "ok", f"run by {path}")
     return Check("tests", "warn", f"run by {program}, which is not found", how_to_install(program, places))
+
+
+def _workspace(workspace: str) -> Iterator[Check]:
+    if home_inside(workspace):
+        detail = f"{workspace} holds the home folder, so files that programs act on by themselves lie in it"
+        yield Check("workspace", "warn", detail, "open the folder of one project")
 
 
 def _sandbox(network: str) -> Check:

@@ -43,8 +43,14 @@ from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.lists import Lists
 from codewhale.stores.log import SessionLog
 from codewhale.stores.sessions import SessionStore
+from codewhale.system.environment import home_inside
 
 STALE_SHOWN = 8
+
+HOME_OPEN = (
+    "The workspace is or holds the home folder ({}): programs act on many files in it by themselves, and everything "
+    "private lies there. Each change of such a file is asked about; opening the folder of one project is safer."
+)
 
 
 class Surroundings(Struct, frozen=True):
@@ -172,6 +178,8 @@ class Opener:
         if effort and effort != state.effort:
             session.emit(EffortChanged(effort))
         self.attach(session, provider)
+        if home_inside(state.workspace):
+            session.notice("warning", HOME_OPEN.format(state.workspace), "workspace_home")
 
     def provider(self, name: str, model: str) -> Provider:
         """The provider of a configured name, for a model. Raises ConfigError."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.config import home_dir
 from codewhale.policy.constitution import Constitution
+from codewhale.policy.floor import NOTHING_SPECIAL
 from codewhale.policy.pipeline import Judges, Policy
 from codewhale.policy.rules import RuleSet
 from codewhale.protocol.decisions import Decision, DecisionRequest
@@ -61,7 +62,7 @@ class PolicyCheck:
                 analyse=self._analyse,
                 url=lambda url: None,
                 paths=lambda subject, request: (),
-                git=lambda request: (),
+                special=lambda request: NOTHING_SPECIAL,
                 sandboxed=lambda: self._held,
                 job=lambda session, job: None,
                 constitution=_law(home_dir(environ), options.workspace).opinion,

@@ -1,5 +1,6 @@
 """What modes and needs decide by themselves, without anybody's rules: for listings, and for replays that only read."""
 
+from codewhale.policy.floor import NOTHING_SPECIAL
 from codewhale.policy.paths import beneath
 from codewhale.policy.pipeline import Judges, Policy
 from codewhale.protocol.decisions import Decision, DecisionRequest
@@ -20,7 +21,7 @@ def _named(subject: PathSubject, request: DecisionRequest) -> tuple[str, ...]:
 _BARE = Judges(
     url=lambda url: None,
     paths=_named,
-    git=lambda request: (),
+    special=lambda request: NOTHING_SPECIAL,
     sandboxed=lambda: True,
     job=lambda session, job: None,
 )

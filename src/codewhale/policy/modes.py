@@ -1,7 +1,7 @@
 """The first and the last layer of a decision: what a mode forbids, and what a call needs when nothing speaks for or
 against it."""
 
-from codewhale.protocol.decisions import DecisionRequest, Opinion
+from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import Effect
 
@@ -58,13 +58,14 @@ def answered(request: DecisionRequest) -> bool:
     return request.authority is Authority.PERSON and request.approval is not Approval.NEVER
 
 
-def unanswered(request: DecisionRequest, reason: str) -> Opinion:
+def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
     """The refusal that an ask becomes where nobody may be asked."""
+    reason = asked.reason
     if request.authority is Authority.PERSON:
         text = f"{reason} The person has said that nothing is asked (approval never), so it is refused."
         return Opinion("deny", "approval.never", text)
     how = "`codewhale exec --auto` (runs what no rule asks about) or `--yolo`"
-    if request.authority is Authority.AUTO:
+    if request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
         how = "a rule that allows it in permissions.toml, or `--yolo`"
     text = f"{reason} Nobody is here to approve it. Go on without it, or end and say that it needs {how}."
     return Opinion("deny", f"authority.{request.authority.value}", text)

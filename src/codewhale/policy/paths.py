@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-from codewhale.protocol.protected import PROTECTED_FILES, PROTECTED_FOLDERS, RULE_FILES
+from codewhale.protocol.protected import HOME_FOLDERS, PROTECTED_FILES, PROTECTED_FOLDERS, RULE_FILES, STARTED
 
 # Of git and the harness itself (never a tool's to write), of shells and editors, and what the model is told by.
 Guard = Literal["", "own", "others", "rules"]
@@ -17,6 +17,7 @@ _FILES = frozenset(name.casefold() for name in PROTECTED_FILES)
 _RULES = frozenset(name.casefold() for name in RULE_FILES)
 _GIT = re.compile(r"\.git|git~[0-9]+")
 _OWN = ".codewhale"
+_HOME = frozenset(name.casefold() for name in HOME_FOLDERS)
 
 
 def beneath(path: str, workspace: str) -> str | None:
@@ -34,11 +35,36 @@ def guard(path: str, extra: tuple[str, ...] = ()) -> Guard:
     parts = [_folded(part) for part in path.split("/")]
     if any(_GIT.fullmatch(part) for part in parts) or _OWN in parts:
         return "own"
-    if any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in extra):
+    if any(within(path, folder) for folder in extra):
         return "own"
     if any(part in _FOLDERS for part in parts) or parts[-1] in _FILES:
         return "others"
     return "rules" if parts[-1] in _RULES else ""
+
+
+def within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it, both below the workspace."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def of_home(path: str, home: str) -> bool:
+    """Whether a path is configured in the home folder, which lies at `home` below the workspace ("." for all of it):
+    what begins with a dot there, and where programs are taken from by name."""
+    if home != "." and not path.startswith(f"{home}/"):
+        return False
+    first = path.removeprefix("" if home == "." else f"{home}/").split("/")[0]
+    return (first.startswith(".") and first not in (".", "..")) or _folded(first) in _HOME
+
+
+def started_by(path: str) -> str:
+    """Who acts on a file by itself, in a few words; "" where nobody does."""
+    folded = "/".join(map(_folded, path.split("/")))
+    return next((who for pattern, who in STARTED if _matcher(pattern).fullmatch(folded)), "")
+
+
+@lru_cache(maxsize=512)
+def _matcher(pattern: str) -> re.Pattern[str]:
+    return _compiled(f"**/{pattern.casefold()}")
 
 
 def _folded(part: str) -> str:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.policy import floor, modes
+from codewhale.policy.paths import started_by
 from codewhale.policy.prefixes import offered
 from codewhale.policy.rules import NO_RULES, RuleSet, View, host_of
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SANDBOX = "workspace-write"
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
+_MOST_REASONS = 3
 NETWORK, OFFLINE = "network", "offline"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
@@ -48,12 +50,12 @@ class Rights(Struct, frozen=True):
 class Judges(Struct, frozen=True):
     """What the decision asks others, each only when a call needs it. `analyse` judges a command line in its folder,
     `url` an address. `paths` are the paths below the workspace that a path stands for, as it is named and as it really
-    is; `git` the folders of git in it that have another name. `sandboxed` tells whether a sandbox holds here, `job`
+    is; `special` tells what is special below the workspace. `sandboxed` tells whether a sandbox holds here, `job`
     the profile that a running job is held to (None: no such job), `constitution` what the project's own law says."""
 
     url: Callable[[str], Opinion | None]
     paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
-    git: Callable[[DecisionRequest], tuple[str, ...]]
+    special: Callable[[DecisionRequest], floor.Special]
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
@@ -74,7 +76,7 @@ class Policy:
         decision = self.judge(request, grants)
         if decision.verdict != "ask" or modes.answered(request):
             return decision
-        refusal = modes.unanswered(request, decision.reason)
+        refusal = modes.unanswered(request, decision)
         rule = refusal.rule if decision.rule.startswith("mode.") else decision.rule
         return Decision("deny", rule, refusal.reason)
 
@@ -135,7 +137,7 @@ class Policy:
                     yield Opinion("deny", judged.rule, judged.reason)
         written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
         if written:
-            held = floor.by_path(request, written, self._judges.git(request))
+            held = floor.by_path(request, written, self._judges.special(request))
             if held is not None:
                 yield held
         for subject in request.subjects:
@@ -149,7 +151,9 @@ class Policy:
         said = [opinion for opinion in judged if opinion is not None]
         asks = [opinion for opinion in said if opinion.verdict == "ask"]
         if asks:
-            return asks[0]
+            reasons = list(dict.fromkeys(opinion.reason for opinion in asks))
+            more = f" And {len(reasons) - _MOST_REASONS} more." if len(reasons) > _MOST_REASONS else ""
+            return Opinion("ask", asks[0].rule, " ".join(reasons[:_MOST_REASONS]) + more)
         return said[0] if said and len(said) == len(judged) else modes.by_need(request)
 
     def _built_in(self, subject: Subject, request: DecisionRequest, view: View) -> Opinion | None:
@@ -158,7 +162,7 @@ class Policy:
                 return self._command(view.analyse(subject), request)
             case PathSubject(path=path):
                 why = secret_file(path)
-                return Opinion("ask", "secret.file", f"{path}: {why}.") if why else None
+                return Opinion("ask", "secret.file", f"{path}: {why}.") if why else _written(subject, view)
             case UrlSubject(url=url):
                 return self._judges.url(url)
             case JobSubject():
@@ -218,6 +222,17 @@ class Policy:
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
         return (NETWORK, *caches) if reaches else tuple(caches)
+
+
+def _written(subject: PathSubject, view: View) -> Opinion | None:
+    """What others do with a file once it is written."""
+    names = view.paths(subject) if subject.write else ()
+    for name in names:
+        if who := started_by(name):
+            return Opinion("ask", "file.started", f"{name} {who}.")
+    if subject.executable:
+        return Opinion("ask", "file.executable", f"{subject.path} becomes a program (its mode lets it be run).")
+    return None
 
 
 def _yolo(request: DecisionRequest) -> bool:

@@ -41,10 +41,11 @@ class CommandSubject(Struct, frozen=True, tag="command"):
 
 
 class PathSubject(Struct, frozen=True, tag="path"):
-    """A path that would be read or written, as the model gave it."""
+    """A path that would be read or written, as the model gave it; `executable` where it becomes a program."""
 
     path: str
     write: bool = False
+    executable: bool = False
 
 
 class UrlSubject(Struct, frozen=True, tag="url"):

@@ -4,7 +4,7 @@ that it asks about the machine; and what an answer is remembered as. One line of
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.policy.constitution import Constitution
+from codewhale.policy.floor import Special
 from codewhale.policy.paths import beneath
 from codewhale.policy.pipeline import Judges, Policy
 from codewhale.policy.rules import NO_RULES, RuleSet, View
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
+from codewhale.protocol.protected import GIT_LAYOUT
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 from codewhale.stores.audit import AuditLog
 from codewhale.stores.constitution import find_constitution, folder_of, parse_constitution
@@ -29,11 +31,13 @@ from codewhale.stores.permissions import (
     read_rules,
     remove_rule,
 )
-from codewhale.system.repository import find_repository, read_small
+from codewhale.system.environment import home_inside
+from codewhale.system.repository import find_repository, is_git_directory, read_small, steering
 
 PROJECT_FILE = os.path.join(".codewhale", PERMISSIONS_FILE)
 # How much of the files that a command names is part of what is approved.
 MOST_FILES = 32
+_MOST_DEPTH = 64
 _WORD = re.compile(r"""[^\s;|&<>()]+""")
 
 
@@ -111,7 +115,7 @@ class Permits:
             analyse=lookups.analyse,
             url=lookups.url,
             paths=_names,
-            git=_git_folders,
+            special=_special,
             sandboxed=lookups.sandboxed,
             job=lookups.job,
             constitution=self._held_by_law,
@@ -300,14 +304,45 @@ def _names(subject: PathSubject, request: DecisionRequest) -> Sequence[str]:
     return tuple(dict.fromkeys(path for path in (named, real) if path is not None))
 
 
-def _git_folders(request: DecisionRequest) -> tuple[str, ...]:
-    """The folders of git below the workspace that are not called .git."""
-    found = find_repository(request.workspace)
-    if found is None:
-        return ()
+def _special(request: DecisionRequest) -> Special:
+    """What is special below the workspace of a call that writes."""
     root = os.path.realpath(request.workspace)
-    inside = (beneath(os.path.realpath(folder), root) for folder in (found.gitdir, found.common))
-    return tuple(dict.fromkeys(folder for folder in inside if folder is not None and folder != "."))
+    included, hooks = steering(root)
+    git = (*_git_folders(root), *included)
+    return Special((*_below(git, root), *_layouts(request, root)), _below(hooks, root), home_inside(root))
+
+
+def _below(paths: Iterable[str], root: str) -> tuple[str, ...]:
+    inside = (beneath(os.path.realpath(path), root) for path in paths)
+    return tuple(dict.fromkeys(path for path in inside if path is not None and path != "."))
+
+
+def _git_folders(root: str) -> tuple[str, ...]:
+    """The folders of the workspace's own git that are not called .git."""
+    found = find_repository(root)
+    return () if found is None else (found.gitdir, found.common)
+
+
+def _layouts(request: DecisionRequest, root: str) -> Iterator[str]:
+    """What git reads in each folder that the call would write in and that is a git directory then, whatever its name:
+    git takes one for a repository as soon as somebody stands in it."""
+    written = [_names(one, request) for one in request.subjects if isinstance(one, PathSubject) and one.write]
+    added: dict[str, set[str]] = {}
+    for name in {name for names in written for name in names}:
+        parts = name.split("/")
+        for depth, part in enumerate(parts[:_MOST_DEPTH]):
+            added.setdefault("/".join(parts[:depth]), set()).add(part.casefold())
+    for folder, names in added.items():
+        place = os.path.join(root, folder)
+        if is_git_directory({*names, *(name.casefold() for name in GIT_LAYOUT if _there(place, name))}):
+            yield from (f"{folder}/{name}".lstrip("/") for name in GIT_LAYOUT)
+
+
+def _there(place: str, name: str) -> bool:
+    try:
+        return os.path.lexists(os.path.join(place, name))
+    except ValueError:
+        return False
 
 
 def _stamp(path: str) -> tuple[int, ...]:

@@ -65,3 +65,11 @@ def hide_own() -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def home_inside(workspace: str) -> str:
+    """Where the home folder lies below a workspace, "." for all of it, "" for outside."""
+    root, home = os.path.realpath(workspace), os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    if home == root:
+        return "."
+    return home[len(root.rstrip("/")) + 1 :] if home.startswith(root.rstrip("/") + "/") and os.path.isdir(home) else ""

@@ -9,8 +9,10 @@ import re
 from msgspec import Struct
 
 from codewhale.lib.bounded import read_regular
+from codewhale.sandbox.gitconfig import named_files
 
 _SMALL = 1 << 20
+_MOST_INCLUDED = 32
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -62,6 +64,30 @@ def config_files(repository: Repository) -> list[str]:
     if home:
         files.append(os.path.join(home, ".gitconfig"))
     return files
+
+
+def is_git_directory(names: set[str]) -> bool:
+    """Whether git takes a folder with these names in it, in small letters, for a git directory."""
+    return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
+
+
+def steering(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files that the configuration of the repository around `path` includes, at most 32, and the folders that it
+    takes hooks from, both absolute."""
+    found = find_repository(path)
+    if found is None:
+        return (), ()
+    todo = [os.path.join(found.common, "config"), os.path.join(found.gitdir, "config.worktree")]
+    included: list[str] = []
+    hooks: list[str] = []
+    while todo:
+        file = todo.pop()
+        files, folders = named_files(read_small(file) or b"", os.path.dirname(file))
+        hooks += [os.path.normpath(os.path.join(found.root, os.path.expanduser(folder))) for folder in folders]
+        fresh = [name for name in map(os.path.normpath, files) if name not in included]
+        included += fresh[: _MOST_INCLUDED - len(included)]
+        todo += fresh if len(included) < _MOST_INCLUDED else []
+    return tuple(included), tuple(hooks)
 
 
 def read_small(path: str) -> bytes | None:

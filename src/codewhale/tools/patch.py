@@ -8,7 +8,14 @@ from codewhale.lib.jsontext import pretty
 from codewhale.lib.threads import run_to_end
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
-from codewhale.services.patching import MAX_FUZZ, Options, PatchResult, apply_patch, patch_paths, replace_files
+from codewhale.services.patching import (
+    MAX_FUZZ,
+    Options,
+    PatchResult,
+    apply_patch,
+    patch_paths,
+    replace_files,
+)
 from codewhale.services.workspace import Workspace, Workspaces
 from codewhale.tools.base import Args, Doc, tool
 
@@ -37,10 +44,9 @@ class ApplyPatch(Args, frozen=True):
 def _subjects(args: ApplyPatch) -> tuple[Subject, ...]:
     """Every path that would be written; "." stands for a patch that cannot be read, which is then refused."""
     if args.changes is not None:
-        paths = [change.path for change in args.changes]
-    else:
-        paths = patch_paths(args.patch or "", args.path)
-    return tuple(PathSubject(path, write=True) for path in paths or ["."])
+        return tuple(PathSubject(change.path, write=True) for change in args.changes) or (PathSubject(".", write=True),)
+    paths = patch_paths(args.patch or "", args.path) or {".": False}
+    return tuple(PathSubject(path, write=True, executable=program) for path, program in paths.items())
 
 
 class PatchTools:

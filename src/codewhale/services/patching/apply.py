@@ -97,14 +97,15 @@ def apply_patch(workspace: Target, session: str, text: str, options: Options) ->
         raise
 
 
-def patch_paths(text: str, path: str | None = None) -> list[str]:
-    """Every path a patch may write, as spelled in it; none for a patch that cannot be read."""
+def patch_paths(text: str, path: str | None = None) -> dict[str, bool]:
+    """Every path a patch may write, as spelled in it, and whether it becomes executable; none for a patch that cannot
+    be read."""
     try:
         files = parse(text).files
     except ToolError:
-        return [path] if path is not None else []
-    override = Options(path)
-    return list(dict.fromkeys(name for file in files for name in _touched(file, override, True)))
+        return {path: False} if path is not None else {}
+    touched = [(name, bool(file.executable)) for file in files for name in _touched(file, Options(path), True)]
+    return {name: any(program for one, program in touched if one == name) for name, _ in touched}
 
 
 def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str, str]]) -> PatchResult:
