@@ -125,3 +125,11 @@ def test_several_options_may_be_chosen() -> None:
     asks, _ = asked(QuestionAsked("q1", ({"id": "c", "question": "Which?", "options": OPTIONS, "multiple": True},)))
     answer = asks.reply("1, 2").answer
     assert answer is not None and answer.answers == ({"id": "c", "label": "Red, Blue", "value": ["Red", "Blue"]},)
+
+
+def test_the_input_of_a_command_is_part_of_what_is_asked() -> None:
+    event = ApprovalAsked(
+        "r1", "c1", "exec_shell", (CommandSubject("sh", stdin="touch\x1b made"),), "runs", rule="mode"
+    )
+    lines = PlainAsks(Words("en")).take(envelopes([event])[0])
+    assert any("$ sh" in line for line in lines) and any("its input touch\\x1b made" in line for line in lines)

@@ -81,6 +81,7 @@ class Gateway:
             cwd=os.path.normpath(os.path.join(request.workspace, subject.cwd)),
             home=os.path.expanduser("~"),
             sandbox=self.sandboxed(),
+            stdin=subject.stdin,
         )
         return target(LOOKUPS["analyse"])(subject.command, context)
 
@@ -110,6 +111,14 @@ class Gateway:
             return None if jobs is None else str(jobs.view(session, job).profile)
         except KeyError:
             return None
+
+    def unfinished(self, session: str, job: str) -> str:
+        """The line that a job was typed and that has not ended."""
+        jobs = self._parts.built("jobs")
+        try:
+            return "" if jobs is None else str(jobs.unfinished(session, job))
+        except KeyError:
+            return ""
 
     def trusts(self, path: str, sha256: str) -> bool:
         """Whether a project's file with these bytes may be used."""

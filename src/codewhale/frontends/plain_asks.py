@@ -106,10 +106,11 @@ class PlainAsks:
     def _subject(self, subject: Subject) -> list[str]:
         words = self._words
         match subject:
-            case CommandSubject(command=command, cwd=cwd, background=background):
+            case CommandSubject(command=command, cwd=cwd, background=background, stdin=stdin):
                 where = words("asking.root") if cwd in ("", ".") else sanitise(cwd)
                 behind = f" {words('asking.background')}" if background else ""
-                return [*_exact(command, "$ "), f"{words('asking.folder')}: {where}{behind}"]
+                given = _exact(stdin, f"{words('asking.stdin')} ") if stdin else []
+                return [*_exact(command, "$ "), *given, f"{words('asking.folder')}: {where}{behind}"]
             case PathSubject(path=path, write=write):
                 return _exact(path, f"{words('asking.write' if write else 'asking.read')} ")
             case UrlSubject(url=url):
@@ -175,7 +176,9 @@ def _texts(ask: ApprovalAsked) -> list[str]:
     found = []
     for subject in ask.subjects:
         match subject:
-            case CommandSubject(command=text) | PathSubject(path=text) | UrlSubject(url=text) | JobSubject(text=text):
+            case CommandSubject(command=text, stdin=stdin):
+                found += [text, stdin]
+            case PathSubject(path=text) | UrlSubject(url=text) | JobSubject(text=text):
                 found.append(text)
     return found
 

@@ -2,6 +2,7 @@
 layer holds: any deny; then any ask of a hook, a rule, the floor or the project's constitution; then any allow; then
 what the call itself needs."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ SANDBOX = "workspace-write"
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
 _MOST_REASONS = 3
+_LINE_END = re.compile(r"(?<!\\)[\r\n]")
+# A character and the key that takes it back; all that a key takes back.
+_ERASED = re.compile(r"[^\x08\x7f\r\n][\x08\x7f]")
+_KILLED = re.compile(r"[^\r\n]*\x15")
 NETWORK, OFFLINE = "network", "offline"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
@@ -51,13 +56,15 @@ class Judges(Struct, frozen=True):
     """What the decision asks others, each only when a call needs it. `analyse` judges a command line in its folder,
     `url` an address. `paths` are the paths below the workspace that a path stands for, as it is named and as it really
     is; `special` tells what is special below the workspace. `sandboxed` tells whether a sandbox holds here, `job`
-    the profile that a running job is held to (None: no such job), `constitution` what the project's own law says."""
+    the profile that a running job is held to (None: no such job), `unfinished` the line that it was typed and that has
+    not ended, `constitution` what the project's own law says."""
 
     url: Callable[[str], Opinion | None]
     paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
     special: Callable[[DecisionRequest], floor.Special]
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
+    unfinished: Callable[[str, str], str] = lambda session, job: ""
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
     rights: Callable[[], Rights] = Rights
     constitution: Callable[[DecisionRequest, View], Opinion | None] = lambda request, view: None
@@ -114,14 +121,20 @@ class Policy:
         return self._final(strictest, request, judgements)
 
     def _typed(self, request: DecisionRequest, grants: RuleSet, view: View) -> Iterator[Opinion]:
-        """What forbids or asks about text that a running job is to be told: each line is judged as if it were a command
-        line, for a shell may read it. Nothing of it is allowed by that."""
+        """What forbids or asks about text that a running job is to be told, or that a command may run from its input:
+        each line is judged as if it were a command line, for a shell may read it. Nothing of it is allowed by that."""
         analyse = self._judges.analyse
-        texts = [subject.text for subject in request.subjects if isinstance(subject, JobSubject) and subject.text]
+        texts = []
+        for subject in request.subjects if analyse is not None else ():
+            if isinstance(subject, JobSubject) and subject.text:
+                begun = self._judges.unfinished(request.session, subject.id)
+                texts += [(typed, ".") for typed in dict.fromkeys((begun + subject.text, edited(begun + subject.text)))]
+            elif isinstance(subject, CommandSubject) and subject.stdin and view.analyse(subject).runs_input:
+                texts.append((subject.stdin, subject.cwd))
         if analyse is None or not texts:
             return
-        lines = [line.strip() for text in texts for line in (text, *text.split("\n")[:MOST_LINES])]
-        typed = replace(request, subjects=tuple(CommandSubject(line) for line in dict.fromkeys(lines) if line))
+        lines = [(line.strip(), cwd) for text, cwd in texts for line in (text, *_LINE_END.split(text)[:MOST_LINES])]
+        typed = replace(request, subjects=tuple(CommandSubject(*line) for line in dict.fromkeys(lines) if line[0]))
         heard = View(lambda subject: analyse(subject, request), view.paths)
         said = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
         yield from (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
@@ -130,11 +143,14 @@ class Policy:
         for subject in request.subjects:
             if isinstance(subject, CommandSubject):
                 judged = view.analyse(subject)
-                lifted = judged.verdict == "deny" and self._rules.lifts(subject.command, request)
+                liftable = judged.verdict == "deny" and not subject.stdin
+                lifted = self._rules.lifts(subject.command, request) if liftable else None
                 if lifted:
                     yield Opinion("allow", lifted.name, "A floor_exception of the person's permissions allows this.")
                 elif judged.verdict == "deny":
                     yield Opinion("deny", judged.rule, judged.reason)
+                elif judged.rule == "shell.tangle":
+                    yield Opinion("ask", judged.rule, judged.reason)
         written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
         if written:
             held = floor.by_path(request, written, self._judges.special(request))
@@ -235,6 +251,14 @@ def _written(subject: PathSubject, view: View) -> Opinion | None:
     return None
 
 
+def edited(text: str) -> str:
+    """Typed text as a terminal hands it on: what its erasing keys take back is gone."""
+    text = _KILLED.sub("", text)
+    for _ in range(min(256, text.count("\x7f") + text.count("\x08"))):
+        text = _ERASED.sub("", text)
+    return text.replace("\x16", "")
+
+
 def _yolo(request: DecisionRequest) -> bool:
     return request.mode is Mode.YOLO
 
@@ -252,7 +276,7 @@ def _offer(said: Opinion, request: DecisionRequest, judgements: "dict[CommandSub
     match request.subjects[0]:
         case CommandSubject() as subject:
             judged = judgements.get(subject)
-            plain = judged is not None and judged.plain and len(judged.commands) == 1
+            plain = judged is not None and judged.plain and len(judged.commands) == 1 and not subject.stdin
             prefix = offered(judged.commands[0].argv) if judged is not None and plain else ""
             return Offer(request.tool, "prefix", prefix) if prefix else None
         case PathSubject(path=path):

@@ -72,6 +72,8 @@ class RuleSet:
                 return False
 
     def _command(self, rule: Rule, subject: CommandSubject, view: View) -> bool:
+        if rule.action == "allow" and subject.stdin:
+            return False
         if rule.command_exact:
             return subject.command.strip() == rule.command_exact.strip()
         words, judged = self._words[id(rule)], view.analyse(subject)

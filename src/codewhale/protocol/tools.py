@@ -33,11 +33,13 @@ class Origin(StrEnum):
 
 
 class CommandSubject(Struct, frozen=True, tag="command"):
-    """A command line that would run; `cwd` is workspace-relative ("." is its root)."""
+    """A command line that would run, and the text that it is given as its input; `cwd` is workspace-relative ("." is
+    its root)."""
 
     command: str
     cwd: str = "."
     background: bool = False
+    stdin: str = ""
 
 
 class PathSubject(Struct, frozen=True, tag="path"):

@@ -78,6 +78,10 @@ class Lookups(Protocol):
         """The profile of a running job."""
         ...
 
+    def unfinished(self, session: str, job: str) -> str:
+        """The line that a running job was typed and that has not ended."""
+        ...
+
     def trusts(self, path: str, sha256: str) -> bool:
         """Whether a project's file with these bytes may be used."""
         ...
@@ -118,6 +122,7 @@ class Permits:
             special=_special,
             sandboxed=lookups.sandboxed,
             job=lookups.job,
+            unfinished=lookups.unfinished,
             constitution=self._held_by_law,
             rights=lookups.rights,
         )
@@ -289,7 +294,8 @@ class Permits:
         for subject in request.subjects:
             if isinstance(subject, CommandSubject):
                 where = os.path.join(request.workspace, subject.cwd)
-                found += [os.path.join(where, word.strip("\"'")) for word in _WORD.findall(subject.command)]
+                words = _WORD.findall(f"{subject.command}\n{subject.stdin}")
+                found += [os.path.join(where, word.strip("\"'")) for word in words]
         return found[:MOST_FILES]
 
 
@@ -364,8 +370,8 @@ def _bytes(path: str) -> bytes:
 
 def _shown(subject: Subject) -> str:
     match subject:
-        case CommandSubject(command=command):
-            return command
+        case CommandSubject(command=command, stdin=stdin):
+            return f"{command} <<< {stdin}" if stdin else command
         case PathSubject(path=path):
             return path
         case UrlSubject(url=url):

@@ -21,6 +21,11 @@ _CODE_FROM = re.compile(
     r"b64|base64|unhexlify|fromhex|pack\(|rot|decode|urlopen|requests\.|https?://|socket|fetch\(", re.I
 )
 _GIT_SENDS = frozenset(("push", "ls-remote", "fetch", "clone"))
+# What runs lines of its input in one way or another.
+_RUN_INPUT = frozenset(
+    "ssh su sudo doas runuser ed ex vi vim nvim gdb sqlite3 psql mysql mariadb docker podman kubectl screen tmux "
+    "make".split()
+)
 # What runs or installs the file that it names.
 _STARTERS = frozenset("source . exec java dpkg rpm installer pip pip3 apt apt-get go make docker".split())
 _SENDERS = frozenset(("senders", "fetchers", "lookups"))
@@ -74,6 +79,17 @@ def runs_input(call: Call) -> bool:
         return False
     operands = call.operands()
     return not operands or operands[0] in _STDIN or call.command.carries or "-s" in call.texts or UNKNOWN in operands[0]
+
+
+def may_run_input(calls: list[Call], redirects: list[Redirect]) -> bool:
+    """Whether something in a line may run what the line is given as its input."""
+    kept = any(">" in redirect.op for redirect in redirects) or any("writes_all" in call.roles.sets for call in calls)
+    for call in calls:
+        if runs_input(call) or call.name in _RUN_INPUT:
+            return True
+        if kept and ("/" in call.words[0].text or not call.roles.sets.isdisjoint(("shells", "interpreters"))):
+            return True
+    return False
 
 
 def remote_code(flow: Flow) -> Harm | None:

@@ -8,13 +8,15 @@ from codewhale.shell.harm import Call, Harm, bomb, connection, harm_of, harm_of_
 from codewhale.shell.parse import INCOMPLETE, Command, Line, parse
 from codewhale.shell.paths import Places
 from codewhale.shell.table import TAKERS, roles
-from codewhale.shell.words import UNKNOWN, Word, bare, braces
+from codewhale.shell.words import UNKNOWN, Word, bare, braces, in_dollar_single
 from codewhale.shell.wrap import Inner, carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
 LONGEST = 16 * 1024
 # Commands looked at in one line, those inside it counted; one of many words and a long line inside count for more.
 _MOST = 6000
+_ECHO_OPTIONS = re.compile(r"\A(?:-[neE]+ )+")
+_DIRECTIVE = re.compile(r"%(?:%|[-+ #0-9.*]*[a-zA-Z])")
 _OPERATORS = re.compile(r"[;&|\n()`]+|\$\(|(?<!\S)[{}](?!\S)")
 
 
@@ -97,9 +99,10 @@ class Floor:
             yield from (found.line for found in carried(call.words) if found.line is not None)
         if "shells" in call.roles.sets or call.name in TAKERS:
             yield from _said(sources)
-            yield from [call.command.input] if call.command.input else []
+            yield from _inputs(call, sources)
         elif call.name == "xargs":
-            yield from (" ".join([*call.texts, text]) for text in _said(sources))
+            given = [*_said(sources), *_inputs(call, sources)]
+            yield from (" ".join([*call.texts, text]) for text in given)
         elif "interpreters" in call.roles.sets:
             yield from lines_in_code(code_of(call.words, call.command.input))
 
@@ -108,8 +111,27 @@ def _wrapped(inner: Iterable[Inner]) -> list[list[Word]]:
     return [found.words for found in inner if found.line is None and found.words]
 
 
+def _inputs(call: Call, sources: list[Call]) -> list[str]:
+    """The texts that reach a command from a here-document, a here-string or the line's own input."""
+    return list(dict.fromkeys(one.command.input for one in (call, *sources) if one.command.input))
+
+
 def _said(sources: list[Call]) -> Iterator[str]:
-    return (" ".join(source.texts) for source in sources if source.name in ("echo", "printf"))
+    """What echo and printf among them print."""
+    for source in sources:
+        if source.name == "echo":
+            yield _ECHO_OPTIONS.sub("", " ".join(source.texts))
+        elif source.name == "printf" and source.texts:
+            yield _printed(source.texts[0], list(reversed(source.texts[1:])))
+
+
+def _printed(format: str, values: list[str]) -> str:
+    """What printf makes of a format and its values, the last of which comes first; those left over stand behind."""
+
+    def value(directive: re.Match[str]) -> str:
+        return "%" if directive[0] == "%%" else values.pop() if values else ""
+
+    return " ".join([in_dollar_single(_DIRECTIVE.sub(value, format)), *reversed(values)])
 
 
 def _tells(call: Call) -> bool:

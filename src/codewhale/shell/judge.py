@@ -9,10 +9,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codewhale.shell.flow import sends
+from codewhale.shell.flow import may_run_input, sends
 from codewhale.shell.harm import Call, SimpleCommand, secret_word
 from codewhale.shell.harmless import DEEPEST, LONGEST, Floor
-from codewhale.shell.parse import Command, Line, Redirect, parse
+from codewhale.shell.parse import Command, Line, Redirect, feed, parse
 from codewhale.shell.paths import Places
 from codewhale.shell.plain import odd_character, plain_commands
 from codewhale.shell.reads import Candidate, Reading, only_reads, program
@@ -27,25 +27,30 @@ Profile = Literal["none", "read-only", "workspace-write"]
 _CASE = re.compile(r"\bcase\b")
 _TANGLES = 40
 _PIPES = 1000
+# Of a line that is too long, so many pieces are looked at, and so much of each.
+_CUTS = re.compile(r"[;\n]|&&|\|\|?")
+_PIECES, _LONG_PIECE = 2000, 4096
 # What must be asked of a person even where a sandbox would contain it.
 _A_PERSONS = frozenset(("shell.network", "shell.secret-read", "shell.outside", "shell.length", "shell.tangle"))
 
 
 class ShellContext(Struct, frozen=True):
     """Where a line would run: absolute paths of the workspace, the working folder ("" for the workspace) and the
-    person's home, and whether a read-only sandbox is there to hold what a repository's settings may start."""
+    person's home, whether a read-only sandbox is there to hold what a repository's settings may start, and the text
+    that the line is given as its input."""
 
     workspace: str
     cwd: str = ""
     home: str = ""
     sandbox: bool = True
+    stdin: str = ""
 
 
 class ShellJudgement(Struct, frozen=True):
     """What the analysis says of a line. A deny is the hard floor's, its rule begins with "floor."; the rule of an ask
     names what the line would do. `commands` are all simple ones, also those behind wrappers; `plain` says that the
     line is one of literal words and nothing else. `sandbox` is the profile to run it in: of an ask, "none" where no
-    sandbox would make the question needless."""
+    sandbox would make the question needless. `runs_input`: something in the line may run what it is given as input."""
 
     verdict: Verdict
     rule: str
@@ -53,20 +58,26 @@ class ShellJudgement(Struct, frozen=True):
     commands: tuple[SimpleCommand, ...] = ()
     sandbox: Profile = "none"
     plain: bool = False
+    runs_input: bool = False
 
 
 def analyse(line: str, context: ShellContext) -> ShellJudgement:
-    """Judge one line as bash would run it. Above 16 KiB the answer is ask and nothing is parsed."""
+    """Judge one line as bash would run it. Above 16 KiB nothing is allowed, and harm is looked for in its pieces."""
     if len(line) > LONGEST or len(line.encode("utf-8", "surrogatepass")) > LONGEST:
-        return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
+        return _overlong(line, context)
     if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
         return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
     places = Places(context.workspace, context.home)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
     parsed = parse(line, known)
+    if context.stdin:
+        feed(parsed, context.stdin)
     floor = Floor(places, known)
     found = floor.harm(line, parsed)
     commands = tuple([call.simple for call in floor.calls])
+    runs = bool(context.stdin) and may_run_input(floor.calls, parsed.redirects)
+    if found is None and runs:
+        found = floor.harm(context.stdin[:LONGEST], parse(context.stdin[:LONGEST], known))
     if found is not None:
         return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
     reading = _Readings(places, known).line(line, parsed, 0)
@@ -74,16 +85,32 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
     )
     plain = plain and not parsed.commands[0].assigns and plain_commands(line) == [_seen(parsed.commands[0])]
+    if not reading.rule and runs:
+        reading = Reading("shell.construct", "it may run what it is given as input")
     if not reading.rule and reading.sandboxed and not context.sandbox:
         reading = Reading(
             "shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here"
         )
+    profile: Profile
     if not reading.rule:
-        profile: Profile = "read-only" if context.sandbox else "none"
+        profile = "read-only" if context.sandbox else "none"
         return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
     rule = _asked(reading.rule, floor.calls, parsed)
     reason = f"Asked, because {reading.why}."
-    return ShellJudgement("ask", rule, reason, commands, "none" if rule in _A_PERSONS else "workspace-write", plain)
+    profile = "none" if rule in _A_PERSONS else "workspace-write"
+    return ShellJudgement("ask", rule, reason, commands, profile, plain, runs)
+
+
+def _overlong(line: str, context: ShellContext) -> ShellJudgement:
+    """What is said of a line that is too long to judge as one: the harm in one of its pieces, else a question."""
+    pieces = list(dict.fromkeys(piece.strip() for piece in _CUTS.split(line)))
+    for piece in pieces[:_PIECES]:
+        judged = analyse(piece[:_LONG_PIECE], context)
+        if judged.verdict == "deny":
+            return judged
+    if len(pieces) > _PIECES:
+        return ShellJudgement("ask", "shell.tangle", f"The line is longer than {LONGEST} bytes, of very many commands.")
+    return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
 
 
 def _tangles(line: str) -> int:

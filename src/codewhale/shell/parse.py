@@ -80,6 +80,13 @@ def parse(text: str, variables: dict[str, str]) -> Line:
     return walk.line
 
 
+def feed(line: Line, text: str) -> None:
+    """Give a line its input: every command has it that reads from no other command and is given no text."""
+    for command in line.commands:
+        if not command.input and not (command.piped and command.feeds):
+            command.input = text
+
+
 @functools.cache
 def _grammar() -> Any:
     import tree_sitter

@@ -91,7 +91,7 @@ class ExecShellCancel(Args, frozen=True):
 
 def _command(args: ExecShell) -> tuple[CommandSubject, ...]:
     background = bool(args.background or args.tty)
-    return (CommandSubject(args.command, args.cwd or ".", background),)
+    return (CommandSubject(args.command, args.cwd or ".", background, args.stdin or ""),)
 
 
 def _told(args: ExecShellInteract) -> tuple[JobSubject, ...]:

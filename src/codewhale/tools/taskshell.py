@@ -56,7 +56,7 @@ class TaskShellWait(Args, frozen=True):
 
 
 def _command(args: TaskShellStart) -> tuple[CommandSubject, ...]:
-    return (CommandSubject(args.command, args.cwd or ".", True),)
+    return (CommandSubject(args.command, args.cwd or ".", True, args.stdin or ""),)
 
 
 class TaskShellTools:

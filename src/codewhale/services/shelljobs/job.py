@@ -21,6 +21,7 @@ HEAD = 22_000
 TAIL = 8_000
 LINES = 80
 RECENT = 8_000
+UNFINISHED = 16_384
 FEED_SECONDS = 0.1
 STALE = "Stale"
 
@@ -147,6 +148,7 @@ class Job:
         self.completed: Completed | None = None
         self.announced = False
         self.killed = False
+        self.unfinished = b""
         self.ended_at: float | None = None
         self.told_exit: set[str] = set()
         self.changed = asyncio.Event()
@@ -246,6 +248,14 @@ class Job:
         if done.killed or self.killed:
             return "Killed"
         return "Completed" if done.exit_code == 0 else "Failed"
+
+    def typed(self, data: bytes) -> None:
+        """Keep what stands behind the last end of a line; one behind a backslash ends none."""
+        text = (self.unfinished + data).replace(b"\r", b"\n")
+        end = text.rfind(b"\n")
+        while end > 0 and text[end - 1 : end] == b"\\":
+            end = text.rfind(b"\n", 0, end)
+        self.unfinished = text[end + 1 :][-UNFINISHED:]
 
     def view(self) -> JobView:
         """How it stands."""

@@ -52,6 +52,7 @@ class ShellJobs:
         job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
         child = await start(_launch(spec), job.output)
         self._jobs[job.id] = job
+        job.typed(spec.stdin)
         job.begin(child)
         return job.view()
 
@@ -89,6 +90,10 @@ class ShellJobs:
         """What a job was told to do. Raises KeyError."""
         return self._job(session, job_id).spec
 
+    def unfinished(self, session: str, job_id: str) -> str:
+        """What was typed into a job of a line that has not ended. Raises KeyError."""
+        return self._job(session, job_id).unfinished.decode("utf-8", "replace")
+
     async def wait(self, session: str, job_id: str, seconds: float | None, reader: str = MODEL) -> Reading:
         """Wait for its end (or for its command's exit, once), at most `seconds`, then read. Cancelling ends the
         waiting, never the job. Raises KeyError."""
@@ -106,6 +111,7 @@ class ShellJobs:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(deadline):
                 if write.data:
+                    job.typed(write.data)
                     await job.child.write(write.data)
                 if write.close:
                     await job.child.close_stdin()

@@ -236,3 +236,10 @@ async def test_it_fits_where_there_is_little_room() -> None:
         hints = " ".join(lines)
         assert all(word in hints for word in ("y yes", "a always", "s for", "n no", "e no", "esc no", "tab write"))
         assert all(len(line) <= 80 for line in lines)
+
+
+async def test_the_input_of_a_command_is_shown_with_it_escaped_and_folded() -> None:
+    stdin = "touch made\x1b[2J\u202e\n" + "".join(f"echo {number}\n" for number in range(200)) + "touch last"
+    async with asked([approval("sh", subjects=(CommandSubject("sh", stdin=stdin),))]) as stage:
+        text = await shown(stage, "$ sh", "its input touch made", "touch last")
+        assert "\x1b" not in text and "\u202e" not in text and "echo 100\n" not in text

@@ -120,8 +120,9 @@ class ApprovalCard(Leafed, Card):
 
     def _subject(self, subject: Subject, width: int) -> list[Line]:
         match subject:
-            case CommandSubject(command=command):
-                return exact_lines(command, width, first="$ ")
+            case CommandSubject(command=command, stdin=stdin):
+                lines = exact_lines(command, width, first="$ ")
+                return [*lines, *(self._named("asking.stdin", stdin, width) if stdin else ())]
             case PathSubject(path=path, write=write):
                 return self._named("asking.write" if write else "asking.read", path, width)
             case UrlSubject(url=url):
@@ -159,7 +160,9 @@ class ApprovalCard(Leafed, Card):
         """What a person is asked to read of others."""
         for subject in self.ask.subjects:
             match subject:
-                case CommandSubject(command=text) | PathSubject(path=text) | UrlSubject(url=text):
+                case CommandSubject(command=text, stdin=stdin):
+                    yield from (text, stdin)
+                case PathSubject(path=text) | UrlSubject(url=text):
                     yield text
                 case JobSubject(text=text):
                     yield text

@@ -234,8 +234,9 @@ def _set_arguments(card: Card, arguments: str) -> None:
 
 def _subject_row(subject: Subject) -> tuple[str, str]:
     match subject:
-        case CommandSubject(command=command, cwd=cwd):
-            return "command", command if cwd == "." else f"{command}  ({cwd})"
+        case CommandSubject(command=command, cwd=cwd, stdin=stdin):
+            about = f"{command} <<< {stdin}" if stdin else command
+            return "command", about if cwd == "." else f"{about}  ({cwd})"
         case PathSubject(path=path, write=write):
             return ("write" if write else "read"), path
         case UrlSubject(url=url):
