@@ -1,6 +1,11 @@
 """Paths as policy sees them: beneath the workspace, guarded, and matched by patterns."""
 
+import re
+import time
+
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from codewhale.policy.paths import beneath, guard, matches
 
@@ -69,3 +74,28 @@ def test_patterns(pattern: str, path: str, expected: bool) -> None:
 def test_an_empty_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError):
         matches(pattern, "a")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 40 + "*b", "**a" * 30 + "b", "**/*a/" * 60 + "b", "*" * 5000 + "b", "?*" * 200]
+)
+def test_no_pattern_of_a_rule_takes_long(pattern: str) -> None:
+    began = time.process_time()
+    for path in ("a" * 3000, "/".join(["a" * 40] * 60), "a/" * 900 + "a"):
+        matches(pattern, path)
+    assert time.process_time() - began < 2.0
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from("a b . / * ** **/ ? [a] +".split(" ")), min_size=1, max_size=8).map("".join),
+    st.lists(st.sampled_from("a b ab . .a [a] +".split(" ")), min_size=1, max_size=4).map("/".join),
+)
+def test_patterns_match_as_the_expression_they_stand_for(pattern: str, path: str) -> None:
+    body = pattern.strip("/").removeprefix("./")
+    assume(body not in ("", "."))
+    anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
+    meant = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", body)
+    whole = ("(?:.*/)?" if anywhere else "") + "".join(meant.get(piece, re.escape(piece)) for piece in pieces)
+    assert matches(pattern, path) is bool(re.fullmatch(f"{whole}(?:/.*)?", path, re.DOTALL))

@@ -76,17 +76,67 @@ def _folded(part: str) -> str:
 def matches(pattern: str, path: str) -> bool:
     """Whether a path below the workspace is a rule's: `*` stands for any part of a name, `**` for any folders, a
     pattern without a slash for a name anywhere; what a folder matches, all below it matches."""
-    return _compiled(pattern).fullmatch(path) is not None
+    return _compiled(pattern).matches(path)
+
+
+class _Machine:
+    """A pattern as a machine whose reached states are the bits of a number, so that no path makes it try twice."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        self._takes: dict[str, int] = {}  # character -> states it leads out of, to the next one
+        self._names = self._in_names = self._anywhere = self._skips = self._folders = 0
+        self._end = 1
+        for piece in pieces:
+            self._add(piece)
+
+    def _add(self, piece: str) -> None:
+        state = self._end
+        if piece == "**/":  # no folder, or anything up to a slash
+            self._folders |= state
+            self._anywhere |= state << 1
+            self._takes["/"] = self._takes.get("/", 0) | state << 1
+            self._end <<= 2
+            return
+        if piece == "?":
+            self._names |= state
+        elif piece == "*":
+            self._in_names |= state
+            self._skips |= state
+        elif piece == "**":
+            self._anywhere |= state
+            self._skips |= state
+        else:
+            self._takes[piece] = self._takes.get(piece, 0) | state
+        self._end <<= 1
+
+    def matches(self, path: str) -> bool:
+        """Whether the whole path matches, or a folder on the way to it."""
+        reached = self._skipped(1)
+        for char in path:
+            if char == "/" and reached & self._end:
+                return True
+            stay = self._anywhere | (0 if char == "/" else self._in_names)
+            go = self._takes.get(char, 0) | (0 if char == "/" else self._names)
+            reached = self._skipped((reached & go) << 1 | reached & stay)
+            if not reached:
+                return False
+        return bool(reached & self._end)
+
+    def _skipped(self, reached: int) -> int:
+        while True:
+            folders = reached & self._folders
+            more = reached | (reached & self._skips) << 1 | folders << 1 | folders << 2
+            if more == reached:
+                return reached
+            reached = more
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> _Machine:
     """Raises ValueError for an empty pattern."""
     body = pattern.strip("/").removeprefix("./")
     if body in ("", "."):
         raise ValueError("a path pattern cannot be empty")
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
-    out = "(?:.*/)?" if anywhere else ""
-    for piece in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", body):
-        out += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
-    return re.compile(f"{out}(?:/.*)?", re.DOTALL)
+    pieces = (["**/"] if anywhere else []) + re.findall(r"\*\*/|\*\*|[\s\S]", body)
+    return _Machine([piece for at, piece in enumerate(pieces) if piece[0] != "*" or piece not in pieces[:at][-1:]])
