@@ -13,15 +13,18 @@ from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.endings import LOST, LOST_CALL, PAUSED, REASONS, shortfall
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.prepare import Prepared, may_hold_calls, prepare
+from codewhale.engine.prepare import Prepared, may_hold_calls, prepare, unread
+from codewhale.engine.refusals import beyond
 from codewhale.engine.report import Report, Status
 from codewhale.engine.room import Room
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
 from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded, TextStreamed
-from codewhale.protocol.messages import Message, Text
+from codewhale.protocol.messages import Message, Text, ToolCall
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.tools import Effect
+
+MOST_CALLS = 64  # of one answer that run
 
 
 class Ending(Struct, frozen=True):
@@ -134,8 +137,13 @@ class Turn:
                 call_id = f"call_{self._session.state.last_call + len(fresh) + 1}"
                 while call_id in used or call_id in fresh:
                     call_id += "x"
+            runs = len(fresh) < MOST_CALLS
             fresh.add(call_id)
-            prepared.append(prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender, array))
+            prepared.append(
+                prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender, array)
+                if runs
+                else unread(raw, call_id)
+            )
         parts = answer.parts([item.call for item in prepared])
         if parts:
             self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
@@ -168,7 +176,7 @@ class Turn:
     async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
         self._nudged, self._begun = False, True
         end_turn = False
-        for batch in _batches(prepared):
+        for batch in _batches(prepared[:MOST_CALLS]):
             outcomes = await self._run_batch(batch)
             end_turn = end_turn or any(outcome.end_turn for outcome in outcomes)
             worst = max(outcomes, key=lambda outcome: outcome.repeats)
@@ -177,10 +185,17 @@ class Turn:
                 return Ending(
                     "failed", f"Stopped: {worst.name} was called {worst.repeats} times with the same outcome."
                 )
+        if len(prepared) > MOST_CALLS:
+            self._refuse([item.call for item in prepared[MOST_CALLS:]])
         if end_turn:
             self.report.answer = self._said
             return Ending("done")
         return None
+
+    def _refuse(self, calls: list[ToolCall]) -> None:
+        self._session.emit(*beyond(calls, MOST_CALLS))
+        for call in calls:
+            self.report.add(Outcome((), call.sent_name, call.id, False, 0))
 
     async def _run_batch(self, batch: list[Prepared]) -> list[Outcome]:
         """Run calls side by side (a batch of one runs alone) and record them in their order. What ends while the turn

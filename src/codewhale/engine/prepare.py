@@ -79,6 +79,11 @@ def prepare(
     )
 
 
+def unread(raw: RawCall, call_id: str) -> Prepared:
+    """A call that is not looked into, because it is not to run."""
+    return Prepared(_wire(raw, call_id, None, None))
+
+
 def may_hold_calls(text: str) -> bool:
     """Whether a text is worth a look for calls written in it."""
     if not _CALL_SIGNS.search(text):

@@ -2,7 +2,7 @@
 that is allowed here: a look at the same thing where there is one, the person where one can be asked."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from codewhale.context.guard import block
@@ -11,6 +11,8 @@ from codewhale.engine.prepare import Prepared
 from codewhale.lib.text import one_line
 from codewhale.policy.instead import LOOK, instead
 from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.events import CallFinished, Event, Notice
+from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.tools import Effect, ToolResult, ToolSpec
 
@@ -75,6 +77,18 @@ def repeated(tool: str, count: int) -> ToolResult:
         fix=fix,
     )
     return ToolResult(block(tool, count), ok=False, metadata=error_metadata(error))
+
+
+def beyond(calls: Sequence[ToolCall], most: int) -> tuple[Event, ...]:
+    """The results of calls that stood behind the `most` of one answer that run, and a line for the person."""
+    text = (
+        f"Error (not_available): not run. At most {most} calls of one answer run, and this answer held "
+        f"{most + len(calls):,}. Send what is still needed in your next answer."
+    )
+    told = Notice(
+        "warning", f"The model sent {most + len(calls):,} calls in one answer; the first {most} ran.", "calls"
+    )
+    return (*(CallFinished(call.id, call.sent_name, False, text, error="not_available") for call in calls), told)
 
 
 def _next(spec: ToolSpec, arguments: dict[str, Any], authority: Authority, allowed: Callable[[str], bool]) -> NextCall:

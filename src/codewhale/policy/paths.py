@@ -59,11 +59,11 @@ def of_home(path: str, home: str) -> bool:
 def started_by(path: str) -> str:
     """Who acts on a file by itself, in a few words; "" where nobody does."""
     folded = "/".join(map(_folded, path.split("/")))
-    return next((who for pattern, who in STARTED if _matcher(pattern).fullmatch(folded)), "")
+    return next((who for pattern, who in STARTED if _matcher(pattern).matches(folded)), "")
 
 
 @lru_cache(maxsize=512)
-def _matcher(pattern: str) -> re.Pattern[str]:
+def _matcher(pattern: str) -> "_Machine":
     return _compiled(f"**/{pattern.casefold()}")
 
 
