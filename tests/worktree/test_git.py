@@ -171,6 +171,33 @@ async def test_a_config_that_is_no_file_does_not_hang(git_workspace: Path) -> No
         await git(("status",), str(git_workspace), seconds=1)
 
 
+@pytest.mark.parametrize("how", ["file", "link", "commondir"])
+async def test_a_git_file_that_names_anothers_repository_tells_nothing_of_it(how: str, tmp_path: Path) -> None:
+    other = make_repo(tmp_path / "other", {"secret.txt": "hunter2\n"})
+    space = make_repo(tmp_path / "space", {"a": "a\n"}) if how == "commondir" else tmp_path / "space"
+    space.mkdir(exist_ok=True)
+    if how == "file":
+        (space / ".git").write_text(f"gitdir: {other}/.git\n")
+    elif how == "link":
+        (space / ".git").symlink_to(other / ".git")
+    else:
+        (space / ".git" / "commondir").write_text(f"{other}/.git\n")
+    for args in (("log", "-p"), ("show", "HEAD:secret.txt"), ("diff",), ("status",)):
+        with pytest.raises(ToolError, match=r"names .*, which does not name it back"):
+            await git(args, str(space))
+    assert await head_ref(str(space)) is None
+
+
+async def test_work_trees_that_name_each_other_go_on(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"a": "a\n"})
+    lib = make_repo(tmp_path / "lib", {"b": "b\n"})
+    raw_git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(lib), "lib")
+    raw_git(repo, "worktree", "add", "-q", str(tmp_path / "tree"))
+    raw_git(repo, "worktree", "add", "-q", str(repo / "inner"))
+    for place in (repo, repo / "lib", tmp_path / "tree", repo / "inner"):
+        assert (await git(("log", "-1"), str(place))).exit_code == 0
+
+
 async def test_head_is_told_in_every_kind_of_work_tree(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {"sub/a.txt": "a\n"})
     sha = raw_git(repo, "rev-parse", "HEAD").decode().strip()

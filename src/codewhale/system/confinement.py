@@ -21,7 +21,7 @@ from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.system.command import Launch
 from codewhale.system.environment import child_env
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
-from codewhale.system.repository import find_repository, read_small
+from codewhale.system.repository import find_repository
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 
@@ -156,18 +156,12 @@ def _site(launch: Launch) -> Site:
 
 
 def _git(workspace: str) -> tuple[GitPlace, ...]:
-    """The git directories that work in the workspace needs, where they are what they seem: a `.git` file could point at
-    anybody's repository, so the worktree it names must point back."""
+    """The git directories that work in the workspace needs."""
     found = find_repository(workspace)
     if found is None or os.path.realpath(found.gitdir) != found.gitdir:
         return ()
-    pointing = os.path.join(found.root, ".git")
-    if found.gitdir == pointing:
-        return (GitPlace(found.gitdir),) if found.common == found.gitdir else ()
-    back = os.fsdecode((read_small(os.path.join(found.gitdir, "gitdir")) or b"").strip())
-    inside = os.path.dirname(os.path.dirname(found.gitdir)) == os.path.realpath(found.common)
-    if os.path.realpath(back) != os.path.realpath(pointing) or not inside:
-        return ()
+    if os.path.realpath(found.common) == found.gitdir:
+        return (GitPlace(found.gitdir),)
     return (GitPlace(os.path.realpath(found.common)), GitPlace(found.gitdir, linked=True))
 
 

@@ -9,7 +9,7 @@ import re
 from msgspec import Struct
 
 from codewhale.lib.bounded import read_regular
-from codewhale.sandbox.gitconfig import named_files
+from codewhale.sandbox.gitconfig import entries, named_files
 
 _SMALL = 1 << 20
 _MOST_INCLUDED = 32
@@ -27,7 +27,33 @@ class Repository(Struct, frozen=True):
 
 def find_repository(path: str) -> Repository | None:
     """The repository whose work tree holds directory `path`, or None. One found above `path` counts only when it
-    belongs to this user or to the owner of `path`, so that nobody can plant one over a shared folder."""
+    belongs to this user or to the owner of `path`, so that nobody can plant one over a shared folder; and one that
+    stands elsewhere only when it points back, for a `.git` file could name anybody's."""
+    found = _find(path)
+    return found if found is not None and _points_back(found) else None
+
+
+def named_elsewhere(path: str) -> str:
+    """The git directory that the `.git` at or above `path` names without belonging to it, "" where there is none."""
+    found = _find(path)
+    return "" if found is None or _points_back(found) else found.gitdir
+
+
+def _points_back(found: Repository) -> bool:
+    """Whether the git directories are those of this work tree: they lie in it, or are a linked worktree's or a
+    submodule's that name it."""
+    root, gitdir, common = (os.path.realpath(path) for path in (found.root, found.gitdir, found.common))
+    if gitdir == common and gitdir.startswith(root.rstrip("/") + "/"):
+        return True
+    if gitdir != common:
+        back = os.fsdecode((read_small(os.path.join(gitdir, "gitdir")) or b"").strip())
+        named = os.path.realpath(os.path.join(gitdir, back))
+        return named == os.path.join(root, ".git") and os.path.dirname(os.path.dirname(gitdir)) == common
+    tree = dict(config_entries(os.path.join(gitdir, "config"))).get("core.worktree", "")
+    return bool(tree) and os.path.realpath(os.path.join(gitdir, tree)) == root
+
+
+def _find(path: str) -> Repository | None:
     folder = start = os.path.realpath(path)
     while True:
         found = _repository_at(folder)
@@ -88,6 +114,14 @@ def steering(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         included += fresh[: _MOST_INCLUDED - len(included)]
         todo += fresh if len(included) < _MOST_INCLUDED else []
     return tuple(included), tuple(hooks)
+
+
+def config_entries(path: str) -> list[tuple[str, str]]:
+    """The settings of one configuration file, (name, value); none of one that git could not read either."""
+    try:
+        return entries(read_small(path) or b"")
+    except ValueError:
+        return []
 
 
 def read_small(path: str) -> bytes | None:

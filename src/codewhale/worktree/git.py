@@ -12,7 +12,15 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import Completed, Launch, run
 from codewhale.system.programs import find_program, not_installed
-from codewhale.system.repository import Repository, config_files, find_repository, read_head, read_small
+from codewhale.system.repository import (
+    Repository,
+    config_files,
+    find_repository,
+    named_elsewhere,
+    read_head,
+    read_small,
+)
+from codewhale.system.specials import ended_where_it_waits, refuse_specials
 
 OUTPUT_LIMIT = 4 << 20
 _MOST_FILTERS = 64
@@ -109,7 +117,10 @@ async def git(
         raise _unavailable(not_installed("git"))
     repository = find_repository(cwd)
     if repository is None:
-        raise _unavailable(f"{cwd} is not inside a git repository.")
+        elsewhere = named_elsewhere(cwd)
+        named = f" (its .git names {elsewhere}, which does not name it back)" if elsewhere else ""
+        raise _unavailable(f"{cwd} is not inside a git repository{named}.")
+    await refuse_specials(repository)
     overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
     argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])
     return await _launch(argv, repository, cwd, seconds, stdin, output_limit)
@@ -171,20 +182,19 @@ async def _launch(
     seen = tuple(f"read:{path}" for path in dict.fromkeys((repository.root, repository.gitdir, repository.common)))
     literal = "0" if "check-ignore" in argv else "1"  # that command refuses the setting and has no need of it
     place = {"GIT_LITERAL_PATHSPECS": literal, "GIT_DIR": repository.gitdir, "GIT_WORK_TREE": repository.root}
-    return await run(
-        Launch(
-            argv=argv,
-            cwd=cwd,
-            env={**_ENVIRONMENT, **place},
-            stdin=stdin,
-            seconds=seconds,
-            profile=await held_where_possible("read-only"),
-            allowances=seen,
-            workspace=repository.root,
-            output_limit=output_limit,
-            supervised=False,
-        )
+    launch = Launch(
+        argv=argv,
+        cwd=cwd,
+        env={**_ENVIRONMENT, **place},
+        stdin=stdin,
+        seconds=seconds,
+        profile=await held_where_possible("read-only"),
+        allowances=seen,
+        workspace=repository.root,
+        output_limit=output_limit,
+        supervised=False,
     )
+    return await ended_where_it_waits(run(launch), repository)
 
 
 def _first_line(data: bytes) -> str:
