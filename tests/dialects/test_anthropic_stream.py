@@ -15,13 +15,15 @@ from codewhale.protocol.stream import (
     Boundary,
     CallDelta,
     Finished,
+    Resent,
     Retrying,
     StreamEvent,
     TextDelta,
     Usage,
     UsageReport,
 )
-from codewhale.providers.http import HttpProvider, Retries
+from codewhale.providers.http import HttpProvider
+from codewhale.providers.retries import Retries
 from support.wire import Reply, Wire, sse, stream
 
 
@@ -154,7 +156,7 @@ async def test_a_server_that_gives_up_before_the_first_word_is_asked_again() -> 
         provider = HttpProvider("p", settings, "k", AnthropicMessages(settings), retries=Retries(sleep=sleep))
         told = [one async for one in provider.stream(b"{}")]
         await provider.aclose()
-    assert [type(one) for one in told] == [Retrying, UsageReport, Finished]
+    assert [type(one) for one in told] == [Retrying, Resent, UsageReport, Finished]
     assert len(waited) == 1 and len(wire.requests) == 2
 
 
@@ -166,8 +168,8 @@ def test_a_refusal_says_why_and_what_it_cost() -> None:
 
 @pytest.mark.parametrize("data", ["[1]", "nonsense", '"x"', "{"])
 def test_what_is_no_event_fails(data: str) -> None:
-    assert fault(data).kind == "protocol"
-    assert fault(more(3, type="text_delta", text="of what?")).kind == "protocol"
+    assert fault(data).kind == "malformed"
+    assert fault(more(3, type="text_delta", text="of what?")).kind == "malformed"
 
 
 def test_half_a_surrogate_pair_does_not() -> None:

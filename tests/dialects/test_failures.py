@@ -89,12 +89,12 @@ def test_pages_become_one_line() -> None:
         ({"message": "x", "code": "tool_use_failed", "failed_generation": "y"}, "lost_call"),
         ({"message": "x", "code": "503"}, "server"),
         ({"message": "x", "type": "overloaded_error"}, "server"),
-        ({"message": "x", "code": 1301}, "bad_request"),
-        ({"message": "x", "code": "9" * 5000}, "bad_request"),
+        ({"message": "x", "code": 1301}, "server"),
+        ({"message": "x", "code": "9" * 5000}, "server"),
         ({"message": "x", "type": "invalid_request_error"}, "bad_request"),
         ({"message": "unknown model x"}, "bad_request"),
-        ({}, "bad_request"),
-        (["odd"], "bad_request"),
+        ({}, "server"),
+        (["odd"], "server"),
     ],
 )
 def test_errors_inside_an_answer(error: Any, kind: str) -> None:

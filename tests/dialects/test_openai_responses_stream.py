@@ -210,10 +210,10 @@ def test_the_name_of_the_event_stands_in_for_its_type() -> None:
         ({"error": {"message": "invalid_api_key"}}, "auth"),
         ({"type": "response.failed", "response": {"error": {"code": "rate_limit_exceeded"}}}, "rate_limit"),
         ({"type": "response.failed", "response": {"status": "failed"}}, "server"),
-        ({"type": "response.completed", "response": {"output": 3}}, "protocol"),
-        ("{not json", "protocol"),
-        ("[1]", "protocol"),
-        ("[" * 100_000, "protocol"),
+        ({"type": "response.completed", "response": {"output": 3}}, "malformed"),
+        ("{not json", "malformed"),
+        ("[1]", "malformed"),
+        ("[" * 100_000, "malformed"),
     ],
 )
 def test_errors_inside_the_stream(chunk: Any, kind: str) -> None:

@@ -210,8 +210,8 @@ def test_whole_answers() -> None:
         ({"error": "This model's maximum context length is 8 tokens"}, "context_length"),
         (delta("insufficient_system_resource"), "server"),
         (delta("error"), "server"),
-        ("{not json", "protocol"),
-        ("[1]", "protocol"),
+        ("{not json", "malformed"),
+        ("[1]", "malformed"),
     ],
 )
 def test_errors_inside_the_stream(chunk: Any, kind: str) -> None:

@@ -214,6 +214,7 @@ async def test_what_happens_is_told_on_stderr_safely() -> None:
     live: list[Event] = [
         *begun(),
         RetryCountdown(2, 4, 1.5, "overloaded\x9b2J"),
+        RetryCountdown(3, 4, 2.0, "it was cut off", True),
         CallStarted("c1", "exec\u202eshell", '{"command":"echo \\u001b]0;x"}\x1b]0;x\x07', (), "rule"),
         CallFinished("c1", "exec_shell", False, "first\x1b[2J line\nsecond"),
         CallFinished("c2", "read_file", True, "content"),
@@ -222,7 +223,8 @@ async def test_what_happens_is_told_on_stderr_safely() -> None:
     ]
     _, out, said = await run(Playing([OPENED], live))
     assert said.splitlines() == [
-        "overloaded\\x9b2J; trying again in 1.5 s (2 of 4)",
+        "request failed, retry 2 of 4 in 1.5 s: overloaded\\x9b2J",
+        "stream broke, retry 3 of 4 in 2.0 s: it was cut off",
         '> exec\\u202eshell {"command":"echo \\u001b]0;x"}\\x1b]0;x\\x07',
         "! exec_shell failed: first\\x1b[2J line",
         "warning: mind this",

@@ -6,6 +6,7 @@ from codewhale.frontends.plain_lines import MOST_LINES, Teller
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
+    AnswerDropped,
     CallFinished,
     CallStarted,
     ContextAppended,
@@ -71,6 +72,20 @@ def test_a_call_is_told_when_it_runs_and_when_it_ended() -> None:
         and "line 499 \\x1b[2J" in lines[-1]
         and any("more lines" in line for line in lines)
     )
+
+
+def test_an_answer_that_broke_is_said_once_in_a_line() -> None:
+    lines = told(
+        TurnStarted(1),
+        TextStreamed("one\ntw"),
+        AnswerDropped(1, "cut off", 2, 5, text="one\ntw"),
+        RetryCountdown(2, 5, 2.0, "cut off", True),
+        TextStreamed("three\n"),
+    )
+    assert lines[1:3] == ["one", "tw"] and lines[-1] == "three"
+    assert [line for line in lines if "cut off" in line] == [
+        "stream broke, retry 2 of 5; what had come is dropped: cut off"
+    ]
 
 
 def test_what_else_is_told() -> None:

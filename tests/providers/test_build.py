@@ -19,10 +19,53 @@ def test_each_row_leads_to_a_provider_of_that_dialect() -> None:
     for dialect in DIALECTS:
         settings = ProviderSettings(dialect=dialect, base_url="https://example.com")
         provider = build_provider("p", settings, "key", environ={})
-        path = getattr(provider.dialect, "path", "")
+        asked = {
+            "anthropic": ("https://example.com", "/v1/messages"),
+            "openai-chat": ("https://example.com/v1", "/chat/completions"),
+            "openai-responses": ("https://example.com/v1", "/responses"),
+            "scripted": ("https://example.com/v1", "/chat/completions"),
+        }
         assert (provider.name, provider.dialect.name) == ("p", dialect)
-        assert provider.settings == msgspec.structs.replace(settings, path=path)
+        assert (provider.settings.base_url, provider.settings.path) == asked[dialect]
         assert build_dialect("p", settings).name == dialect
+
+
+_VERSIONED = "https://example.com/v1"
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["https://example.com", "https://example.com/", _VERSIONED, f"{_VERSIONED}/"]
+    + [f"{_VERSIONED}{ending}" for ending in ("/chat/completions", "/messages", "/responses", "/responses/")],
+)
+@pytest.mark.parametrize(
+    ("dialect", "asked"),
+    [
+        ("openai-chat", "https://example.com/v1/chat/completions"),
+        ("openai-responses", "https://example.com/v1/responses"),
+        ("anthropic", "https://example.com/v1/messages"),
+    ],
+)
+def test_an_address_is_taken_with_and_without_its_version_and_pasted_whole(
+    base_url: str, dialect: str, asked: str
+) -> None:
+    built = build_provider("p", ProviderSettings(dialect=dialect, base_url=base_url), "k", environ={})
+    assert built.settings.base_url + built.settings.path == asked
+
+
+@pytest.mark.parametrize(
+    ("base_url", "asked"),
+    [
+        ("https://api.deepseek.com", "https://api.deepseek.com/chat/completions"),
+        ("https://api.z.ai/api/paas/v4/", "https://api.z.ai/api/paas/v4/chat/completions"),
+        ("https://example.com/openai", "https://example.com/openai/chat/completions"),
+        ("https://example.com/v1beta/openai", "https://example.com/v1beta/openai/chat/completions"),
+        ("http://127.0.0.1:8080/chat/completions", "http://127.0.0.1:8080/chat/completions"),
+    ],
+)
+def test_an_address_with_a_path_of_its_own_is_asked_as_it_is_written(base_url: str, asked: str) -> None:
+    built = build_provider("p", ProviderSettings(base_url=base_url), "k", environ={})
+    assert built.settings.base_url + built.settings.path == asked
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from codewhale.dialects.openai_chat import OpenAIChat
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta, Usage, UsageReport
 from codewhale.providers.build import build_provider
 from codewhale.providers.fim import SHAPES, fim_request
-from codewhale.providers.http import HttpProvider, Retries
+from codewhale.providers.http import HttpProvider
+from codewhale.providers.retries import Retries
 from support.wire import Reply, Wire, answer, sse, stream
 
 KEY = "sk-0123456789"

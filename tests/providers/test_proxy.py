@@ -10,8 +10,9 @@ from codewhale.dialects.openai_chat import OpenAIChat
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta
 from codewhale.providers.exchange import Limits
-from codewhale.providers.http import HttpProvider, Retries
+from codewhale.providers.http import HttpProvider
 from codewhale.providers.proxy import ProxyAddress, environment_proxy
+from codewhale.providers.retries import Retries
 from support.proxy import Proxy
 from support.wire import CERTIFICATE, Reply, Wire, delta, sse, stream
 
@@ -62,8 +63,8 @@ def test_what_is_no_proxy_is_an_error_without_its_password(url: str, monkeypatch
 
 def provider(url: str) -> HttpProvider:
     settings = ProviderSettings(base_url=url, facts={"allow_insecure_http": True})
-    retries = Retries(count=1, base=0.0)
-    return HttpProvider("p", settings, "k", OpenAIChat(settings), Limits(open=2.0, idle=2.0, wall=8.0), retries)
+    retries = Retries(1, 1, base=0.0)
+    return HttpProvider("p", settings, "k", OpenAIChat(settings), Limits(first=2.0, gap=2.0, wall=8.0), retries)
 
 
 async def ask(made: HttpProvider, times: int = 1) -> list[StreamEvent]:
@@ -110,7 +111,8 @@ async def test_a_proxy_that_refuses(refusal: str, retryable: bool, monkeypatch: 
         monkeypatch.setenv("ALL_PROXY", proxy.address)
         *retries, last = await ask(provider("https://models.example"))
         told = f"cannot connect to models.example:443 through the proxy {proxy.address}: the proxy answered {refusal}"
-        assert last == Failed("connect", told, retryable, False)
+        asked = "asked https://models.example/chat/completions" + ", 2 times" * retryable
+        assert last == Failed("connect", f"{told} ({asked})", retryable, False)
         assert [type(event) for event in retries] == [Retrying] * retryable
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 class LoopServer:
     """A server for the length of an `async with`; a subclass says how to `talk` over one connection."""
 
+    address: str  # host and port, also once it has ended
     _server: asyncio.Server
     _tasks: set[asyncio.Task[None]]
 
@@ -22,6 +23,8 @@ class LoopServer:
     async def __aenter__(self) -> Self:
         self._tasks = set()
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=1 << 24, ssl=self.context())
+        name: tuple[str, int] = self._server.sockets[0].getsockname()
+        self.address = f"127.0.0.1:{name[1]}"
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -30,12 +33,6 @@ class LoopServer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
-
-    @property
-    def address(self) -> str:
-        """Host and port."""
-        name: tuple[str, int] = self._server.sockets[0].getsockname()
-        return f"127.0.0.1:{name[1]}"
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.ensure_future(self._whole(reader, writer))

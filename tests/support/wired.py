@@ -15,7 +15,9 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
 from codewhale.providers.build import build_dialect
 from codewhale.providers.exchange import Limits
-from codewhale.providers.http import HttpProvider, Retries
+from codewhale.providers.http import HttpProvider
+from codewhale.providers.models import resolve_model
+from codewhale.providers.retries import Retries
 from codewhale.testing import collect
 from support.wire import Reply, Wire
 
@@ -52,8 +54,9 @@ async def wired(
     async with Wire(replies) as wire:
         table = ProviderSettings(base_url=wire.url, **settings)
         dialect: Any = build_dialect("wired", table)
-        limits, retries = Limits(open=5, idle=idle, wall=20), Retries(sleep=nap, jitter=lambda: 0.0)
+        limits, retries = Limits(first=5, gap=idle, wall=20), Retries(sleep=nap, jitter=lambda: 0.0)
         provider = HttpProvider("wired", table, "", dialect, limits, retries)
+        provider.model = resolve_model("wired", table, "m")[1]
         options = AppOptions(home=str(home), workspace=str(workspace), provider="wired", model="m")
         async with open_app(options, environ={}, providers={"wired": provider}) as app:
             opened = OpenSession(workspace=str(workspace), mode=Mode.YOLO, authority=Authority.AUTO)

@@ -149,8 +149,9 @@ class Budget:
         if self._own_seconds() == 0.0:
             raise BudgetExceeded(f"the bound of {limits.seconds:g} seconds is reached")
 
-    def settle(self, reserved: BudgetReserved, usage: Usage | None) -> BudgetSettled:
-        """Replace what was held by what was used; without a provider's count the estimate stands."""
+    def settle(self, reserved: BudgetReserved, usage: Usage | None, step: bool = True) -> BudgetSettled:
+        """Replace what was held by what was used; without a provider's count the estimate stands. A try that is made
+        again counts for what it took, and is no `step`."""
         tokens = usage.input + usage.output if usage is not None else reserved.tokens
         cost = usage.cost if usage is not None else reserved.money
         for budget in self._chain():
@@ -159,7 +160,7 @@ class Budget:
             spent.held_tokens -= reserved.tokens
             # Nothing held is nothing at all, whatever adding and taking away of fractions has left.
             spent.held_money = spent.held_money - (reserved.money or 0.0) if spent.held_steps else 0.0
-            spent.steps += 1
+            spent.steps += step
             spent.tokens += tokens
             spent.money += cost or 0.0
         spent = self._spent

@@ -86,7 +86,7 @@ class MessagesParser:
         try:
             answer = _object(data.decode())
         except UnicodeDecodeError:
-            raise failure("protocol", "the answer holds bytes that are not UTF-8")
+            raise failure("malformed", "the answer holds bytes that are not UTF-8")
         content = answer.get("content")
         if not isinstance(content, list):
             raise ProviderFailure(from_error(answer.get("error") or answer))
@@ -125,7 +125,7 @@ class MessagesParser:
     def _delta(self, index: int, delta: dict[str, Any], out: list[StreamEvent]) -> None:
         block = self._blocks.get(index)
         if block is None:
-            raise failure("protocol", "the provider continued a block that it had not begun")
+            raise failure("malformed", "the provider continued a block that it had not begun")
         if "signature" in delta:
             block.start["signature"] = _word(delta, "signature")
             self.size += len(block.start["signature"])
@@ -189,7 +189,7 @@ def _object(data: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise failure("protocol", f"the provider sent an event that is not a JSON object: {data[:80]}")
+        raise failure("malformed", f"the provider sent an event that is not a JSON object: {data[:80]}")
     return value
 
 

@@ -58,7 +58,9 @@ class RequestOptions(Struct, frozen=True, omit_defaults=True):
 class ProviderSettings(Struct, frozen=True, omit_defaults=True):
     """A `[providers.<name>]` table. `dialect` is a row of `build.DIALECTS`; `script` a JSON-lines file of turns
     (scripted only); `facts` holds what is known of the endpoint, by name; `prices` by model; a `context_window`
-    or `max_output` of 0 leaves it to what is known of the model. An empty `path` is the dialect's own."""
+    or `max_output` of 0 leaves it to what is known of the model. An empty `path` is the dialect's own. A request that
+    got no answer is sent again `request_retries` times, one whose answer broke `stream_retries` times. Time-outs are in
+    seconds: until the first token (0: 600 at an address of this machine or its network, else 120), and between two."""
 
     dialect: str = "openai-chat"
     base_url: str = ""
@@ -73,6 +75,10 @@ class ProviderSettings(Struct, frozen=True, omit_defaults=True):
     script: str = ""
     facts: dict[str, Fact] = {}
     prices: dict[str, Price] = {}
+    request_retries: int = 5
+    stream_retries: int = 5
+    first_token_timeout: float = 0
+    gap_timeout: float = 60
 
 
 class Dialect(Protocol):
@@ -126,7 +132,8 @@ class Provider(Protocol):
 
     def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
         """The answer to one request. Never raises but on cancellation: a failure is the last event (Failed);
-        otherwise Finished is. Retries happen inside, before the first byte only, each told by Retrying."""
+        otherwise Finished is. Retries happen inside, each told by Retrying: one that says that the answer broke makes
+        void what has come, and Resent follows it once the request goes out again."""
         ...
 
     async def aclose(self) -> None:

@@ -12,17 +12,20 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.stream import FailureKind
 
 KINDS: tuple[str, ...] = get_args(FailureKind)
-RETRYABLE: frozenset[str] = frozenset({"connect", "timeout", "rate_limit", "server", "interrupted"})
+RETRYABLE: frozenset[str] = frozenset({"connect", "timeout", "rate_limit", "server", "malformed", "interrupted"})
 _MESSAGE_LIMIT = 400
 
 
 class Failure(Struct, frozen=True):
-    """A failed request. `retry_after` is the server's wish in seconds, None when it has none."""
+    """A failed request. `retry_after` is the server's wish in seconds, None when it has none; `window` how many tokens
+    it says that the model reads (0: it does not say); `no_such_place` tells that nothing answers at the address."""
 
     kind: FailureKind
     message: str
     retryable: bool
     retry_after: float | None = None
+    window: int = 0
+    no_such_place: bool = False
 
 
 class ProviderFailure(Exception):
@@ -48,6 +51,15 @@ _CONTEXT = (
     r"|too many (?:input )?tokens|reduce the length|string_above_max_length|request too large|max(?:imum)? prompt"
 )
 _TOO_LONG = r"exceed_context_size|exceeds the available context"  # Said with any status.
+_COUNT = r"(\d{1,3}(?:,\d{3})+|\d{3,9})"
+_WINDOW = (
+    rf'"n_ctx\W{{1,3}} *{_COUNT}|(?:maximum|model.s|available) context (?:length|window|size)\D{{0,24}}{_COUNT}'
+    rf"|(?:context|token|model) (?:length|window|size|limit) (?:of|is)(?: only)? {_COUNT}|\d tokens? > {_COUNT} max"
+    rf"|\d \+ \d+ > {_COUNT}|token count.{{0,40}}exceeds the maximum\D{{0,40}}{_COUNT}|must be <= {_COUNT}"
+)
+_NO_SUCH_PLACE = (404, 405, 501)
+# Some servers say it with a status of 200.
+_NO_ENDPOINT = r"(?:unexpected|unknown|no such) (?:endpoint|route|url|path)"
 _POLICY = (
     r"content[ _](?:filter|policy)|content management policy|content exists risk|data_inspection|responsible ?ai"
     r"|safety (?:system|policy|filter)|moderation|usage polic|(?:bio|cyber)_policy|policy_violation"
@@ -64,6 +76,7 @@ _AUTH = (
     r"invalid_api_key|(?:incorrect|invalid|missing|no) api[ _-]?key|authentication|unauthori[sz]ed|permission_denied"
 )
 _BUSY = r"rate[ _]?limit|too many requests"
+_ASKED_WRONG = r"invalid|bad[ _]request|unsupported|not supported|unknown (?:field|parameter)|required|not[ _]found"
 _SERVER = (
     r"overloaded|server_error|internal[ _]error|internal server error|unavailable|insufficient_system_resource"
     r"|try again later|bad gateway|timed? ?out"
@@ -87,9 +100,10 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
         message += (
             " (another account sealed the reasoning: set facts.replays_reasoning = false, choose the model again)"
         )
-    elif status == 404:
-        message += " (check base_url and path)"
-    return Failure(kind, message, kind in RETRYABLE, retry_after)
+    elif status in _NO_SUCH_PLACE and kind in ("bad_request", "server"):
+        return Failure("bad_request", message + " (check base_url and path)", False, no_such_place=True)
+    window = _window_said(body.decode("utf-8", "replace")) if kind == "context_length" else 0
+    return Failure(kind, message, kind in RETRYABLE, retry_after or _wait_said(words), window)
 
 
 def from_error(error: Any) -> Failure:
@@ -99,7 +113,10 @@ def from_error(error: Any) -> Failure:
     status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 0
     kind = _kind(status, words.lower())
     message = one_line(said, _MESSAGE_LIMIT) or "the provider reported an error without a text"
-    return Failure(kind, message, kind in RETRYABLE)
+    if re.search(_NO_ENDPOINT, words.lower()):
+        return Failure("bad_request", message, False, no_such_place=True)
+    window = _window_said(msgspec.json.encode(error).decode()) if kind == "context_length" else 0
+    return Failure(kind, message, kind in RETRYABLE, _wait_said(words), window)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -119,6 +136,19 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, seconds) if seconds < 1e9 else None
+
+
+def _wait_said(words: str) -> float | None:
+    """Seconds that an error text asks to wait, None where it does not."""
+    match = re.search(r"(?i)try again in (\d{1,6}(?:\.\d+)?) ?(ms|s|m)\b", words)
+    return float(match[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0}[match[2].lower()] if match is not None else None
+
+
+def _window_said(text: str) -> int:
+    """How many tokens the model reads, as an error says it; 0 where it does not."""
+    match = re.search(_WINDOW, text, re.IGNORECASE)
+    count = next(filter(None, match.groups()), "") if match is not None else ""
+    return int(count.replace(",", "")) if count else 0
 
 
 def page_line(body: bytes) -> str:
@@ -142,6 +172,8 @@ def _kind(status: int, words: str) -> FailureKind:
         return "rate_limit"
     if status == 408:
         return "timeout"
+    if status in (409, 425):
+        return "server"
     if status >= 500 and not re.search(_TOO_LONG, words):
         return "server"
     if status == 413 or re.search(_CONTEXT, words):
@@ -151,7 +183,9 @@ def _kind(status: int, words: str) -> FailureKind:
     if status in (401, 403) or re.search(_AUTH, words):
         return "auth"
     if status == 0 and not re.search(_MODEL, words):
-        return "rate_limit" if re.search(_BUSY, words) else "server" if re.search(_SERVER, words) else "bad_request"
+        # An error inside an answer: the request was taken, so that one of no known kind is the server's own.
+        asked_wrong = re.search(_ASKED_WRONG, words) and not re.search(_SERVER, words)
+        return "rate_limit" if re.search(_BUSY, words) else "bad_request" if asked_wrong else "server"
     return "bad_request"
 
 

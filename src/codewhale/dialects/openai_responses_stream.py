@@ -139,7 +139,7 @@ class ResponsesParser:
         """Read an answer that came as one JSON object, instead of `feed`."""
         response = _read(data, _Response)
         if response.output is None and not response.error:
-            raise failure("protocol", f"the answer is no response object: {data[:80].decode()}")
+            raise failure("malformed", f"the answer is no response object: {data[:80].decode()}")
         self._end(response, out)
 
     def finish(self, out: list[StreamEvent]) -> None:
@@ -236,7 +236,7 @@ def _read(data: str | bytes | Raw, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(encode(decode(text)), type=kind)
     except (ValueError, RecursionError):
-        raise failure("protocol", f"the provider sent what is no event of an answer: {text[:80]}")
+        raise failure("malformed", f"the provider sent what is no event of an answer: {text[:80]}")
 
 
 def _text(value: Any) -> str:

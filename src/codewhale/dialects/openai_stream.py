@@ -83,7 +83,7 @@ class ChatParser:
             return
         chunk = _loads(data)
         if not isinstance(chunk, dict):
-            raise failure("protocol", f"the provider sent an event that is not an object: {data[:80]}")
+            raise failure("malformed", f"the provider sent an event that is not an object: {data[:80]}")
         if name == "error" or chunk.get("error"):
             raise ProviderFailure(from_error(chunk.get("error") or chunk))
         self._answer(chunk, "delta", out)
@@ -93,9 +93,9 @@ class ChatParser:
         try:
             answer = _loads(data.decode())
         except UnicodeDecodeError:
-            raise failure("protocol", "the answer holds bytes that are not UTF-8")
+            raise failure("malformed", "the answer holds bytes that are not UTF-8")
         if not isinstance(answer, dict):
-            raise failure("protocol", "the answer is JSON but not an object")
+            raise failure("malformed", "the answer is JSON but not an object")
         if answer.get("error") or not isinstance(answer.get("choices"), list):
             raise ProviderFailure(from_error(answer.get("error") or answer))
         self._answer(answer, "message", out)
@@ -230,7 +230,7 @@ def _loads(data: str) -> Any:
     try:
         return decode(data)
     except ValueError:
-        raise failure("protocol", f"the provider sent an event that is not JSON: {data[:80]}")
+        raise failure("malformed", f"the provider sent an event that is not JSON: {data[:80]}")
 
 
 def _parts(content: Any) -> list[TextDelta | ReasoningDelta]:

@@ -1,6 +1,7 @@
 """From a stream of deltas to one whole answer. Nothing of it runs or is recorded before it is complete."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from codewhale.protocol.stream import (
     Finished,
     OpaqueDelta,
     ReasoningDelta,
+    Resent,
     Retrying,
     StreamEvent,
     TextDelta,
@@ -87,13 +89,30 @@ class _Call(Struct):
         return RawCall(self.id, self.name, "".join(self.pieces))
 
 
+class Asking(Protocol):
+    """Who asked, where an answer breaks and the request goes out again."""
+
+    def broke(self, answer: Answer, retrying: Retrying) -> None:
+        """This much had come, and is void."""
+        ...
+
+    def resent(self) -> None:
+        """The same request goes out now. What it raises ends the reading."""
+        ...
+
+
 class Collector:
     """Adds stream events up; what has come so far can be read once, also after a cancellation. With `hold`, text is
-    told only up to where calls written as text may begin."""
+    told only up to where calls written as text may begin; `asking` hears of what broke."""
 
-    def __init__(self, tell: Callable[[Event], None], hold: bool = False) -> None:
+    def __init__(self, tell: Callable[[Event], None], hold: bool = False, asking: Asking | None = None) -> None:
         self._tell = tell
-        self._hold = HoldBack() if hold else None
+        self._asking = asking
+        self._holds = hold
+        self._clear()
+
+    def _clear(self) -> None:
+        self._hold = HoldBack() if self._holds else None
         self._items: list[_Words | _Call | Opaque] = []
         self._current: dict[type, _Words] = {}
         self._calls: dict[int, _Call] = {}
@@ -103,8 +122,13 @@ class Collector:
 
     async def read(self, stream: AsyncIterator[StreamEvent]) -> Answer:
         """Read the stream to its end."""
-        async for event in stream:
-            self.add(event)
+        try:
+            async for event in stream:
+                self.add(event)
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
         return self.answer()
 
     def add(self, event: StreamEvent) -> None:
@@ -127,7 +151,14 @@ class Collector:
             case UsageReport(usage=usage):
                 self._usage = usage
             case Retrying():
-                self._tell(RetryCountdown(event.attempt, event.attempts, event.delay, event.reason))
+                if event.broke:
+                    answer = self.answer()
+                    self._clear()
+                    if self._asking is not None:
+                        self._asking.broke(answer, event)
+                self._tell(RetryCountdown(event.attempt, event.attempts, event.delay, event.reason, event.broke))
+            case Resent() if self._asking is not None:
+                self._asking.resent()
             case Finished(reason=reason):
                 self._finish = "length" if reason.lower() in _LENGTHS else reason
             case Failed():

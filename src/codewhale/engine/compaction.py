@@ -92,7 +92,7 @@ class Compaction:
         self._overflows += 1
         before = measure(self.session, self.settings)
         limit = min(before.spendable, before.used * 4 // 5)
-        if before.head > limit:
+        if before.head > before.spendable:
             text = f"System text and tools alone take about {before.head} of {before.window} tokens."
             self.session.notice("error", f"{text} This model's window is too small.", "window_too_small")
         work = _Work(self.session, self.settings.kept(limit) // self._overflows)

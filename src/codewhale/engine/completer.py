@@ -13,10 +13,10 @@ from codewhale.engine.modelcall import NOT_BEGUN, price_known, unknown_price
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.events import BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
+from codewhale.protocol.events import AnswerDropped, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ports import Infilled
-from codewhale.protocol.stream import Usage
+from codewhale.protocol.stream import Retrying, Usage
 from codewhale.providers.fim import SHAPES, fim_request
 from codewhale.providers.prices import price_of
 
@@ -87,7 +87,8 @@ class Completions:
             if isinstance(event, RetryCountdown):
                 session.emit(event)
 
-        collector = Collector(tell)
+        tries = _Tries(session, sent)
+        collector = Collector(tell, asking=tries)
         try:
             async with asyncio.timeout(_CALL_SECONDS):
                 await collector.read(carrier.stream(body))
@@ -97,11 +98,48 @@ class Completions:
             answer = collector.answer()
             failed = answer.failure
             free = failed is not None and not failed.started and failed.kind in NOT_BEGUN
-            usage = None if answer.usage is None else priced(answer.usage, price, session.clock.now())
+            usage = tries.whole(answer.usage, price)
             _settle(session, reserved, usage, free)
         if failed is not None:
             raise ToolError("execution_failed", f"the model call failed: {failed.message}.")
         return answer
+
+
+class _Tries:
+    """What the tries of one call took whose answers broke."""
+
+    def __init__(self, session: Session, sent: RequestSent) -> None:
+        self._session = session
+        self._sent = sent
+        self._broken: list[Usage | None] = []
+
+    def broke(self, answer: Answer, retrying: Retrying) -> None:
+        """One more did."""
+        self._broken.append(answer.usage)
+        request, purpose = self._sent.request, self._sent.purpose
+        self._session.emit(
+            AnswerDropped(request, retrying.reason, retrying.attempt, retrying.attempts, purpose=purpose)
+        )
+
+    def resent(self) -> None:
+        """The call is recorded once, with all of its tries."""
+
+    def whole(self, last: Usage | None, price: Price | None) -> Usage | None:
+        """What all tries took together; None where the last was not counted, and the estimate stands."""
+        if last is None:
+            return None
+        counted = [usage if usage is not None else Usage(input=last.input) for usage in self._broken]
+        paid = [priced(usage, price, self._session.clock.now()) for usage in (*counted, last)]
+        costs = [usage.cost for usage in paid if usage.cost is not None]
+        return Usage(
+            input=sum(usage.input for usage in paid),
+            output=sum(usage.output for usage in paid),
+            cache_hit=sum(usage.cache_hit for usage in paid),
+            cache_miss=sum(usage.cache_miss for usage in paid),
+            reasoning=sum(usage.reasoning for usage in paid),
+            cost=sum(costs) if len(costs) == len(paid) else None,
+            currency=paid[-1].currency,
+        )
 
 
 def _provider(session: Session) -> Provider:

@@ -12,6 +12,7 @@ from codewhale.context.guard import STOP_AT, LoopGuard
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.endings import LOST, LOST_CALL, PAUSED, REASONS, shortfall
+from codewhale.engine.failures import explain
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import Prepared, may_hold_calls, prepare, unread
 from codewhale.engine.refusals import beyond
@@ -21,7 +22,7 @@ from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
 from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded, TextStreamed
 from codewhale.protocol.messages import Message, Text, ToolCall
-from codewhale.protocol.stream import Failed
+from codewhale.protocol.stream import Retrying
 from codewhale.protocol.tools import Effect
 
 MOST_CALLS = 64  # of one answer that run
@@ -78,7 +79,7 @@ class Turn:
                     said = tuple(item for item in answer.items if not isinstance(item, RawCall))
                     return msgspec.structs.replace(answer, items=said, failure=None, finish=LOST_CALL)
                 too_long = failure.kind == "context_length" and not failure.started
-                if not too_long or not await self._room.overflowed(self._calls):
+                if not too_long or not await self._room.overflowed(self._calls, failure):
                     return self._failed(answer)
             except BudgetExceeded as over:
                 return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
@@ -86,11 +87,15 @@ class Turn:
     def _failed(self, answer: Answer) -> Ending:
         failure = answer.failure
         assert failure is not None
-        self._keep_partial(answer, failure.kind)
-        return Ending("infra" if failure.retryable else "failed", _explain(failure))
+        if failure.retryable and failure.started:
+            self._calls.drop(answer, Retrying(0, 0, 0.0, failure.message, True))
+        else:
+            self._keep_partial(answer, failure.kind)
+        return Ending("infra" if failure.retryable else "failed", explain(self._session, failure, self._room.now))
 
     def _keep_partial(self, answer: Answer, finish: str) -> None:
-        """What was streamed before a break stays in the conversation; its unfinished calls do not."""
+        """What was streamed before the person or the provider stopped it stays in the conversation; its unfinished
+        calls do not."""
         self._show(answer)
         if answer.text.strip():
             self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish))
@@ -254,16 +259,3 @@ def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
             batch = []
     if batch:
         yield batch
-
-
-def _explain(failure: Failed) -> str:
-    remedy = {
-        "auth": " Check the key (codewhale doctor).",
-        "connect": " Check that the server runs and that its address is right (codewhale doctor), then send it again.",
-        "context_length": " The conversation is longer than the model's window, also after it was shortened as far "
-        "as it goes: say less at once, choose a model with a larger window (/model), or start a new session.",
-        "rate_limit": " Try again later.",
-        "quota": " Check the account with the provider.",
-        "interrupted": " What had come is kept; resume the session to go on.",
-    }.get(failure.kind, "")
-    return f"The model call failed: {failure.message}{remedy}"

@@ -1,5 +1,6 @@
 """One model call: room for it reserved, the request sent and recorded, its answer collected, its cost settled."""
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.context.accounting import Accounts, affordable, priced, saved_by, worst_case
@@ -10,10 +11,18 @@ from codewhale.engine.collect import Answer, Collector
 from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import BudgetChanged, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
+from codewhale.protocol.events import (
+    AnswerDropped,
+    BudgetChanged,
+    BudgetReserved,
+    Event,
+    RequestSent,
+    RetryCountdown,
+    UsageReported,
+)
 from codewhale.protocol.messages import Reasoning
 from codewhale.protocol.ops import Limits
-from codewhale.protocol.stream import Failed, Usage
+from codewhale.protocol.stream import Failed, Retrying, Usage
 
 # Under a bound, a model whose longest answer is unknown is asked for no more than this.
 _LONGEST_ANSWER = 8192
@@ -33,11 +42,11 @@ class _Call(Struct):
     is assumed to have read."""
 
     reserved: BudgetReserved
+    sent: RequestSent
+    body: bytes
     expected: Expected
-    bytes: int
     prompt: int
     idle: float
-    purpose: str
 
 
 class ModelCalls:
@@ -48,6 +57,7 @@ class ModelCalls:
         self._budget = budget
         self._collector: Collector | None = None
         self._call: _Call | None = None
+        self._again: _Call | None = None
 
     async def ask(self, *, purpose: str = "", extra: str = "", max_tokens: int = 0) -> Answer:
         """The model's answer to the conversation as it stands. A call with a `purpose` is made beside it: `extra` is
@@ -78,21 +88,17 @@ class ModelCalls:
             extra=extra,
             expected_hit=min(expected.bytes, len(body)),
         )
-        try:
-            session.emit(reserved, sent)
-        except BaseException:
-            self._budget.release(reserved)
-            raise
-        self._begin(reserved, expected, body, prompt, purpose)
+        self._send(_Call(reserved, sent, body, expected, prompt, 0.0))
         hold = bool(provider.settings.facts.get("text_calls", True))
-        self._collector = Collector(self._tell_of_retries if purpose else session.emit, hold and not purpose)
+        self._collector = Collector(self._tell_of_retries if purpose else session.emit, hold and not purpose, self)
         session.waiting_for = f"the model ({purpose})" if purpose else "the model"
         try:
             answer = await self._collector.read(provider.stream(body))
         except Exception:
             # Not a failure of the provider, which is an answer: nobody will come back for what had come.
+            if self._call is not None:
+                self._budget.release(self._call.reserved)
             self._collector = self._call = None
-            self._budget.release(reserved)
             raise
         session.waiting_for = ""
         self._collector = None
@@ -107,6 +113,36 @@ class ModelCalls:
         self._collector = None
         self._settle(answer)
         return answer
+
+    # ------------------------------------------------------------------ an answer that broke
+
+    def broke(self, answer: Answer, retrying: Retrying) -> None:
+        """What came of the answer is void: its cost is settled, and it is recorded as dropped."""
+        self._again = self._call
+        self._settle(answer, whole=False)
+        self.drop(answer, retrying)
+        self._session.waiting_for = "the next try"
+
+    def resent(self) -> None:
+        """The same request once more, as a call of its own. Raises BudgetExceeded where there is no room for it."""
+        last, self._again = self._again, None
+        assert last is not None
+        session = self._session
+        number = session.state.requests + 1
+        expected = self._expect(last.body)
+        reserved = self._budget.reserve(number, last.reserved.tokens, last.reserved.money)
+        hit = min(expected.bytes, len(last.body))
+        sent = msgspec.structs.replace(last.sent, request=number, expected_hit=hit)
+        self._send(_Call(reserved, sent, last.body, expected, last.prompt, 0.0))
+        session.waiting_for = f"the model ({sent.purpose})" if sent.purpose else "the model"
+
+    def drop(self, answer: Answer, retrying: Retrying) -> None:
+        """Record an answer that broke: what had come of it, and that nothing of it has run."""
+        session, purpose = self._session, "" if self._again is None else self._again.sent.purpose
+        calls = tuple(call.name for call in answer.calls)
+        dropped = AnswerDropped(session.state.requests, retrying.reason, retrying.attempt, retrying.attempts)
+        text = "" if purpose else answer.text
+        session.emit(msgspec.structs.replace(dropped, delay=retrying.delay, text=text, calls=calls, purpose=purpose))
 
     def _tell_of_retries(self, event: Event) -> None:
         """Of a call beside the conversation the person is shown no words, only that it takes longer."""
@@ -147,16 +183,24 @@ class ModelCalls:
         answer = min(wanted or _LONGEST_ANSWER, max(min(lefts), min(wanted or _SHORTEST_ANSWER, _SHORTEST_ANSWER)))
         return budget.reserve(number, prompt + answer, _most(price, prompt, answer)), answer
 
-    def _begin(self, reserved: BudgetReserved, expected: Expected, body: bytes, prompt: int, purpose: str) -> None:
-        session, now = self._session, self._session.clock.now()
-        idle = now - expected.earlier.at if expected.earlier is not None else 0.0
-        self._call = _Call(reserved, expected, len(body), prompt, idle, purpose)
-        if not purpose:
-            session.prefix.sent(self._route, body, expected, now, self._head)
+    def _send(self, call: _Call) -> None:
+        """Record that a request goes out; what is held for it is given back where that cannot be recorded."""
+        session, expected = self._session, call.expected
+        try:
+            session.emit(call.reserved, call.sent)
+        except BaseException:
+            self._budget.release(call.reserved)
+            raise
+        now = session.clock.now()
+        call.idle = now - expected.earlier.at if expected.earlier is not None else 0.0
+        self._call = call
+        if not call.sent.purpose:
+            session.prefix.sent(self._route, call.body, expected, now, self._head)
 
     # ------------------------------------------------------------------ after
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: Answer, whole: bool = True) -> None:
+        """Pay for a call; one whose answer broke is no step of its own."""
         call, self._call = self._call, None
         if call is None:
             return
@@ -165,15 +209,15 @@ class ModelCalls:
         price, now = provider.model.price, session.clock.now()
         usage = priced(_assumed(call, answer) if answer.usage is None else answer.usage, price, now)
         told = [] if answer.usage is None else [self._report(call, usage, provider)]
-        session.emit(*told, self._budget.settle(call.reserved, usage))
+        session.emit(*told, self._budget.settle(call.reserved, usage, step=whole))
         for nearing in self._budget.warnings():
             session.notice("warning", nearing.text, f"budget_{nearing.percent}")
 
     def _report(self, call: _Call, usage: Usage, provider: Provider) -> UsageReported:
         facts, price = provider.settings.facts, provider.model.price
-        if not call.purpose:
+        if not call.sent.purpose:
             self._session.prefix.counted(self._route, usage.input)
-        tokens = expected_tokens(call.expected, call.bytes, usage, facts)
+        tokens = expected_tokens(call.expected, len(call.body), usage, facts)
         return UsageReported(
             request=call.reserved.request,
             usage=usage,

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from codewhale.context.window import ContextSettings
-from codewhale.engine.context import measure
+from codewhale.engine.context import Quantities, measure
+from codewhale.engine.failures import adopt_window
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.session import Session
 from codewhale.protocol.events import Compacted, CompactionUndone, Edge
+from codewhale.protocol.stream import Failed
+
+_MOST_ADOPTED = 3
 
 
 class CompactionFailed(Exception):
@@ -42,6 +46,7 @@ class Room:
         self._settings = settings
         self._build = build
         self._maker: Maker | None = None
+        self._adopted = 0
 
     @property
     def maker(self) -> Maker:
@@ -57,12 +62,21 @@ class Room:
 
     async def make(self, calls: ModelCalls) -> None:
         """Before a request: make room if the context is full."""
-        now = measure(self._session, self._settings)
+        now = self.now
         if 0 < now.threshold <= now.used:
             await self.maker.make(calls)
 
-    async def overflowed(self, calls: ModelCalls) -> bool:
-        """After the provider refused a request as too long: whether enough was taken away to send it again."""
+    @property
+    def now(self) -> Quantities:
+        """How full the context is."""
+        return measure(self._session, self._settings)
+
+    async def overflowed(self, calls: ModelCalls, failure: Failed) -> bool:
+        """After the provider refused a request as too long: whether it may be sent again, with a shorter answer asked
+        for where that was too much, else with enough taken away."""
+        self._adopted += 1
+        if self._adopted <= _MOST_ADOPTED and adopt_window(self._session, failure, self.now.used):
+            return True
         return await self.maker.overflowed(calls)
 
     def undo(self) -> int:

@@ -8,6 +8,7 @@ from codewhale.frontends.tui.transcript.story import Story
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.events import (
+    AnswerDropped,
     CallFinished,
     CallStarted,
     ChildClosed,
@@ -48,6 +49,9 @@ class Teller:
                 return self._stream(text)
             case RequestSent():
                 return self._cut_off()
+            case AnswerDropped():
+                told = self._cut_off()
+                return [*told, *(line for block in self._story.settled[settled:] for line in self._plain(block)[:1])]
             case MessageAdded(message=message) if message.role == "assistant":
                 whole = "".join(part.text for part in message.parts if isinstance(part, Text))
                 return self._message(whole)
@@ -56,7 +60,7 @@ class Teller:
                 return [self._words("plain.runs", call=_call(begun))] if begun is not None else []
             case CallFinished() if card is not None:
                 return self._plain(card)
-            case RetryCountdown():
+            case RetryCountdown() if not event.broke:  # of one that broke, the line of what was dropped says it
                 return [
                     line for block in self._story.live if isinstance(block, Countdown) for line in self._plain(block)
                 ]

@@ -44,7 +44,8 @@ def _text(event: Event) -> str:
         case Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case RetryCountdown():
-            return f"{event.reason}; trying again in {event.delay:.1f} s ({event.attempt} of {event.attempts})"
+            what = "stream broke" if event.broke else "request failed"
+            return f"{what}, retry {event.attempt} of {event.attempts} in {event.delay:.1f} s: {event.reason}"
         case JobStarted():
             return f"> job {event.job_id}: {event.command}"
         case JobEnded():

@@ -15,6 +15,7 @@ from codewhale.protocol.eventbase import EventBase
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modelevents import (
+    AnswerDropped,
     BudgetChanged,
     BudgetReserved,
     BudgetSettled,
@@ -392,7 +393,7 @@ Durable = (
     | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed
-    | ListChanged | Notice | ShellRan
+    | ListChanged | Notice | ShellRan | AnswerDropped
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | CallProgress | JobOutput | ChildProgress

@@ -79,10 +79,26 @@ class CallStreamed(EventBase, frozen=True):
     name: str
 
 
+class AnswerDropped(EventBase, frozen=True):
+    """The answer to request `request` broke before it was whole: nothing of it has run, and no request says it again.
+    `text` and `calls` (their names) are what had come. The request is sent again in `delay` seconds, as retry `attempt`
+    of `attempts`; an `attempt` of 0 says that it is not."""
+
+    request: int
+    reason: str
+    attempt: int = 0
+    attempts: int = 0
+    delay: float = 0.0
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    purpose: str = ""
+
+
 class RetryCountdown(EventBase, frozen=True):
-    """The model call will be sent again in `delay` seconds."""
+    """The model call will be sent again in `delay` seconds, for its answer `broke` or there was none."""
 
     attempt: int
     attempts: int
     delay: float
     reason: str
+    broke: bool = False

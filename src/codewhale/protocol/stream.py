@@ -9,7 +9,7 @@ from codewhale.protocol.messages import Opaque
 
 FailureKind = Literal[
     "connect", "timeout", "rate_limit", "server", "auth", "quota", "context_length", "content_policy",
-    "bad_request", "lost_call", "protocol", "interrupted",
+    "bad_request", "lost_call", "protocol", "malformed", "interrupted",
 ]  # fmt: skip
 
 
@@ -65,12 +65,18 @@ class UsageReport(Struct, frozen=True):
 
 
 class Retrying(Struct, frozen=True):
-    """Nothing was received and the request will be sent again after `delay` seconds."""
+    """The request will be sent again after `delay` seconds. `broke` tells that its answer had begun: what has come of
+    it is void."""
 
     attempt: int
     attempts: int
     delay: float
     reason: str
+    broke: bool = False
+
+
+class Resent(Struct, frozen=True):
+    """A request whose answer broke goes out again now."""
 
 
 class Finished(Struct, frozen=True):
@@ -81,14 +87,25 @@ class Finished(Struct, frozen=True):
 
 class Failed(Struct, frozen=True):
     """The stream failed. `started` tells whether anything had been received; `retryable` whether the same
-    request may succeed later; `message` is one line for a person."""
+    request may succeed later; `message` is one line for a person. `window` is how many tokens the server says that the
+    model reads, where it refused a longer request and says so."""
 
     kind: FailureKind
     message: str
     retryable: bool
     started: bool
+    window: int = 0
 
 
 StreamEvent = (
-    TextDelta | ReasoningDelta | CallDelta | OpaqueDelta | Boundary | UsageReport | Retrying | Finished | Failed
+    TextDelta
+    | ReasoningDelta
+    | CallDelta
+    | OpaqueDelta
+    | Boundary
+    | UsageReport
+    | Retrying
+    | Resent
+    | Finished
+    | Failed
 )

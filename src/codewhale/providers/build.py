@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from codewhale.dialects.base import Dialect, Fact, Provider, ProviderSettings
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.models import resolve_model
+from codewhale.providers.endpoint import in_place
+from codewhale.providers.models import load_known, resolve_model
 
 # Dialect -> the class of its bytes.
 DIALECTS: Mapping[str, str] = MappingProxyType(
@@ -58,10 +58,8 @@ def build_provider(
     Raises ConfigError, naming the key at fault, for settings that cannot be used."""
     settings, facts = resolve_model(name, settings, model)
     dialect = build_dialect(name, settings)
-    path: str = getattr(dialect, "path", "")
-    if settings.base_url.rstrip("/").endswith("/v1"):
-        path = path.removeprefix("/v1")
-    settings = replace(settings, path=settings.path or path)
+    as_written = load_known().provider(name, settings).base_url == settings.base_url.rstrip("/")
+    settings = in_place(settings, getattr(dialect, "path", ""), as_written)
     carrier = _load(CARRIERS[settings.dialect])
     provider: Provider = carrier.build(name, settings, api_key, dialect, environ)
     provider.model = facts

@@ -3,6 +3,8 @@ in those requests and nowhere else."""
 
 import re
 
+import msgspec
+
 from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import ConfigError
 from codewhale.providers.loopback import on_loopback, plain_url
@@ -14,6 +16,42 @@ _URL = re.compile(
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\x80-\xff]*")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
+
+
+# What the dialects' paths end with, behind the version.
+ENDINGS = ("/chat/completions", "/messages", "/responses", "/completions")
+_VERSION = re.compile(r"/v\d[a-z0-9]*$")
+
+
+def in_place(settings: ProviderSettings, path: str, as_written: bool) -> ProviderSettings:
+    """The settings with the address of a dialect's requests: people write it with and without its version, and some
+    paste all of it. `path` is the dialect's own; an address without a path gets a version unless it is known
+    `as_written`."""
+    base = settings.base_url.rstrip("/")
+    if settings.path or not path or not base or "?" in base:
+        return msgspec.structs.replace(settings, path=settings.path or path)
+    bare = path.removeprefix("/v1")
+    ending = next((ending for ending in ENDINGS if base.endswith(ending)), "")
+    base = base.removesuffix(ending)
+    if ending or _VERSION.search(base):
+        path = bare
+    elif path == bare and not as_written and base.count("/") == 2:
+        base += "/v1"
+    return msgspec.structs.replace(settings, base_url=base, path=path)
+
+
+def other_place(settings: ProviderSettings, path: str) -> ProviderSettings | None:
+    """The same endpoint with its version left out, or put in: what to ask where there is nothing at the first."""
+    bare = path.removeprefix("/v1")
+    base = settings.base_url.rstrip("/")
+    whole = base + (settings.path or path)
+    if bare not in ENDINGS or not whole.endswith(bare):
+        return None
+    before = whole.removesuffix(bare)
+    if _VERSION.search(before) and not before.endswith("/v1"):
+        return None
+    before = before.removesuffix("/v1") if before.endswith("/v1") else before + "/v1"
+    return msgspec.structs.replace(settings, base_url=before, path=bare)
 
 
 class Endpoint:

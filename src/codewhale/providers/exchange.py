@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec import Struct
 
 from codewhale.dialects.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
-from codewhale.protocol.stream import CallDelta, ReasoningDelta, StreamEvent, TextDelta
+from codewhale.protocol.stream import CallDelta, OpaqueDelta, ReasoningDelta, StreamEvent, TextDelta
 from codewhale.providers.sse import SseError, SseReader
 from codewhale.providers.transport import Answer, StaleConnection, Transport, Unreachable, WireCut, WireError
 
@@ -23,6 +23,8 @@ _REFUSAL_BYTES = 64 * 1024
 _REFUSAL_SECONDS = 5.0
 _WIRE_FACTOR = 64  # An event's wrapping is that much larger than the word it brings, and then some.
 _LINGER = 2.0  # Seconds given to what follows the end of an answer.
+# A server that shows that it is alive, and brings nothing, is waited for this many times as long, up to these seconds.
+_ALIVE_FACTOR, _ALIVE_SECONDS = 5, 600.0
 
 
 class AnswerParser(Protocol):
@@ -51,11 +53,11 @@ class AnswerParser(Protocol):
 
 
 class Limits(Struct, frozen=True):
-    """Seconds and bytes that bound one request: `open` until its answer begins, `idle` between two pieces of it,
-    `wall` for all of it with its retries; `content` bounds text, reasoning and arguments together."""
+    """Seconds and bytes that bound one request: `first` until the first word of its answer, `gap` between two pieces
+    of it, `wall` for all of it; `content` bounds text, reasoning and arguments together."""
 
-    open: float = 45.0
-    idle: float = 300.0
+    first: float = 120.0
+    gap: float = 60.0
     wall: float = 1800.0
     content: int = 10_000_000
 
@@ -63,17 +65,20 @@ class Limits(Struct, frozen=True):
 class Exchange:
     """One request and its answer. Call `read` until `over`, then `close` in any case."""
 
-    def __init__(
-        self, transport: Transport, body: bytes, parser: AnswerParser, limits: Limits, deadline: float
-    ) -> None:
-        """`deadline` is in the running loop's time."""
+    def __init__(self, transport: Transport, body: bytes, parser: AnswerParser, limits: Limits) -> None:
+        """Its time runs from now on. `answered` is set once an answer has begun, `started` once some of it has been
+        passed on."""
         self.over = False
+        self.answered = False
         self.started = False
         self._transport = transport
         self._body = body
         self._parser = parser
         self._limits = limits
-        self._deadline = deadline
+        self._now = asyncio.get_running_loop().time
+        self._deadline = self._now() + limits.wall
+        self._waited = 0.0
+        self._spoke = False
         self._answer: Answer | None = None
         self._inflate: zlib._Decompress | None = None
         self._sse = SseReader(limits.content)
@@ -109,24 +114,36 @@ class Exchange:
             answer = self._answer or await self._open()
             data = await self._receive(answer)
             self._take(data, out)
+            if any(map(_brings, out)) or (self._shape == "json" and data.strip()):
+                self._waited, self._spoke = 0.0, True
             if not data or self._parser.done:
                 await self._end(answer, out)
-        except WireCut as cut:
+        except (WireCut, OSError) as cut:
             if not self._parser.ended:
-                raise failure("interrupted", str(cut))
+                reason = f"the connection failed: {cut.strerror or cut}" if isinstance(cut, OSError) else str(cut)
+                raise failure("interrupted", reason)
             self._end_now(out)
-        except (WireError, SseError) as error:
+        except WireError as error:
             raise failure("protocol", str(error))
-        except OSError as error:
-            raise failure("interrupted", f"the connection failed: {error.strerror or error}")
+        except SseError as error:
+            if not self._parser.ended:
+                raise failure("malformed" if error.damaged else "protocol", str(error))
+            self._end_now(out)
+        except ProviderFailure as error:
+            # The model was done: what is damaged behind the end of an answer takes nothing from it.
+            if error.failure.kind != "malformed" or not self._parser.ended:
+                raise
+            self._end_now(out)
 
     # ------------------------------------------------------------------ opening
 
     async def _open(self) -> Answer:
         """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
-        answer = self._answer = await self._bounded(self._send(), self._limits.open, "did not begin to answer")
+        first = self._limits.first
+        answer = self._answer = await self._bounded(self._send(), first, first, "did not begin to answer")
         if answer.status != 200:
             raise ProviderFailure(await self._refusal(answer))
+        self.answered = True
         coding = answer.headers.get("content-encoding", "identity").lower()
         if coding in ("gzip", "x-gzip", "deflate"):
             import zlib
@@ -150,7 +167,7 @@ class Exchange:
         """The failure that an answer other than 200 means; its body is read as far as that is quick."""
         body = bytearray()
         with contextlib.suppress(ProviderFailure, WireCut, OSError):  # What has come says enough.
-            await self._bounded(_read_refusal(answer, body), _REFUSAL_SECONDS, "")
+            await self._bounded(_read_refusal(answer, body), _REFUSAL_SECONDS, _REFUSAL_SECONDS, "")
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             body.clear()
         return from_status(answer.status, answer.headers, bytes(body), retry_after(answer.headers, time.time()))
@@ -160,15 +177,25 @@ class Exchange:
     async def _receive(self, answer: Answer) -> bytes:
         """The next bytes of the answer, b"" at its end. Once the model is done, only a short while is given to what
         may follow (usage, [DONE])."""
-        idle = min(self._limits.idle, _LINGER) if self._parser.ended else self._limits.idle
+        fault = "sent nothing more" if self._spoke else "sent no first token"
         try:
-            data = await self._bounded(answer.read(), idle, "sent nothing")
+            data = await self._bounded(answer.read(), *self._patience(), fault)
         except ProviderFailure:
             if not self._parser.ended:
                 raise
             raise WireCut("the server did not end its answer")
         self._count(len(data))
         return data
+
+    def _patience(self) -> tuple[float, float]:
+        """Seconds to wait for the next bytes, and the whole time of which they are left: so long for bytes, and some
+        times that for a part of the answer, so that signs of life alone do not hold a turn for ever."""
+        if self._parser.ended:
+            return (min(self._limits.gap, _LINGER),) * 2
+        silent = self._limits.gap if self._spoke else self._limits.first
+        alive = max(silent, min(_ALIVE_FACTOR * silent, _ALIVE_SECONDS))
+        left = max(0.0, alive - self._waited)
+        return (silent, silent) if silent <= left else (left, alive)
 
     def _count(self, size: int) -> None:
         self._received += size
@@ -186,7 +213,7 @@ class Exchange:
             try:
                 plain = self._inflate.decompress(data, 256 * 1024)
             except zlib.error:
-                raise failure("protocol", "the server's compressed answer is damaged")
+                raise failure("malformed", "the server's compressed answer is damaged")
             data = self._inflate.unconsumed_tail
             self._count(len(plain))
             self._content(plain, out)
@@ -216,7 +243,7 @@ class Exchange:
         """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""
         if not answer.complete:
             with contextlib.suppress(ProviderFailure, WireCut, OSError):
-                await self._bounded(_drain(answer), _LINGER, "")
+                await self._bounded(_drain(answer), _LINGER, _LINGER, "")
         self._end_now(out)
 
     def _end_now(self, out: list[StreamEvent]) -> None:
@@ -238,18 +265,29 @@ class Exchange:
         except SseError:
             return
         except ProviderFailure as error:
-            if error.failure.kind != "protocol":
+            if error.failure.kind != "malformed":
                 raise
 
-    async def _bounded(self, awaitable: Awaitable[T], seconds: float, fault: str) -> T:
-        left = self._deadline - asyncio.get_running_loop().time()
+    async def _bounded(self, awaitable: Awaitable[T], seconds: float, whole: float, fault: str) -> T:
+        """What `awaitable` gives within `seconds`, the rest of `whole`. Raises ProviderFailure."""
+        begun = self._now()
+        left = self._deadline - begun
         try:
             async with asyncio.timeout(min(seconds, max(left, 0.0))):
                 return await awaitable
         except TimeoutError:
             if left <= seconds:
                 raise ProviderFailure(Failure("timeout", "the request took longer than it may", False))
-            raise failure("timeout", f"the server {fault} within {seconds:g} seconds")
+            raise failure("timeout", f"the server {fault} within {whole:g} seconds")
+        finally:
+            self._waited += self._now() - begun
+
+
+def _brings(event: StreamEvent) -> bool:
+    """Whether an event is a part of the answer, and not a mere sign of life."""
+    if isinstance(event, CallDelta):
+        return bool(event.id or event.name or event.arguments)
+    return isinstance(event, (TextDelta, ReasoningDelta, OpaqueDelta))
 
 
 def _kind(event: StreamEvent) -> tuple[type, int]:

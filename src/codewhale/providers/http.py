@@ -1,24 +1,21 @@
-"""A provider behind HTTP: requests sent, answers streamed, and a request that got no answer sent again.
+"""A provider behind HTTP: requests sent, answers streamed, and a request sent again that got no answer, or one that
+broke before it was whole. Each repeat is told by Retrying; the last failure ends the stream."""
 
-A request is repeated only while nothing of its answer has been passed on; each repeat is told by Retrying. Once
-something was passed on, a fault ends the stream and what came is kept.
-"""
-
-import asyncio
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 
 from codewhale.dialects.base import Dialect, ModelFacts, ProviderSettings
 from codewhale.dialects.failures import Failure, ProviderFailure
 from codewhale.protocol.errors import ConfigError
-from codewhale.protocol.stream import Failed, Retrying, StreamEvent
-from codewhale.providers.endpoint import Endpoint
+from codewhale.protocol.stream import Failed, Resent, Retrying, StreamEvent
+from codewhale.providers.endpoint import Endpoint, other_place
 from codewhale.providers.exchange import AnswerParser, Exchange, Limits
+from codewhale.providers.loopback import host_of
+from codewhale.providers.retries import Retries, retries_of
 from codewhale.providers.transport import Transport
+from codewhale.system.addresses import address_kind, is_local_name
 
 
 class HttpDialect(Dialect, Protocol):
@@ -29,32 +26,6 @@ class HttpDialect(Dialect, Protocol):
     def parser(self) -> AnswerParser:
         """A reader of one answer."""
         ...
-
-
-def _jitter() -> float:
-    return os.urandom(1)[0] / 255
-
-
-class Retries(Struct, frozen=True):
-    """When a failed request is sent again: `count` times, after `base` seconds and `factor` times longer each time,
-    at most `cap`, shortened by up to a quarter so that many clients do not come back at once. A server's own
-    wish goes first, up to `patience`. `sleep` and `jitter` (0 to 1) are handed in."""
-
-    count: int = 3
-    base: float = 1.0
-    factor: float = 2.0
-    cap: float = 60.0
-    patience: float = 300.0
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    jitter: Callable[[], float] = _jitter
-
-    def delay(self, attempt: int, failure: Failure) -> float | None:
-        """Seconds to wait before repeat number `attempt` (from 1), None when the request is not to be repeated."""
-        if not failure.retryable or attempt > self.count:
-            return None
-        if failure.retry_after is not None:
-            return failure.retry_after if failure.retry_after <= self.patience else None
-        return min(self.cap, self.base * self.factor ** (attempt - 1)) * (1 - self.jitter() / 4)
 
 
 class HttpProvider:
@@ -76,29 +47,32 @@ class HttpProvider:
         self.dialect: Dialect = dialect
         self._parser = dialect.parser
         self._api_key = api_key
-        self._limits = limits or Limits()
-        self._retries = retries or Retries()
-        self._transport = Transport(Endpoint(name, settings, dialect.headers(api_key), dialect.path))
+        self._limits = limits or limits_of(name, settings)
+        self._retries = retries or retries_of(name, settings)
+        headers = dialect.headers(api_key)
+        places = (settings, other_place(settings, dialect.path))
+        self._transports = [Transport(Endpoint(name, at, headers, dialect.path)) for at in places if at is not None]
+        self._at = 0
 
     @classmethod
     def build(
         cls, name: str, settings: ProviderSettings, api_key: str, dialect: HttpDialect, environ: Mapping[str, str]
     ) -> "HttpProvider":
         """The provider with the limits that the environment sets. Raises ConfigError."""
-        return cls(name, settings, api_key, dialect, limits_from(environ))
+        return cls(name, settings, api_key, dialect, limits_from(environ, limits_of(name, settings)))
 
     def beside(self, settings: ProviderSettings, dialect: HttpDialect) -> "HttpProvider":
         """Another path of the same host in another dialect, with this one's key; its answers come in one piece, so
         they may begin late. Raises ConfigError."""
-        limits = msgspec.structs.replace(self._limits, open=self._limits.idle)
+        limits = msgspec.structs.replace(self._limits, first=max(self._limits.first, _ONE_PIECE_SECONDS))
         return HttpProvider(self.name, settings, self._api_key, dialect, limits, self._retries)
 
     async def stream(self, body: bytes) -> AsyncIterator[StreamEvent]:
         """The answer to one request: see `Provider.stream`."""
-        deadline = asyncio.get_running_loop().time() + self._limits.wall
-        attempt = 0
+        attempt, refused = 0, ""
         while True:
-            exchange = Exchange(self._transport, body, self._parser(), self._limits, deadline)
+            transport = self._transports[self._at]
+            exchange = Exchange(transport, body, self._parser(), self._limits)
             try:
                 while not exchange.over:
                     for event in await exchange.read():
@@ -108,17 +82,30 @@ class HttpProvider:
                 failure = error.failure
             finally:
                 await exchange.close()
+            if failure.no_such_place and not refused and len(self._transports) > 1:
+                # The version may stand in the address or be left out: the place that answers is asked from now on.
+                refused = f"{self._told(failure)} (asked {transport.address}"
+                self._at = 1 - self._at
+                continue
             attempt += 1
-            delay = None if exchange.started else self._retries.delay(attempt, failure)
+            broke = exchange.answered
+            delay = self._retries.delay(attempt, failure, broke)
             if delay is None:
-                yield Failed(failure.kind, self._told(failure), failure.retryable, exchange.started)
+                tried = f", {attempt} times" if attempt > 1 else ""
+                message = f"{self._told(failure)} (asked {transport.address}{tried})"
+                if failure.no_such_place and refused:
+                    message, self._at = f"{refused}, then {transport.address})", 1 - self._at
+                yield Failed(failure.kind, message, failure.retryable, exchange.started, failure.window)
                 return
-            yield Retrying(attempt, self._retries.count, delay, self._told(failure))
+            yield Retrying(attempt, self._retries.most(broke), delay, self._told(failure), broke)
             await self._retries.sleep(delay)
+            if broke:
+                yield Resent()
 
     async def aclose(self) -> None:
         """Close the kept connections."""
-        await self._transport.close()
+        for transport in self._transports:
+            await transport.close()
 
     def _told(self, failure: Failure) -> str:
         """The failure's line, without the key that some servers repeat."""
@@ -132,19 +119,46 @@ class HttpProvider:
         return message
 
 
+# An answer that comes in one piece begins when it is whole.
+_ONE_PIECE_SECONDS = 300.0
+_FIRST_NEAR, _FIRST_FAR = 600.0, 120.0
+_NEAR = ("loopback", "private", "link-local", "shared")
+
+
+def limits_of(name: str, settings: ProviderSettings) -> Limits:
+    """The limits that a provider's settings name. Raises ConfigError for one out of bounds."""
+    first, gap = settings.first_token_timeout, settings.gap_timeout
+    if first == 0:
+        first = _FIRST_NEAR if is_near(settings.base_url) else _FIRST_FAR
+    for key, value in (("first_token_timeout", first), ("gap_timeout", gap)):
+        if not 0 < value <= 86_400:
+            raise ConfigError(f"providers.{name}.{key} = {value:g} is not a number of seconds up to 86400")
+    return Limits(first=first, gap=gap)
+
+
+def is_near(base_url: str) -> bool:
+    """Whether a URL leads to this machine or its own network, where models may be slow to begin."""
+    host = host_of(base_url)
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    try:
+        return address_kind(name) in _NEAR
+    except ValueError:
+        return bool(name) and is_local_name(name)
+
+
 # Limits from the environment: variable, field, least and greatest value.
 _VARIABLES: tuple[tuple[str, str, float, float], ...] = (
-    ("CODEWHALE_STREAM_OPEN_TIMEOUT_SECS", "open", 5, 300),
-    ("DEEPSEEK_STREAM_IDLE_TIMEOUT_SECS", "idle", 1, 3600),
-    ("CODEWHALE_STREAM_IDLE_TIMEOUT_SECS", "idle", 1, 3600),
+    ("CODEWHALE_STREAM_OPEN_TIMEOUT_SECS", "first", 5, 3600),
+    ("DEEPSEEK_STREAM_IDLE_TIMEOUT_SECS", "gap", 1, 3600),
+    ("CODEWHALE_STREAM_IDLE_TIMEOUT_SECS", "gap", 1, 3600),
     ("CODEWHALE_STREAM_WALL_SECS", "wall", 10, 86_400),
     ("CODEWHALE_STREAM_CONTENT_BYTES", "content", 65_536, 100_000_000),
 )
 
 
-def limits_from(environ: Mapping[str, str]) -> Limits:
-    """The limits that the environment sets, each drawn into its bounds; a later variable wins over an earlier one of
-    the same field. Raises ConfigError for a value that is not a number."""
+def limits_from(environ: Mapping[str, str], limits: Limits) -> Limits:
+    """The limits with those that the environment sets, each drawn into its bounds; a later variable wins over an
+    earlier one of the same field. Raises ConfigError for a value that is not a number."""
     chosen: dict[str, float] = {}
     for variable, field, least, greatest in _VARIABLES:
         if text := environ.get(variable, "").strip():
@@ -152,5 +166,5 @@ def limits_from(environ: Mapping[str, str]) -> Limits:
                 chosen[field] = min(max(float(text), least), greatest)
             except ValueError:
                 raise ConfigError(f"{variable} = {text!r} is not a number from {least:g} to {greatest:g}")
-    content = int(chosen.pop("content", Limits().content))
-    return Limits(**chosen, content=content)
+    content = int(chosen.pop("content", limits.content))
+    return msgspec.structs.replace(limits, **chosen, content=content)

@@ -18,7 +18,12 @@ class SseEvent(NamedTuple):
 
 
 class SseError(Exception):
-    """A stream that is not server-sent events, or that outgrew its bounds. The text is one line for a person."""
+    """A stream that is not server-sent events, or that outgrew its bounds. The text is one line for a person; `damaged`
+    tells that its bytes are spoiled, so that another try may bring them whole."""
+
+    def __init__(self, message: str, damaged: bool = False) -> None:
+        super().__init__(message)
+        self.damaged = damaged
 
 
 class SseReader:
@@ -81,7 +86,7 @@ class SseReader:
         try:
             line = raw.decode()
         except UnicodeDecodeError:
-            raise SseError("the event stream holds bytes that are not UTF-8")
+            raise SseError("the event stream holds bytes that are not UTF-8", damaged=True)
         if line.startswith("data: "):
             self._add(line[6:], len(raw))
         else:

@@ -16,6 +16,7 @@ from codewhale.system.addresses import address_kind, is_local_name
 if TYPE_CHECKING:
     import httpcore2
 
+_CONNECT_SECONDS = 45.0
 _IDLE_SECONDS = 55.0
 _KEPT = 8
 
@@ -102,7 +103,8 @@ class Transport:
             raise Unreachable(f"the trusted certificates cannot be loaded: {error} (check SSL_CERT_FILE)", True)
         url = httpcore2.URL(scheme=there.scheme, host=there.host.strip("[]"), port=there.port, target=there.target)
         length = (b"content-length", b"%d" % len(body))
-        request = httpcore2.Request(method, url, headers=[*self._headers, length], content=body)
+        within = {"timeout": {"connect": _CONNECT_SECONDS}}
+        request = httpcore2.Request(method, url, headers=[*self._headers, length], content=body, extensions=within)
         kept = self.kept > 0
         try:
             return Answer(await pool.handle_async_request(request))
@@ -113,12 +115,21 @@ class Transport:
         except (httpcore2.ConnectError, UnicodeError) as error:
             certificate = type(_cause(error)).__name__ == "SSLCertVerificationError"
             raise Unreachable(f"{self._where()}: {_reason(error)}", certificate)
+        except httpcore2.ConnectTimeout:
+            raise Unreachable(f"{self._where()} within {_CONNECT_SECONDS:g} seconds", False)
         except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
             if isinstance(error, httpcore2.ProtocolError) and _cause(error) is not error:  # The parser's own finding.
                 raise WireError(f"the server's answer is not HTTP/1.1: {_reason(error)}")
             if kept:
                 raise StaleConnection("the idle connection had been closed")
             raise WireCut("the server closed the connection without an answer")
+
+    @property
+    def address(self) -> str:
+        """The address that is asked, as it may be shown."""
+        there = self._endpoint
+        path = there.target.partition("?")[0]
+        return f"{there.scheme}://{there.headers['host']}{path}"
 
     async def close(self) -> None:
         """Close every connection."""

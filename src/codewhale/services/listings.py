@@ -11,13 +11,12 @@ from msgspec.structs import replace
 
 from codewhale.dialects.base import ProviderSettings
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.providers.endpoint import Endpoint
+from codewhale.providers.endpoint import ENDINGS, Endpoint
 from codewhale.providers.loopback import on_loopback
 from codewhale.providers.transport import Transport, Unreachable, WireCut, WireError
 
 SECONDS = 10.0
 MAX_BYTES = 8 << 20
-_ENDINGS = ("/chat/completions", "/messages", "/responses", "/completions")
 # What a row of a model listing calls the window it serves with, the surest first.
 _FIELDS = (
     "max_model_len",  # vLLM, SGLang
@@ -65,7 +64,7 @@ class Listings:
 
     def _models(self) -> tuple[str, str]:
         own = self._settings.path
-        path = next((own.removesuffix(ending) for ending in _ENDINGS if own.endswith(ending)), "")
+        path = next((own.removesuffix(ending) for ending in ENDINGS if own.endswith(ending)), "")
         return self._settings.base_url.rstrip("/"), path + "/models"
 
     async def _get(self, url: str, path: str) -> Any:

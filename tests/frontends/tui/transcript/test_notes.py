@@ -7,6 +7,7 @@ from codewhale.frontends.tui.transcript.drawing import lines_of
 from codewhale.frontends.tui.transcript.notes import note_of
 from codewhale.frontends.tui.words import LANGUAGES, Words
 from codewhale.protocol.events import (
+    AnswerDropped,
     BudgetChanged,
     Compacted,
     CompactionUndone,
@@ -37,6 +38,11 @@ LINES: list[tuple[Event, str]] = [
     ),
     (Edge("a new head", 0), "· the cached beginning ends here: a new head"),
     (Compacted(2, "window", (), 120_000, 14_000), "· compaction 2 (window): about 120,000 tokens became 14,000"),
+    (
+        AnswerDropped(1, "it was cut off", 2, 5),
+        "! stream broke, retry 2 of 5; what had come is dropped: it was cut off",
+    ),
+    (AnswerDropped(1, "it was cut off"), "! stream broke; what had come is dropped: it was cut off"),
     (CompactionUndone(2), "· compaction 2 was undone"),
     (ResultsPruned((ResultPart("c", "x"),)), "· 1 old result is said shorter"),
     (ModeChanged(Mode.PLAN, Mode.AGENT), "· mode plan (was agent)"),

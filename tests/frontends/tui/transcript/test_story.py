@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from codewhale.frontends.tui.transcript.blocks import Block, Card, Countdown, Note, Receipt, Said, Work, Writing
 from codewhale.frontends.tui.transcript.story import Story
 from codewhale.protocol.events import (
+    AnswerDropped,
     CallStarted,
     CallStreamed,
     ChildOpened,
@@ -118,6 +119,16 @@ def test_a_message_takes_the_place_of_what_was_streamed() -> None:
 def test_a_new_request_begins_anew() -> None:
     story = told([*begun(), TextStreamed("lost"), request(2), TextStreamed("kept")])
     assert [block.text for block in story.live if isinstance(block, Said)] == ["kept"]
+
+
+def test_an_answer_that_broke_leaves_a_line_with_what_had_come() -> None:
+    events = [TextStreamed("half"), AnswerDropped(1, "cut", 1, 5, text="half"), RetryCountdown(1, 5, 2.0, "cut", True)]
+    story = told([*begun(), *events])
+    [note] = [block for block in story.settled if isinstance(block, Note) and block.key == "dropped"]
+    assert (note.level, note.detail, [type(block) for block in story.live]) == ("warning", "half", [Countdown])
+    assert not [block for block in story.settled if isinstance(block, Said) and block.who == "model"]
+    aside = told([*begun(), AnswerDropped(1, "cut", 1, 5, purpose="compaction")])
+    assert not [block for block in aside.settled if isinstance(block, Note) and block.key == "dropped"]
 
 
 def test_what_waits_is_shown_until_something_comes() -> None:

@@ -117,10 +117,11 @@ class Writing(Block, gc=False):
 
 
 class Countdown(Block, gc=False):
-    """A model call that will be sent again at `until`, seconds since the epoch."""
+    """A model call that will be sent again at `until`, seconds since the epoch, for its answer `broke` or none came."""
 
     attempt: int = 0
     attempts: int = 0
     delay: float = 0.0
     until: float = 0.0
     reason: str = ""
+    broke: bool = False

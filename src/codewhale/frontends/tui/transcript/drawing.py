@@ -229,7 +229,7 @@ class Drawer:
     def _countdown(self, block: Countdown, view: View) -> list[Line]:
         left = max(0.0, block.until - view.now) if view.now else block.delay
         text = self._words(
-            "transcript.retry",
+            "transcript.retry_broke" if block.broke else "transcript.retry",
             attempt=block.attempt,
             attempts=block.attempts,
             time=time_text(self._words, left),

@@ -6,6 +6,7 @@ from typing import Any
 from codewhale.frontends.tui.transcript.blocks import Note
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import (
+    AnswerDropped,
     BudgetChanged,
     Compacted,
     CompactionUndone,
@@ -61,6 +62,14 @@ def _compacted(event: Compacted) -> Note:
     return Note(key="compacted", values=values, detail=detail[:_MOST_DETAIL])
 
 
+def _dropped(event: AnswerDropped) -> Note:
+    """An answer that broke: what had come of it is folded behind the line, and void."""
+    values = {"attempt": event.attempt, "attempts": event.attempts, "reason": one_line(event.reason, 300)}
+    came = "\n\n".join(filter(None, (event.text, ", ".join(event.calls))))
+    key = "dropped" if event.attempt else "dropped_last"
+    return Note(key=key, values=values, detail=came[:_MOST_DETAIL], level="warning")
+
+
 def _budget(event: BudgetChanged) -> Note:
     limits = event.limits
     bounds = {"turns": limits.turns, "tokens": limits.tokens, "s": limits.seconds, "cost": limits.cost}
@@ -74,6 +83,7 @@ _NOTES: dict[type, Callable[[Any], Note | None]] = {
     Edge: _edge,
     Compacted: _compacted,
     BudgetChanged: _budget,
+    AnswerDropped: _dropped,
     CompactionUndone: lambda event: Note(key="restored", values={"number": event.number}),
     ResultsPruned: lambda event: Note(key="pruned", values={"n": len(event.results)}),
     ModeChanged: lambda event: Note(key="mode", values={"mode": str(event.mode), "previous": str(event.previous)}),

@@ -21,6 +21,7 @@ from codewhale.frontends.tui.transcript.parts import Parts, parts_of
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
+    AnswerDropped,
     CallStreamed,
     ChildClosed,
     ChildOpened,
@@ -66,6 +67,7 @@ class Story(CallStory):
             CallStreamed: self._call_streamed,
             RetryCountdown: self._retry,
             RequestSent: self._request,
+            AnswerDropped: self._dropped,
             MessageAdded: self._message,
             TurnStarted: self._turn_started,
             TurnFinished: self._turn_finished,
@@ -137,11 +139,19 @@ class Story(CallStory):
     def _retry(self, event: RetryCountdown, envelope: Envelope) -> None:
         self._drop_live(Countdown)
         until = seconds_of(envelope.at) + event.delay
-        self._put_live(Countdown(0, 0, 0, event.attempt, event.attempts, event.delay, until, event.reason))
+        put = Countdown(0, 0, 0, event.attempt, event.attempts, event.delay, until, event.reason, event.broke)
+        self._put_live(put)
 
     def _drop_live(self, kind: type[Block]) -> None:
         if any(isinstance(block, kind) for block in self.live):
             self.live = [block for block in self.live if not isinstance(block, kind)]
+
+    def _dropped(self, event: AnswerDropped, envelope: Envelope) -> None:
+        if event.purpose:
+            return
+        self._drop_words()
+        if (note := note_of(event)) is not None:
+            self.settle(note)
 
     def _request(self, event: RequestSent, envelope: Envelope) -> None:
         if not event.purpose:
