@@ -1,6 +1,7 @@
 """Skills: which files are one, which comes first, what is left out and why, and what a model is told of them."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,22 @@ def test_what_is_no_skill_is_told(text: str, why: str, tmp_path: Path, workspace
     put(tmp_path / ".agents/skills/x", text)
     found = skills(tmp_path).of(str(workspace))
     assert found.skills == () and len(found.problems) == 1 and why in found.problems[0]
+
+
+MERGED = "".join(f"a{n}: &a{n} {{<<: [{','.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 60))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [f"a0: &a0 {{x: 1}}\n{MERGED}", "a: " + "[" * 8000, "a: " + "[{a: " * 3000, "- " * 8000 + "a", "? " * 8000 + "a"],
+    ids=["merged aliases", "lists in lists", "mixed", "items in items", "keys in keys"],
+)
+def test_a_hostile_head_is_done_with_at_once(head: str, tmp_path: Path, workspace: Path) -> None:
+    put(tmp_path / ".agents/skills/x", f"---\n{head}\n---\nbody")
+    began = time.process_time()
+    found = skills(tmp_path).of(str(workspace))
+    assert found.skills == () and "description" in found.problems[0]
+    assert time.process_time() - began < 3.0
 
 
 def test_links_and_pipes_lead_nowhere(tmp_path: Path, workspace: Path) -> None:

@@ -27,7 +27,7 @@ def test_rows_are_numbered_by_their_invariant() -> None:
     ("data", "field"),
     [
         (b"{", "not valid JSON"), (b"[]", "JSON object"),
-        (b"\xff", "not valid JSON"), (b"[" * 100_000, "not valid JSON"),
+        (b"\xff", "not valid JSON"), (b"[" * 100_000, "nested too deeply"),
         (b'{"schema_version": 2}', "schema_version"), (b'{"protected_invariants": {}}', "protected_invariants"),
         (b'{"protected_invariants": [1]}', r"protected_invariants\[1\]"),
         (b'{"protected_invariants": ["a", {"action": "allow"}]}', r"protected_invariants\[2\]\.action"),

@@ -93,7 +93,7 @@ def test_what_cannot_be_kept_apart_is_refused(home: Path, project: Path) -> None
     with pytest.raises(ConfigError, match="one script"):
         store.survey(str(project))
     hooks.write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="not valid TOML"):
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
         store.survey(str(project))
     hooks.write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(ConfigError, match="larger"):

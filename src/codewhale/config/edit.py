@@ -105,6 +105,7 @@ def _edited(file: str, data: bytes, path: Path, value: Any) -> bytes:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    files.parse(file, data)
     try:
         document = tomlkit.parse(data.decode("utf-8-sig"))
         table: Any = document

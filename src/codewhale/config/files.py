@@ -4,14 +4,15 @@ import os
 import stat
 from typing import Any
 
+from codewhale.lib.toml import parse_toml
 from codewhale.protocol.errors import ConfigError
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 18
 
 
 def read_bytes(path: str) -> bytes | None:
     """The file's bytes, None when there is no such file. Raises ConfigError for anything that is not a readable
-    regular file of at most 1 MiB."""
+    regular file of at most 256 KiB."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -32,14 +33,10 @@ def read_bytes(path: str) -> bytes | None:
 
 def parse(path: str, data: bytes) -> dict[str, Any]:
     """TOML bytes as a tree. Raises ConfigError naming file, line and column."""
-    import tomllib
-
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start})") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from error
+        return parse_toml(data)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def read(path: str) -> dict[str, Any]:

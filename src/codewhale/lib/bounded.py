@@ -1,7 +1,11 @@
-"""Reading what an open descriptor leads to, without ever waiting on it or filling memory."""
+"""Reading what an open descriptor leads to without ever waiting on it or filling memory, and refusing to parse what is
+nested too deeply."""
 
 import os
+import re
 import stat
+
+_BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 def read_regular(fd: int, limit: int) -> bytes | None:
@@ -21,3 +25,14 @@ def read_regular(fd: int, limit: int) -> bytes | None:
         return None
     finally:
         os.close(fd)
+
+
+def check_nesting(data: bytes, most: int = 64) -> None:
+    """Raises ValueError for brackets and braces that open deeper than `most`, wherever they stand."""
+    depth = 0
+    for mark in _BRACKETS.finditer(data):
+        depth += 1 if mark.group() in b"[{" else -1
+        if depth > most:
+            line = data.count(b"\n", 0, mark.start()) + 1
+            raise ValueError(f"is nested too deeply: more than {most} brackets are open at line {line}")
+        depth = max(depth, 0)

@@ -79,7 +79,7 @@ class Listings:
                 data = bytearray()
                 while answer.status == 200 and len(data) <= MAX_BYTES and (more := await answer.read()):
                     data += more
-                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     return msgspec.json.decode(data) if answer.status == 200 else None
         except (Unreachable, WireCut, WireError, OSError, TimeoutError):
             return None

@@ -5,12 +5,13 @@ They are found, read and listed here; nothing of a skill is ever run, and what i
 
 import os
 import re
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct
 
-from codewhale.lib.bounded import read_regular
+from codewhale.lib.bounded import check_nesting, read_regular
 from codewhale.lib.text import one_line
 from codewhale.stores.skillplaces import FILES, Place, places, skill_files
 from codewhale.stores.trust import TrustStore
@@ -159,10 +160,21 @@ def _members(head: str) -> dict[str, Any]:
     import yaml
 
     try:
+        check_nesting(head.encode("utf-8", "replace"))
+        if _aliased(yaml.parse(head)):
+            return {}
         found = yaml.safe_load(head)
     except (yaml.YAMLError, RecursionError, ValueError):
         found = dict(_MEMBER.findall(head))
     return found if isinstance(found, dict) else {}
+
+
+def _aliased(events: Iterable[Any]) -> bool:
+    """Whether a text of YAML repeats parts of itself: merged into one another, a few lines of that stand for more than
+    there is room for."""
+    names = [(type(event).__name__, getattr(event, "anchor", None)) for event in events]
+    marked = {anchor for kind, anchor in names if kind != "AliasEvent" and anchor}
+    return any(kind == "AliasEvent" and anchor in marked for kind, anchor in names)
 
 
 def _bytes(file: str) -> bytes | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from codewhale.lib.bounded import check_nesting
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.system.repository import find_repository
@@ -41,6 +42,10 @@ def parse_constitution(path: str, data: bytes) -> tuple[Rule, ...]:
     file and field."""
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; a constitution is not")
+    try:
+        check_nesting(data)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
     try:
         tree = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from codewhale.lib.files import atomic_write, private_dir
+from codewhale.lib.toml import parse_toml
 from codewhale.protocol.decisions import Action, Rule, Source
 from codewhale.protocol.errors import ConfigError
 
@@ -51,12 +52,10 @@ def read_permissions(path: str) -> bytes | None:
 
 def parse_rules(path: str, data: bytes, source: Source) -> tuple[Rule, ...]:
     """The rows that a file's bytes hold. Raises ConfigError."""
-    import tomllib
-
     try:
-        tree = tomllib.loads(data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+        tree = parse_toml(data)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
     unknown = [key for key in tree if key != "rules" and key not in _ACTIONS]
     if unknown:
         raise ConfigError(f"{path}: {unknown[0]} is not known here; write [[rules]] tables, or {', '.join(_ACTIONS)}")

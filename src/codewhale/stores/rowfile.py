@@ -55,7 +55,7 @@ class RowFile(Generic[T]):
         try:
             whole = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
             return msgspec.json.decode(whole.get(self._member, b"{}"), type=dict[str, self._kind])  # type: ignore[name-defined]
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Not the decoder's own words: they may quote what stands in the file.
             raise ConfigError(f"{self.path}: is damaged; remove it and {self._again}") from None
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
+from codewhale.lib.toml import parse_toml
 from codewhale.protocol.errors import ConfigError
 from codewhale.stores.constitution import find_constitution
 from codewhale.stores.rowfile import RowFile, is_own
@@ -157,12 +158,10 @@ def _named(root: str, data: bytes) -> dict[str, str]:
 
 
 def _words(data: bytes) -> Iterator[str]:
-    import tomllib
-
     try:
-        tree: Any = tomllib.loads(data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"is not valid TOML and cannot be trusted: {error}") from None
+        tree = parse_toml(data)
+    except ValueError as error:
+        raise ConfigError(f"{error}; it cannot be trusted") from None
     for text in _texts(tree):
         lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
+from codewhale.lib.toml import parse_toml
 from codewhale.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -193,13 +194,11 @@ def _read(name: str, path: str) -> Palette:
 
 
 def _table(path: str) -> dict[str, Any]:
-    import tomllib
-
     try:
         with open(path, "rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise ConfigError(f"{path}: larger than {_MOST_BYTES:,} bytes; a theme has 25 colours")
-        return tomllib.loads(data.decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return parse_toml(data)
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {one_line(str(error))}") from error

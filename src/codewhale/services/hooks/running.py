@@ -112,7 +112,7 @@ def _said(stdout: str) -> Said:
         return Said()
     try:
         row = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return Said()
     inner = row.get("hookSpecificOutput")
     row |= inner if isinstance(inner, dict) else {}

@@ -9,13 +9,13 @@ import contextlib
 import hashlib
 import os
 import re
-import tomllib
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.toml import parse_toml
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Envelope, Event, ModeChanged, Notice, TurnFinished
@@ -247,8 +247,8 @@ class Hooks:
             sha256 = hashlib.sha256(data).hexdigest()
             if not self._trust.holds(path, sha256):
                 return _Project(ignored=f"project hooks ignored: {path} is not trusted (codewhale trust list)")
-            tree = tomllib.loads(data.decode("utf-8-sig")).get("hooks")
-        except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+            tree = parse_toml(data).get("hooks")
+        except (ConfigError, ValueError) as error:
             return _Project(ignored=f"project hooks ignored: {path}: {error}")
         hooks, refused = read_hooks({"hooks": tree} if isinstance(tree, list) else tree, path, project=True)
         return _Project(path, sha256, hooks, refused)

@@ -2,7 +2,11 @@
 
 import os
 import shutil
+from typing import Any
 
+import msgspec
+
+from codewhale.lib.bounded import check_nesting
 from codewhale.system.environment import child_env
 
 READ_LIMIT = 1 << 20
@@ -41,10 +45,17 @@ def read_text(root: str, name: str) -> str:
 
 def scripts(root: str) -> dict[str, str]:
     """The scripts of package.json that can be run, by name."""
-    import json
+    found = package(root).get("scripts")
+    rows = found.items() if isinstance(found, dict) else ()
+    return {name: text for name, text in rows if isinstance(text, str) and text}
 
+
+def package(root: str) -> dict[str, Any]:
+    """What package.json says, empty where there is none that can be read."""
+    text = read_text(root, "package.json").encode("utf-8", "replace")
     try:
-        found = json.loads(read_text(root, "package.json") or "{}").get("scripts", {})
-        return {name: text for name, text in found.items() if isinstance(text, str) and text}
-    except (ValueError, AttributeError):
+        check_nesting(text)
+        found = msgspec.json.decode(text or b"{}")
+    except (ValueError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}

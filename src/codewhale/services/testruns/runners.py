@@ -1,6 +1,5 @@
 """Test runs: which runner a workspace's tests have, and running them."""
 
-import json
 import os
 import re
 import shlex
@@ -11,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.services.testruns.project import has, interpreter, read_text, scripts, which
+from codewhale.services.testruns.project import has, interpreter, package, read_text, scripts, which
 from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import FREE, Completed, Held, Launch, run, settle, start
 from codewhale.system.programs import not_installed
@@ -225,10 +224,7 @@ def _node(root: str, given: tuple[str, ...]) -> Runner | None:
 
 def node_manager(root: str) -> str:
     """The package manager a Node project names, or whose lock file it has; npm else."""
-    try:
-        declared = json.loads(read_text(root, "package.json") or "{}").get("packageManager")
-    except (ValueError, AttributeError):
-        declared = None
+    declared = package(root).get("packageManager")
     named = declared.split("@")[0] if isinstance(declared, str) else ""
     if named in _MANAGERS:
         return named
