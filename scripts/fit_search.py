@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from search_corpus import CORPORA, Data, Question, Repo, under
 from search_fit import Sample, cross_fitted, fit_shapes, ndcg
@@ -104,8 +105,7 @@ def main() -> int:
             shape: {name: round(float(value), _DIGITS) for name, value in zip(FEATURES, values, strict=True)}
             for shape, values in fitted.items()
         }
-        now = Weights.shipped()
-        hand = {"session": now.session, "exact_code": now.exact_code, "exact_prose": now.exact_prose}
+        hand = {name: value for name, value in msgspec.to_builtins(Weights.shipped()).items() if name != "shapes"}
         WEIGHTS.write_text(json.dumps({"shapes": shapes, **hand}, indent=1) + "\n", "utf-8")
     return 0
 

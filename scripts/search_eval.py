@@ -7,6 +7,7 @@ Exit 1 when a bound does not hold.
 """
 
 import argparse
+import asyncio
 import json
 import sys
 import time
@@ -16,20 +17,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from fit_search import collected, corpora, reader_of
+from msgspec.structs import replace
 from search_corpus import Data, Place, Question, recall_within, scores
 from search_fit import FOLDS, cross_fitted
 from search_packages import TARBALLS, WHEELS, made
 from search_peers import by_fts5, by_ripgrep, by_semble
 
+from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.features import FEATURES
 from codewhale.codesearch.priors import PROSE
+from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Ranker, Weights
 from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.refining import applied, refine
 from codewhale.codesearch.terms import Terms
 
 FIGURES = ("file", "slot", "recall", "mrr", "tokens")
-OURS, REFINED, RIPGREP, FTS5, SEMBLE = "codewhale", "codewhale, own history", "ripgrep", "fts5", "semble"
+OURS, RIPGREP, FTS5, SEMBLE = "codewhale", "ripgrep", "fts5", "semble"
 ANNOTATED = frozenset({"semantic", "architecture", "symbol"})
 BOOTSTRAPS = 2_000
 RIPGREP_SLACK = 0.03
@@ -69,11 +72,15 @@ GROUPS = (
 )
 
 
-def answered(ranker: Ranker, questions: Iterable[Question], took: list[float]) -> Iterator[list[Place]]:
-    """Our ten best for each question, and how long they took."""
+def answered(ranker: Ranker, tree: Path, questions: Iterable[Question], took: list[float]) -> Iterator[list[Place]]:
+    """Our ten best for each question as the product answers it, lines that hold it included, and how long ranking
+    took."""
+    root = str(tree.resolve())
     for question in questions:
+        query = read_query(question.text, ranker.terms)
+        exact = asyncio.run(exact_lines(ranker.reader, root, query, ranker.terms))
         began = time.perf_counter()
-        hits = ranker.search(question.text, 10).hits
+        hits = ranker.search(question.text, 10, exact=exact).hits
         took.append(1000 * (time.perf_counter() - began))
         yield [Place(hit.path, hit.line, hit.end_line) for hit in hits]
 
@@ -87,10 +94,7 @@ def measured(data: Data, given: argparse.Namespace) -> tuple[list[Row], list[flo
         questions = data.asked(repo, corpus)
         reader = reader_of(tree, state / "deep", history)
         ranker = Ranker(reader, terms, held_out(fitted[repo.name]) if repo.name in fitted else None)
-        systems: dict[str, Iterable[list[Place]]] = {OURS: answered(ranker, questions, took)}
-        if history:
-            learnt = applied(ranker.weights, refine(ranker.corpus, ranker.weights))
-            systems[REFINED] = answered(Ranker(reader, terms, learnt), questions, [])
+        systems: dict[str, Iterable[list[Place]]] = {OURS: answered(ranker, tree, questions, took)}
         if not given.alone:
             systems |= peers(tree, reader, questions, given.semble)
         prefix = f"{repo.root}/" if corpus == "root" and repo.root else ""
@@ -126,12 +130,11 @@ def peers(tree: Path, reader: Reader, questions: list[Question], semble: str) ->
 
 def held_out(vectors: Mapping[str, Any]) -> Weights:
     """Weights as ranking takes them."""
-    now = Weights.shipped()
     shapes = {
         shape: {name: float(value) for name, value in zip(FEATURES, vector, strict=True)}
         for shape, vector in vectors.items()
     }
-    return Weights(shapes, now.session, now.exact_code, now.exact_prose)
+    return replace(Weights.shipped(), shapes=shapes)
 
 
 def table(rows: list[Row]) -> Iterable[str]:
@@ -178,7 +181,7 @@ def worse_than_ripgrep(rows: list[Row]) -> Iterable[str]:
                 for row in whole
                 if row.system == system and row.question.repo == repo
             }
-            for system in (OURS, REFINED, RIPGREP)
+            for system in (OURS, RIPGREP)
         }
         lead = np.array([of[OURS][name] - of[RIPGREP][name] for name in of[RIPGREP]])
         if not len(lead):

@@ -1,12 +1,11 @@
-"""Fitting the weights of code search: the fit of codesearch/refining.py with a ridge towards what all shapes of query
-share, and cross-validation over repositories."""
+"""Fitting the weights of code search: a listwise fit with a ridge towards what all shapes of query share, and
+cross-validation over repositories."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from codewhale.codesearch import refining
 from codewhale.codesearch.features import FEATURES
 from codewhale.codesearch.query import SHAPES
 
@@ -33,9 +32,43 @@ class Sample(NamedTuple):
 
 
 def fit(samples: Sequence[Sample], start: Floats, ridge: float, worth: Callable[[Sample], float]) -> Floats:
-    """The weights that make relevant files likely, held to `start` by the ridge."""
-    asked = [refining.Asked(sample.values, sample.relevant, sample.shape) for sample in samples]
-    return refining.fit(asked, start, ridge, [worth(sample) for sample in samples])
+    """The weights that make right files likely, held to `start` by the ridge: a listwise softmax over the candidates of
+    each question (Cao et al., "Learning to rank: from pairwise approach to listwise approach", 2007, right files
+    weighed alike), and Newton's method, since it is convex. `worth` is what a question counts."""
+    useful = [sample for sample in samples if sample.relevant.any()]
+    if not useful:
+        return start
+    values = np.concatenate([sample.values for sample in useful]).astype(np.float64)
+    sizes = np.array([len(sample.relevant) for sample in useful])
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    shares = np.concatenate([sample.relevant / sample.relevant.sum() for sample in useful])
+    worths = np.array([worth(sample) for sample in useful])
+    worths /= worths.sum()
+    by_row = np.repeat(worths, sizes)
+
+    def state(weights: Floats) -> tuple[float, Floats]:
+        scores = values @ weights
+        most = np.repeat(np.maximum.reduceat(scores, starts), sizes)
+        odds = np.exp(scores - most)
+        chance = odds / np.repeat(np.add.reduceat(odds, starts), sizes)
+        away = weights - start
+        return float(-(by_row * shares * np.log(np.maximum(chance, 1e-300))).sum() + ridge * away @ away), chance
+
+    weights = start.copy()
+    loss, chance = state(weights)
+    for _ in range(50):
+        slope = values.T @ (by_row * (chance - shares)) + 2 * ridge * (weights - start)
+        means = np.add.reduceat(values * chance[:, None], starts)
+        bend = (values * (by_row * chance)[:, None]).T @ values - (means * worths[:, None]).T @ means
+        step = np.linalg.solve(bend + 2 * ridge * np.eye(len(weights)), slope)
+        size = 1.0
+        while size > 1e-4 and state(weights - size * step)[0] > loss:
+            size /= 2
+        weights = weights - size * step
+        before, (loss, chance) = loss, state(weights)
+        if before - loss < 1e-9:
+            break
+    return weights
 
 
 def worths_of(samples: Sequence[Sample]) -> Callable[[Sample], float]:
@@ -77,4 +110,7 @@ def cross_fitted(samples: Sequence[Sample]) -> dict[str, dict[str, Floats]]:
 
 def ndcg(sample: Sample, weights: Floats, most: int = 10) -> float:
     """NDCG@10 of the files of a sample in the order of their scores."""
-    return refining.ndcg(sample.values @ weights, sample.relevant, sample.expected, most)
+    best = np.argsort(-(sample.values @ weights), kind="stable")[:most]
+    gains = 1 / np.log2(np.arange(2, most + 2))
+    ideal = float(gains[: min(most, sample.expected or int(sample.relevant.sum()))].sum())
+    return float((sample.relevant[best] * gains[: len(best)]).sum()) / ideal if ideal else 0.0

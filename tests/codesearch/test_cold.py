@@ -54,3 +54,8 @@ async def test_odd_names_are_passed_over_or_told(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(str(tmp_path)) + b"/walrus\xff.py")).write_text("walrus = 1\n")
     (tmp_path / "two\nlines walrus.py").write_text("walrus = 2\n")
     assert [hit.path for hit in await cold_hits(str(tmp_path), "walrus", 5, Filter())] == ["two\nlines walrus.py"]
+
+
+async def test_a_language_is_asked_for_by_the_names_of_files(root: str) -> None:
+    hits = await cold_hits(root, "token", 9, Filter(lang="markdown"))
+    assert hits and all(hit.path.endswith(".md") for hit in hits)

@@ -152,3 +152,36 @@ def test_answers_are_bounded(tmp_path: Path) -> None:
     assert len(told.encode()) <= 8_000 and len(answer["results"]) == shown > 10
     assert answer["left_out"] == f"{600 - shown} more places" and answer["notes"] == ["a note"]
     reader.close()
+
+
+def test_a_call_on_the_object_itself_is_sure(tmp_path: Path) -> None:
+    for path, text in {
+        "a.py": "class A:\n    def one(self):\n        return self.two()\n\n    def two(self):\n        pass\n",
+        "b.py": "class B:\n    def two(self):\n        return self.one()\n",
+    }.items():
+        (tmp_path / "tree").mkdir(exist_ok=True)
+        (tmp_path / "tree" / path).write_text(text)
+    reader = index_of(tmp_path)
+    asked = Intelligence(reader, str(tmp_path / "tree"))
+    (spot,) = asked.related("A.two", "callers").spots
+    assert (spot.line, spot.certain, spot.why) == (3, True, "called on the object itself; its class defines it")
+    callees = {(spot.name, spot.certain) for spot in asked.related("A.one", "callees").spots}
+    assert callees == {("two", True)}
+    (foreign,) = asked.related("B.two", "callees").spots
+    assert (foreign.name, foreign.certain) == ("one", False)
+    reader.close()
+
+
+def test_a_go_import_means_its_package(tmp_path: Path) -> None:
+    files = {f"pkg/store/{name}.go": f"package store\n\nfunc {name}() {{}}\n" for name in ("A", "B", "C", "D", "E")}
+    files["cmd/main.go"] = 'package main\n\nimport "example.com/x/pkg/store"\n\nfunc main() { store.E() }\n'
+    for path, text in files.items():
+        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / path).write_text(text)
+    reader = index_of(tmp_path)
+    asked = Intelligence(reader, str(tmp_path / "tree"))
+    (spot,) = asked.related("cmd/main.go", "imports").spots
+    assert (spot.name, spot.certain, spot.why) == ("pkg/store/", True, "a package of 5 files")
+    (user,) = asked.related("pkg/store/E.go", "importers").spots
+    assert (user.path, user.certain) == ("cmd/main.go", True)
+    reader.close()

@@ -30,7 +30,7 @@ def test_subjects_and_paths_answer(tmp_path: Path) -> None:
     _, reader = indexed(tmp_path)
     first = find_commits(reader, "forget the credentials").best[0]
     assert (first.subject, first.at) == (COMMITS[0].subject, "2023-11-14T22:18:20Z")
-    assert set(first.matched) == {"forget", "credenti"}
+    assert set(first.matched) == {"forget", "credentials"}
     by_path = find_commits(reader, "rate limiter").best
     assert [one.subject for one in by_path] == ["Throttle noisy neighbours"]
     assert by_path[0].paths == ("src/net/rate_limiter.py", "README.md")
@@ -63,4 +63,29 @@ def test_answers_are_bounded_and_ordered(tmp_path: Path) -> None:
     assert len(text.encode()) <= 8_000 and 0 < shown < 50 and told["left_out"] == f"{50 - shown} weaker commits"
     assert told["results"][0]["pull_request"] is None and "hint" not in told
     assert msgspec.json.decode(told_past("x", None, ("There is no index yet.",))[0])["results"] == []
+    reader.close()
+
+
+def test_a_path_chooses_the_commits_that_changed_it(tmp_path: Path) -> None:
+    commits = [
+        Commit(f"{number:040}", 1_700_000_000 - number, subject, paths)
+        for number, (subject, paths) in enumerate(
+            (
+                ("Speak of retry in net", ("docs/net.md",)),
+                ("Wait longer", ("src/net/retry.py", "src/net/pool.py")),
+                ("Retry twice", ("tests/test_retry.py",)),
+                ("Begin", ("src/net/retry.py",)),
+            )
+        )
+    ]
+    _, reader = indexed(tmp_path, commits)
+
+    def subjects(text: str) -> list[str]:
+        return [one.subject for one in find_commits(reader, text).best]
+
+    for text in ("src/net/retry.py", "./src/net/retry.py", "`retry.py`"):
+        assert subjects(text) == ["Wait longer", "Begin"]
+    assert subjects("src/net/ wait") == ["Wait longer", "Begin"]
+    assert subjects("begin src/net/retry.py")[0] == "Begin"
+    assert set(subjects("retry")) == {"Speak of retry in net", "Retry twice", "Wait longer", "Begin"}
     reader.close()

@@ -1,5 +1,6 @@
 """Ranking over a real index: what comes first, and that scores are the sums of their reasons."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,6 @@ from codewhale.codesearch.features import FEATURES
 from codewhale.codesearch.query import SHAPES, read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.terms import Terms
 from support.searchtree import FILES, indexed
 
 HOUR = 3600 * 10**9
@@ -89,7 +89,7 @@ def test_filters_hold(ranker: Ranker) -> None:
 def test_lines_that_hold_the_query_win(made: tuple[Index, Reader], ranker: Ranker) -> None:
     index, reader = made
     text = 'PermissionError("the refresh token was revoked'
-    exact = exact_lines(reader, index.root, read_query(text, Terms()))
+    exact = asyncio.run(exact_lines(reader, index.root, read_query(text, ranker.terms), ranker.terms))
     assert exact == {"src/auth/token_store.py": [13]}
     ranking = ranker.search(text, exact=exact)
     assert ranking.exact == 1 and ranking.hits[0].path == "src/auth/token_store.py"
@@ -147,3 +147,21 @@ def test_there_is_a_weight_for_every_feature() -> None:
     weights = Weights.shipped()
     assert set(weights.shapes) == set(SHAPES)
     assert all(set(vector) == set(FEATURES) for vector in weights.shapes.values())
+
+
+def test_a_bare_name_that_many_files_hold_is_found_where_it_is_defined(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "transaction.py").write_text(
+        "class Transaction:\n    '''One unit of work.'''\n\n    def commit(self):\n        pass\n"
+    )
+    for number in range(150):
+        (tree / f"use_{number}.py").write_text(
+            f"from transaction import Transaction\n\n\ndef run_{number}():\n" + "    Transaction().commit()\n" * 9
+        )
+    (tree / "CHANGELOG.md").write_text("- Transaction grew a Transaction\n" * 40)
+    index, reader = indexed(tmp_path)
+    ranker = Ranker(reader)
+    exact = asyncio.run(exact_lines(reader, index.root, read_query("Transaction", ranker.terms), ranker.terms))
+    assert ranker.search("Transaction", exact=exact).hits[0].path == "transaction.py"
+    reader.close()

@@ -57,7 +57,7 @@ def test_nothing_found_is_an_answer(tools: CodeSymbolTools, tmp_path: Path) -> N
 def test_history_tells_commits(tools: CodeSymbolTools, tmp_path: Path) -> None:
     result = call(tools, "code_history", {"query": "keys", "max_results": 5}, context(tmp_path / "repo"))
     (row,) = payload(result)["results"]
-    assert len(row["sha"]) == 40 and row["paths"][0] == "app/keys.py" and row["matched"] == ["key"]
+    assert len(row["sha"]) == 40 and row["paths"][0] == "app/keys.py" and row["matched"] == ["keys"]
     nothing = payload(call(tools, "code_history", {"query": "zebra"}, context(tmp_path / "repo")))
     assert nothing["results"] == [] and "Ask in other words" in nothing["hint"]
 

@@ -11,13 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, refresh, settle
 from codewhale.codesearch.cold import cold_hits
-from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.fresh import too_few
 from codewhale.codesearch.hints import hint
@@ -26,10 +24,8 @@ from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.reasons import EXACT
-from codewhale.codesearch.refining import KEY, is_due, refine, refined
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
 from codewhale.codesearch.store import DamagedError, database_path, open_existing
-from codewhale.codesearch.terms import Terms
 
 T = TypeVar("T")
 
@@ -72,14 +68,12 @@ class _Folder:
         self.settling: asyncio.Task[None] | None = None
         self.problem = ""
         self.lock = asyncio.Lock()
-        self.refining: asyncio.Task[None] | None = None
-        self.judged = -1  # the generation whose weights were looked at last
         self.closed = False
 
     def close(self) -> "list[asyncio.Task[None]]":
         """Stop building and let go of the database. Returns what is still coming to its end."""
         self.closed = True
-        tasks = [task for task in (self.building, self.settling, self.refining) if task is not None]
+        tasks = [task for task in (self.building, self.settling) if task is not None]
         for task in tasks:
             task.cancel()
         self.forget()
@@ -132,7 +126,7 @@ class CodeSearch:
         if not self.is_on:
             hits = await cold_hits(folder.index.root, query, limit, only or Filter())
             note = f"{OFF}; this answer comes from file names and plain text alone."
-            return Answer(tuple(hits), "path+text", 0, None, 0.0, (note,))
+            return Answer(tuple(hits), "path+text", 0, None, 0.0, (note, *_unapplied(only)))
         begun = time.monotonic()
         if patience is not None and folder.ranker is None and await asyncio.to_thread(_is_cold, folder.index):
             hits = await cold_hits(folder.index.root, query, limit, only or Filter())
@@ -143,11 +137,12 @@ class CodeSearch:
             if ranker is None:
                 if hits is None:
                     hits = await cold_hits(folder.index.root, query, limit, only or Filter())
-                return Answer(tuple(hits), "path+text", 0, None, 0.0, self._notes(folder, None, current))
-            ranker = await self._refined(folder, ranker, patience)
+                notes = (*self._notes(folder, None, current), *_unapplied(only))
+                return Answer(tuple(hits), "path+text", 0, None, 0.0, notes)
             most = max(limit, POOL) if self._scorers else limit
             asked = _Asked(query, most, only, tuple(self._touched(root)))
-            answer = await asyncio.to_thread(self._ranked, folder, ranker, asked, current)
+            exact = await exact_lines(ranker.reader, folder.index.root, read_query(query, ranker.terms), ranker.terms)
+            answer = await asyncio.to_thread(self._ranked, folder, ranker, asked, exact, current)
         return await self._scored(folder.index.root, query, answer, limit) if self._scorers else answer
 
     async def read(
@@ -254,27 +249,14 @@ class CodeSearch:
             if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
                 return None
             folder.forget()
-            folder.ranker = Ranker(reader, weights=refined(reader, self._weights))
+            folder.ranker = Ranker(reader, weights=self._weights)
             opened.pop_all()
         return folder.ranker
 
-    async def _refined(self, folder: _Folder, ranker: Ranker, patience: float | None) -> Ranker:
-        """The ranker with weights that fit the folder's own history, as far as that was looked into; where it is due
-        it is begun, and only who waits for everything waits for it."""
-        if folder.judged != ranker.reader.generation:
-            folder.judged = ranker.reader.generation
-            if folder.refining is None and await asyncio.to_thread(is_due, ranker.reader, self._weights):
-                folder.refining = asyncio.create_task(asyncio.to_thread(_refine, folder, self._weights))
-        if folder.refining is None or (patience is not None and not folder.refining.done()):
-            return ranker
-        await asyncio.wait((folder.refining,))
-        folder.refining = None
-        folder.forget()
-        return await asyncio.to_thread(self._ranker, folder) or ranker
-
-    def _ranked(self, folder: _Folder, ranker: Ranker, asked: _Asked, current: bool) -> Answer:
+    def _ranked(
+        self, folder: _Folder, ranker: Ranker, asked: _Asked, exact: Mapping[str, Sequence[int]], current: bool
+    ) -> Answer:
         reader = ranker.reader
-        exact = exact_lines(reader, folder.index.root, read_query(asked.query, ranker.terms))
         touches, now = _touches(folder.index, asked.touched), time.time_ns()
         found = ranker.search(asked.query, asked.limit, only=asked.only, exact=exact, now_ns=now, touches=touches)
         built = reader.meta("built_at")
@@ -307,15 +289,6 @@ class CodeSearch:
         return tuple(notes)
 
 
-def _refine(folder: _Folder, weights: Weights) -> None:
-    """Remember in the index of a folder what its history comes to; nothing where it cannot be read or written."""
-    closing, opened = contextlib.closing, folder.index.open
-    with contextlib.suppress(OSError, DamagedError), closing(opened()) as store, closing(opened()) as read:
-        found = refine(Corpus(Reader(read), Terms()), weights, lambda: folder.closed)
-        if not folder.closed:
-            store.remember(**{KEY: msgspec.json.encode(found)})
-
-
 def _is_cold(index: Index) -> bool:
     """Whether there is nothing yet to answer from."""
     try:
@@ -330,6 +303,13 @@ def _is_cold(index: Index) -> bool:
         return True
     finally:
         store.close()
+
+
+def _unapplied(only: Filter | None) -> tuple[str, ...]:
+    """What a filter asks for that names and plain text cannot say."""
+    if only is None or not only.kind:
+        return ()
+    return (f"kind is not applied without the index: these files may define no {only.kind}.",)
 
 
 def _nothing(root: str) -> list[str]:

@@ -5,20 +5,18 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from codewhale.codesearch import fresh
+from codewhale.codesearch import fresh, plaintext
+from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.priors import PathKinds
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit
 from codewhale.codesearch.reasons import Reason
 from codewhale.codesearch.terms import Terms
-from codewhale.system.launch import Launch, run
-from codewhale.system.programs import find_program
 from codewhale.worktree.excluded import is_unread, unread_folders
 from codewhale.worktree.walk import Walker
 
 TEXT, PATH = "text", "path"
 _SECONDS = 1.2
-_OUTPUT = 4 << 20
 _MOST_WORDS = 8
 _IN_NAME, _IN_FOLDER = 1.0, 0.4
 
@@ -37,9 +35,9 @@ def _ranked(
     files: Sequence[str], lines: dict[str, dict[str, int]], words: Sequence[str], limit: int, only: Filter
 ) -> list[Hit]:
     rows = []
-    kinds = PathKinds()
+    kinds, languages = PathKinds(), Languages()
     for path in files:
-        if only.paths is not None and not only.paths(path):
+        if not only.fits(path, languages.of(path, b"") if only.lang else ""):
             continue
         found, (named, spoken) = lines.get(path, {}), _in_path(path, words)
         if not found and not named:
@@ -67,21 +65,9 @@ def _in_path(path: str, words: Iterable[str]) -> tuple[float, list[str]]:
 
 async def _lines(root: str, words: Sequence[str]) -> dict[str, dict[str, int]]:
     """Path -> word -> first line with it, as far as ripgrep comes in its time; nothing without ripgrep."""
-    rg = find_program("rg")
     wanted = [word for word in words if word.isprintable()]
-    if rg is None or not wanted:
-        return {}
-    options = ("--no-config", "--no-messages", "--fixed-strings", "--ignore-case", "--only-matching", "--line-number")
-    bounds = ("--max-count", "20", "--max-filesize", "2M", "--null", "--color", "never", "--no-heading")
-    patterns = tuple(part for word in wanted for part in ("-e", word))
-    done = await run(
-        Launch((rg, *options, *bounds, *patterns, "./"), root, seconds=_SECONDS, output_limit=_OUTPUT, supervised=False)
-    )
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in done.stdout.split(b"\n"):
-        path, separator, rest = row.partition(b"\0")
-        line, colon, said = rest.partition(b":")
-        if separator and colon and line.isdigit():
-            name = path.decode("utf-8", "surrogateescape").removeprefix("./")
-            found[name].setdefault(said.decode("utf-8", "replace").lower(), int(line))
+    if wanted:
+        for path, line, text in await plaintext.matches(root, wanted, _SECONDS, "--ignore-case") or ():
+            found[path].setdefault(text.lower(), line)
     return found

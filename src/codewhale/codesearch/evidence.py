@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PREFIXES = 40
 _LEAST_PREFIX = 3
 _LEAST_SHARE = 0.4
+_OUTER = 0.5  # what the first parts of a qualified name count: the last one is what is asked for
 _LOOKED_INTO = 25  # files with a definition of one name
 
 
@@ -167,6 +168,7 @@ class Evidence:
                 worth = 1.0 if symbol.kind in CONTAINERS else 0.6
                 worth *= 0.6 + 0.4 * min(1.0, math.log1p(symbol.end_line - symbol.line) / 5)
                 worth = among * (worth + 0.5 * (self.corpus.names(file)[2] == flat))
+                worth *= _OUTER if alone and name != self.query.names[-1] else 1.0
                 if worth > self.defined.get(file, (0.0,))[0]:
                     self.defined[file] = (worth, symbol.name, symbol.line)
                     score[file] = worth

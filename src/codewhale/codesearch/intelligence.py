@@ -31,6 +31,7 @@ _TEXT = 160
 _FILE = os.O_RDONLY | os.O_NONBLOCK
 _LAST = re.compile(r"::|[.#]|->")
 _WORD = re.compile(rb"[^\W\d]\w*")
+_ITSELF = rb"(?<!\w)(?:(?:self|this|cls|Self)\s*(?:\.|->|::|\?\.)|@)\s*"
 _REMARKS = (b"//", b"/*", b"*", b"#", b"--", b";", b"%", b'"', b"'")  # what a line of a comment begins with
 _PACKAGED = frozenset({"go", "java", "kotlin", "swift"})  # files of one folder see each other
 
@@ -117,7 +118,7 @@ class Intelligence:
         for file in self._holding(last):
             for line in self._lines_with(file, last):
                 if (file, line) not in at:
-                    sure, why = self._reason(file, definers)
+                    sure, why = self._use(file, line, last, definers)
                     if sure and not self._is_code(file, line, last):
                         sure, why = False, f"{why}, but this may be a comment"
                     yield self._spot(file, line, (sure, why))
@@ -133,7 +134,7 @@ class Intelligence:
             start, end = int(self._reader.chunk_line[chunk]), int(self._reader.chunk_end[chunk])
             lines = [line for line in self._lines_with(file, last, start, end) if (file, line) not in at]
             for line in self._calling(file, lines, last, int(calls)):
-                yield self._spot(file, line, self._reason(file, definers))
+                yield self._spot(file, line, self._use(file, line, last, definers))
 
     def _callees(self, name: str) -> Iterator[Spot]:
         """The calls inside the definitions of a name, with where what they call is defined."""
@@ -153,7 +154,7 @@ class Intelligence:
 
     def _callee(self, file: int, word: str, line: int) -> Spot:
         definers = self._defined(word)
-        sure, why = self._reason(file, definers)
+        sure, why = self._use(file, line, word, definers)
         if len(definers) == 1 or sure:
             bodies = [one for one in definers if one[1].end_line > one[1].line]
             seen = (one for one in definers if self._sees(file, one[0]))
@@ -173,6 +174,11 @@ class Intelligence:
         file = self._file(path)
         for line, written in self._reader.outline(file).imports:
             targets = self._targets(file, written)
+            if targets and self._reader.files[file].lang == "go":
+                folder = self._reader.paths[targets[0]].rpartition("/")[0]
+                why = f"a package of {len(targets)} file{'s' * (len(targets) != 1)}"
+                yield Spot(self._reader.paths[file], line, True, why, name=f"{folder}/", text=written[:_TEXT])
+                continue
             why = "not of this tree" if not targets else "one file is meant" if len(targets) == 1 else "one of these"
             for target in targets or [-1]:
                 named = self._reader.paths[target] if target >= 0 else ""
@@ -186,8 +192,11 @@ class Intelligence:
             for line, written in self._reader.outline(user).imports:
                 targets = self._targets(user, written)
                 if file in targets:
-                    why = "it alone is meant" if len(targets) == 1 else f"it or {len(targets) - 1} more"
-                    yield Spot(self._reader.paths[user], line, len(targets) == 1, why, text=written[:_TEXT])
+                    package = self._reader.files[user].lang == "go"
+                    sure = package or len(targets) == 1
+                    why = "it alone is meant" if sure else f"it or {len(targets) - 1} more"
+                    why = "its package is meant" if package else why
+                    yield Spot(self._reader.paths[user], line, sure, why, text=written[:_TEXT])
 
     def _defined(self, name: str) -> list[tuple[int, Symbol]]:
         """The definitions of a name; of a qualified one those whose scope ends so, where there are such."""
@@ -198,6 +207,22 @@ class Intelligence:
         scope = ".".join(steps[:-1])
         within = [one for one in found if f".{one[1].scope}".endswith(f".{scope}")] if scope else found
         return within or found
+
+    def _use(self, file: int, line: int, name: str, definers: list[tuple[int, Symbol]]) -> tuple[bool, str]:
+        """Whether a name in a line means one of the definitions, and why: one of the class it is called in, where it
+        is called on the object itself, else as for the file."""
+        own = (
+            rb"(?<!\w)(?:self|this|cls|Self|@)(?:\.|->|::|\?\.)?"
+            + re.escape(name.encode("utf-8", "replace"))
+            + rb"(?!\w)"
+        )
+        if any(target == file and symbol.scope for target, symbol in definers):
+            around = {f"{one.scope}.{one.name}".lstrip(".") for one in self._reader.symbols(file)
+                      if one.line <= line <= one.end_line}  # fmt: skip
+            scopes = {symbol.scope for target, symbol in definers if target == file}
+            if around & scopes and re.search(own, self._text(file)[line - 1]):
+                return True, "called on the object itself; its class defines it"
+        return self._reason(file, definers)
 
     def _reason(self, file: int, definers: list[tuple[int, Symbol]]) -> tuple[bool, str]:
         """Whether a use in a file means one of the definitions, and why."""

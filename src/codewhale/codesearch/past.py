@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from codewhale.codesearch.fitting import fitted
 from codewhale.codesearch.model import Commit
-from codewhale.codesearch.query import read_query
+from codewhale.codesearch.query import Query, read_query
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.terms import Terms
 
 MOST = 100
 _PATHS = 8
 _PATH_WEIGHT = 0.5
+_CHOSEN = 1.0  # the score of a commit for having changed a path that was asked for
 _K1, _B = 1.2, 0.75  # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009
 _NO_COMMITS = "No commit is known here: the folder is in no git repository, or nothing was committed yet."
 _NONE_SPEAKS = "None of the {:,} commits known here speaks of it. Ask in other words, or with a path."
@@ -25,7 +26,7 @@ _PULL = re.compile(r"^Merge (?:pull request|PR) #(\d+)\b|\((?:#|gh-|GH-)(\d+)\)\
 
 class Past(Struct, frozen=True):
     """A commit that was found: `at` in RFC 3339; its pull request as far as the subject names one; at most eight of
-    the paths it changed, those that answer first; the terms that were found in subject and paths."""
+    the paths it changed, those that answer first; the words of the query that were found in subject and paths."""
 
     sha: str
     at: str
@@ -45,20 +46,47 @@ class Commits(Struct, frozen=True):
 
 
 def find_commits(reader: Reader, text: str, most: int = 10) -> Commits:
-    """The best commits for a query, at most `most`, best first; equal ones newest first."""
+    """The best commits for a query, at most `most`, best first; equal ones newest first. A path in the query chooses
+    those that changed it, and its other words rank them."""
     terms = Terms()
-    wanted = tuple(read_query(text, terms).terms)
     commits = list(reader.commits())
+    words, chosen = _choose(commits, text.split())
+    query = read_query(" ".join(words), terms)
+    wanted = tuple(query.terms)
     in_paths = [_of_paths(terms, commit) for commit in commits] if wanted else []
-    scores: dict[int, float] = {}
-    matched: dict[int, dict[str, None]] = {}
+    scores: dict[int, float] = dict.fromkeys(chosen or (), _CHOSEN)
+    matched: dict[int, set[str]] = {}
     for term in wanted:
         for number, value in (*_subjects(reader, term), *_paths(in_paths, term)):
-            scores[number] = scores.get(number, 0.0) + value
-            matched.setdefault(number, {})[term] = None
+            if chosen is None or number in scores:
+                scores[number] = scores.get(number, 0.0) + value
+                matched.setdefault(number, set()).add(term)
     best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
-    found = [_past(commits[number], round(scores[number], 3), tuple(matched[number]), terms) for number in best]
-    return Commits(found, "" if found else _NONE_SPEAKS.format(len(commits)) if commits else _NO_COMMITS)
+    results = [_past(commits[number], scores[number], (query, matched.get(number, set())), terms) for number in best]
+    return Commits(results, "" if results else _NONE_SPEAKS.format(len(commits)) if commits else _NO_COMMITS)
+
+
+def _choose(commits: list[Commit], words: list[str]) -> tuple[list[str], set[int] | None]:
+    """The words that name no changed path, and the commits that changed one of those named; None for no path. A path
+    is a file as commits name it, a folder of such, or a file's name where it has an ending."""
+    chosen: set[int] | None = None
+    others = []
+    for word in words:
+        path = word.strip("`'\"").removeprefix("./").rstrip("/,:")
+        inside, ends = f"{path}/", f"/{path}" if "." in path.strip(".") else ""
+        changing = {
+            number
+            for number, commit in enumerate(commits)
+            if any(
+                one == path or ("/" in word and one.startswith(inside)) or (ends and one.endswith(ends))
+                for one in commit.paths
+            )
+        } if path else set[int]()  # fmt: skip
+        if changing:
+            chosen = changing | (chosen or set())
+        else:
+            others.append(word)
+    return others, chosen
 
 
 def told_past(query: str, found: Commits | None, notes: tuple[str, ...]) -> tuple[str, int]:
@@ -114,8 +142,10 @@ def _idf(having: int, count: int) -> float:
     return math.log(1 + (count - having + 0.5) / (having + 0.5))
 
 
-def _past(commit: Commit, score: float, matched: tuple[str, ...], terms: Terms) -> Past:
-    paths = sorted(commit.paths, key=lambda path: (-len(set(matched) & set(terms.count(path))), path))
+def _past(commit: Commit, score: float, matched: tuple[Query, set[str]], terms: Terms) -> Past:
+    query, having = matched
+    words = tuple(dict.fromkeys(word for word in query.words if having & set(terms.expand(word))))
+    paths = sorted(commit.paths, key=lambda path: (-len(having & set(terms.count(path))), path))
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(commit.at))
     shown, more, pull = tuple(paths[:_PATHS]), max(0, len(paths) - _PATHS), pull_request(commit.subject)
-    return Past(commit.sha, at, commit.subject, score, matched, shown, more, pull)
+    return Past(commit.sha, at, commit.subject, round(score, 3), words, shown, more, pull)

@@ -16,7 +16,7 @@ from codewhale.codesearch.evidence import Evidence
 from codewhale.codesearch.features import FEATURES, SIGNALS, candidates, matrix
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.places import best_place
-from codewhale.codesearch.query import read_query
+from codewhale.codesearch.query import Query, read_query
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.reasons import EXACT, SESSION, Reason, Seen, detail
 from codewhale.codesearch.terms import Terms
@@ -28,18 +28,29 @@ T = TypeVar("T", bound=Hashable)
 TOLD = (*dict.fromkeys(SIGNALS.values()), EXACT, SESSION)  # signals in the order they are told
 
 _SURE_EXACT = 3
+_MOST_EXACT = 100  # files that hold the query as it is and rank for that alone
+_SHORT = 2  # words of a query that many files hold
 _DIGITS = 3
 _TOUCH_HALF_LIFE = 4 * 3600e9
 
 
 class Weights(Struct, frozen=True):
     """What each feature counts, by shape of query. By hand: what a file that a session just touched gains, and one
-    that holds the query as it is: where that is code or the query looks like code, and where it is prose."""
+    that holds the query as it is: where that is code or the query looks like code, and where it is prose. A query of
+    one or two words stands in many files, so that it says less of each (`short_...`)."""
 
     shapes: dict[str, dict[str, float]]
     session: float
     exact_code: float
     exact_prose: float
+    short_code: float
+    short_prose: float
+
+    def exact(self, query: Query, prose: bool) -> float:
+        """What a file gains that holds the query as it is."""
+        if len(query.words) <= _SHORT:
+            return self.short_prose if prose else self.short_code
+        return self.exact_prose if prose and not query.literal else self.exact_code
 
     @classmethod
     def shipped(cls) -> "Weights":
@@ -110,8 +121,10 @@ class Ranker:
         only = only or Filter()
         evidence = Evidence(self.corpus, read_query(text, self.terms))
         touched = self.reader.touches() if touches is None and now_ns else touches or ()
-        seen = self._seen(exact or {}, touched if now_ns else (), now_ns)
-        chosen = self._chosen(evidence, only, seen)
+        allowed = self._allowed(only)
+        likely = candidates(evidence, allowed)
+        seen = self._seen(self._telling(exact or {}, likely), touched if now_ns else (), now_ns)
+        chosen = self._chosen(likely, allowed, only, seen)
         parts = self._parts(evidence, chosen, seen)
         hits = []
         for row in self._order(parts, chosen, seen, limit):
@@ -137,16 +150,26 @@ class Ranker:
                 touches[self._numbers[touch.path]] = (fresh, touch.count, age / 1e9)
         return Seen(lines, touches)
 
-    def _chosen(self, evidence: Evidence, only: Filter, seen: Seen) -> "Numbers":
+    def _telling(self, exact: Mapping[str, Sequence[int]], likely: "Numbers") -> Mapping[str, Sequence[int]]:
+        """The files with exact lines; of very many those that are candidates anyway."""
+        if len(exact) <= _MOST_EXACT:
+            return exact
+        return {path: exact[path] for file in likely.tolist() if (path := self.reader.paths[file]) in exact}
+
+    def _allowed(self, only: Filter) -> "Numbers | None":
+        """The files that a filter lets through by path and language; None for all."""
+        import numpy as np
+
+        if only == Filter():
+            return None
+        return np.array([i for i, file in enumerate(self.reader.files) if only.fits(file.path, file.lang)], np.int64)
+
+    def _chosen(self, likely: "Numbers", allowed: "Numbers | None", only: Filter, seen: Seen) -> "Numbers":
         """The candidates and every file with an exact line, as far as the filter lets them through."""
         import numpy as np
 
-        exact = np.array(sorted(seen.lines), np.int64)
-        if only == Filter():
-            return np.union1d(candidates(evidence), exact)
-        files = [number for number, file in enumerate(self.reader.files) if only.fits(file.path, file.lang)]
-        allowed = np.array(files, np.int64)
-        chosen = np.union1d(candidates(evidence, allowed), np.intersect1d(exact, allowed))
+        exact = np.array([file for file in sorted(seen.lines) if self.reader.files[file].chunks], np.int64)
+        chosen = np.union1d(likely, exact if allowed is None else np.intersect1d(exact, allowed))
         if only.kind:
             having = [any(one.kind == only.kind for one in self.reader.symbols(file)) for file in chosen.tolist()]
             chosen = chosen[np.array(having, bool)]
@@ -163,8 +186,8 @@ class Ranker:
             parts[:, TOLD.index(SIGNALS[name])] += weighed[:, column]
         for row, file in enumerate(chosen.tolist()):
             if file in seen.lines:
-                sure = evidence.query.literal or not self.corpus.prose[file]
-                parts[row, TOLD.index(EXACT)] = self.weights.exact_code if sure else self.weights.exact_prose
+                worth = self.weights.exact(evidence.query, bool(self.corpus.prose[file]))
+                parts[row, TOLD.index(EXACT)] = worth
             if file in seen.touches:
                 parts[row, TOLD.index(SESSION)] = self.weights.session * seen.touches[file][0]
         rounded: Floats = np.round(parts, _DIGITS) + 0.0
@@ -172,18 +195,19 @@ class Ranker:
 
     @staticmethod
     def _order(parts: "Floats", chosen: "Numbers", seen: Seen, limit: int) -> list[int]:
-        """Rows from the best on."""
+        """Rows from the best on. Files that hold the query as it is are all among them where they are no more than
+        that."""
         import numpy as np
 
         ranked: list[int] = np.lexsort((chosen, -np.round(parts.sum(axis=1), _DIGITS))).tolist()
         exact = {row for row in ranked if int(chosen[row]) in seen.lines} if seen.lines else set[int]()
-        return with_exact(ranked, exact, limit)
+        return with_exact(ranked, exact, limit, len(exact) if len(exact) <= limit else min(_SURE_EXACT, limit - 1))
 
 
-def with_exact(ranked: Sequence[T], exact: set[T], limit: int) -> list[T]:
-    """The first `limit` of what is ranked. The last places go to exact matches where fewer than three made it."""
+def with_exact(ranked: Sequence[T], exact: set[T], limit: int, sure: int) -> list[T]:
+    """The first `limit` of what is ranked. The last places go to exact matches where fewer than `sure` made it."""
     best = list(ranked[:limit])
-    missing = min(_SURE_EXACT, limit - 1) - len(exact.intersection(best))
+    missing = sure - len(exact.intersection(best))
     late = [one for one in ranked[limit:] if one in exact][: max(0, missing)]
     weak = [one for one in reversed(best) if one not in exact][: len(late)]
     return [one for one in best if one not in weak] + late

@@ -46,7 +46,7 @@ def detail(signal: str, evidence: Evidence, file: int, seen: Seen) -> str:
 
 def _lexical(evidence: Evidence, file: int) -> str:
     words = _words_in(evidence, file, BODY)
-    return f"matched tokens [{_listed(words)}], {len(words)} of {len(evidence.query.words)}"
+    return f"matched tokens [{_listed(words)}], {len(words)} of {len(evidence.query.words)} words of the query"
 
 
 def _symbol(evidence: Evidence, file: int) -> str:
@@ -74,8 +74,7 @@ def _path(evidence: Evidence, file: int) -> str:
 def _history(evidence: Evidence, file: int) -> str:
     commits = evidence.commits_of(file)
     best = evidence.corpus.reader.commit(commits[0])
-    more = f" and {len(commits) - 1} more" if len(commits) > 1 else ""
-    return f"changed by {best.sha[:9]} {best.subject[:_SUBJECT]!r}{more}"
+    return f"changed by {best.sha[:9]} {best.subject[:_SUBJECT]!r}"
 
 
 def _prior(evidence: Evidence, file: int) -> str:

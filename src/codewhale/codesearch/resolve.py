@@ -48,9 +48,9 @@ class Resolver:
             self._by_folder[folder.rpartition("/")[2]].append(number)
 
     def targets(self, number: int, lang: str, written: str) -> list[int]:
-        """The files, at most three, that `written` in file `number` means."""
+        """The files that `written` in file `number` means: at most three, or all of a Go package."""
         found = list(dict.fromkeys(self._targets(self._paths[number], lang, written)))
-        return found if len(found) <= MOST_TARGETS else []
+        return found if len(found) <= MOST_TARGETS or lang == "go" else []
 
     def _targets(self, path: str, lang: str, written: str) -> Iterator[int]:
         folder = path.rpartition("/")[0]
@@ -122,7 +122,7 @@ class Resolver:
                 and ("/" + self._paths[number].rpartition("/")[0]).endswith("/" + wanted)
             ]
             if found and (take > 1 or len(steps) == 1):
-                return found[:MOST_TARGETS]
+                return found
         return []
 
     def _named(self, ending: str, written: str) -> list[int]:

@@ -188,7 +188,8 @@ class Scorers:
             for reasons, reason in zip(added, _reasons(scorer.slot, scores), strict=True):
                 reasons += [reason] if reason.value else []
         ranked = sorted((_with(hit, new) for hit, new in zip(hits, added, strict=True)), key=lambda hit: -hit.score)
-        kept = with_exact(ranked, {hit for hit in ranked if _is_exact(hit)}, limit)
+        exact = {hit for hit in ranked if _is_exact(hit)}
+        kept = with_exact(ranked, exact, limit, len(exact) if len(exact) <= limit else 0)
         return tuple(kept), tuple(signals), tuple(problems)
 
     async def aclose(self) -> None:

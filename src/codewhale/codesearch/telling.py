@@ -92,7 +92,8 @@ def _weightiest(hit: Hit) -> list[Reason]:
 
 
 def _row(hit: Hit, snippet: str) -> dict[str, Any]:
-    reasons = sorted(hit.reasons, key=lambda reason: -abs(reason.value))[:_REASONS]
+    speaking = (reason for reason in hit.reasons if reason.signal != "prior" or reason.value < 0)
+    reasons = sorted(speaking, key=lambda reason: -abs(reason.value))[:_REASONS]
     row: dict[str, Any] = {"path": hit.path, "line": hit.line, "end_line": hit.end_line}
     if hit.symbol:
         row["symbol"] = hit.symbol
