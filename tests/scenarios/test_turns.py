@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.events import (
+    AnswerDropped,
     CallStarted,
     ContextAppended,
     FileChanged,
-    MessageAdded,
     RepairRecorded,
     RequestSent,
     TextStreamed,
@@ -227,17 +227,17 @@ async def test_an_alias_runs_and_says_so_where_it_is_deprecated(home: Path, work
     assert "'todo_write' is deprecated" in old.content and "deprecated" not in new.content
 
 
-async def test_a_failed_model_call_ends_the_turn_and_keeps_what_came(home: Path, workspace: Path) -> None:
+async def test_a_model_call_that_failed_ends_the_turn_and_is_not_sent_back(home: Path, workspace: Path) -> None:
     script = [{"text": "So far so", "error": {"kind": "server", "message": "503 overloaded"}}, {"text": "Again."}]
     async with harness(home, workspace, script) as stage:
         session = await stage.open()
         events = await stage.turn("Go", session)
         assert (ending(events).status, ending(events).result["exit_code"]) == ("infra", 75)
         assert "503 overloaded" in ending(events).result["error"]
-        assert ending(events).result["answer"] == "So far so"
-        assert [item.finish for item in only(events, MessageAdded)][-1] == "server"
+        assert ending(events).result["answer"] == ""
+        assert [(item.text, item.attempt) for item in only(events, AnswerDropped)] == [("So far so", 0)]
         assert ending(await stage.turn("Once more", session)).status == "done"
-    assert [message["role"] for message in sent(stage)] == ["system", "user", "assistant", "user"]
+    assert [message["role"] for message in sent(stage)] == ["system", "user", "user"]
 
 
 async def test_a_fault_of_ours_ends_the_turn_and_not_the_session(home: Path, workspace: Path) -> None:

@@ -54,7 +54,7 @@ async def wired(
     async with Wire(replies) as wire:
         table = ProviderSettings(base_url=wire.url, **settings)
         dialect: Any = build_dialect("wired", table)
-        limits, retries = Limits(first=5, gap=idle, wall=20), Retries(sleep=nap, jitter=lambda: 0.0)
+        limits, retries = Limits(first=min(5, 2 * idle), gap=idle, wall=20), Retries(sleep=nap, jitter=lambda: 0.0)
         provider = HttpProvider("wired", table, "", dialect, limits, retries)
         provider.model = resolve_model("wired", table, "m")[1]
         options = AppOptions(home=str(home), workspace=str(workspace), provider="wired", model="m")
