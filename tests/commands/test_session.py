@@ -1,12 +1,13 @@
-"""/mode, /model, /status and /sessions against a whole application."""
+"""/mode, /model, /retry, /status and /sessions against a whole application."""
 
 import asyncio
+import json
 from pathlib import Path
 
-from codewhale.protocol.events import ContextAppended, HeaderPinned, ModeChanged, RequestSent
+from codewhale.protocol.events import ContextAppended, Event, HeaderPinned, ModeChanged, RequestSent, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import CommandOutput, Interrupt, RunCommand, SendMessage
-from codewhale.testing import Harness, harness
+from codewhale.protocol.ops import CommandOutput, Interrupt, OpenSession, RunCommand, SendMessage
+from codewhale.testing import Harness, collect, harness
 from support.scenes import DeltaProvider, only, scene, watching
 
 DONE = {"text": "That is all."}
@@ -102,3 +103,59 @@ async def test_sessions_of_this_workspace_or_of_all(home: Path, workspace: Path,
         everywhere = (await run(stage, session, "/sessions all")).text
     assert session in here and "Right here" in here and other not in here
     assert session in everywhere and other in everywhere
+
+
+async def retried(stage: Harness, session: str) -> list[Event]:
+    """The events of the turn that /retry begins."""
+    waiting = asyncio.ensure_future(collect(stage.client.events(session, from_seq=-1)))
+    await asyncio.sleep(0)
+    output = await run(stage, session, "/retry")
+    assert output.ok and output.turn, output.text
+    return [envelope.event for envelope in await waiting]
+
+
+def users(stage: Harness) -> list[str]:
+    messages = json.loads(stage.provider.requests[-1])["messages"]
+    return [str(message["content"]) for message in messages if message["role"] == "user"]
+
+
+async def test_retry_asks_a_message_again_that_nothing_has_answered(home: Path, workspace: Path) -> None:
+    failing = {"error": {"kind": "server", "message": "overloaded"}}
+    async with harness(home, workspace, [failing, {"text": "half", **failing}, DONE]) as stage:
+        session = await stage.open()
+        await stage.turn("Say it once.", session)
+        for status in ("infra", "done"):
+            end = (await retried(stage, session))[-1]
+            assert isinstance(end, TurnFinished) and end.status == status
+            assert len([text for text in users(stage) if "Say it once." in text]) == 1
+        assert end.turn == 3 and "half" not in stage.provider.requests[-1].decode()
+
+
+async def test_retry_says_a_message_again_where_calls_have_run_since(home: Path, workspace: Path) -> None:
+    look = {"calls": [{"name": "list_dir", "arguments": {"path": "."}}]}
+    async with harness(home, workspace, [look, {"error": {"kind": "connect", "message": "gone"}}, DONE]) as stage:
+        session = await stage.open()
+        await stage.turn("Look twice.", session)
+        end = (await retried(stage, session))[-1]
+        assert isinstance(end, TurnFinished) and end.status == "done"
+        assert len([text for text in users(stage) if "Look twice." in text]) == 2
+        opened = await stage.client.submit(OpenSession(str(workspace), fork=session))
+        again = (await retried(stage, opened))[-1]
+        assert isinstance(again, TurnFinished) and again.status == "done"
+
+
+async def test_retry_after_an_interruption_and_where_there_is_nothing_to_ask(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [{"text": "late", "delay": 60}, DONE]) as stage:
+        session = await stage.open()
+        assert "no message to ask again" in (await run(stage, session, "/retry")).text
+        assert not (await run(stage, session, "/retry now")).ok
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go"))
+            await watch.until(RequestSent)
+            refused = await run(stage, session, "/retry")
+            assert not refused.ok and "a turn is running" in refused.text
+            await stage.client.submit(Interrupt(session))
+            await watch.until(TurnFinished)
+        end = (await retried(stage, session))[-1]
+        assert isinstance(end, TurnFinished) and end.status == "done"
+        assert len([text for text in users(stage) if text.startswith("Go")]) == 1

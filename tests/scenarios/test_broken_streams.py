@@ -244,6 +244,22 @@ async def test_a_session_that_was_killed_between_tries_goes_on_soundly(home: Pat
     assert json.loads(out.splitlines()[-1])["event"]["status"] == "done"
 
 
+async def test_headless_retry_asks_the_last_message_again_and_follows_its_turn(home: Path, workspace: Path) -> None:
+    done = Reply([stream(sse(delta("stop", content="Done at last."), "[DONE]"))])
+    async with Wire([Reply([answer(401, b"{}")]), done]) as wire:
+        home.mkdir(exist_ok=True)
+        (home / "config.toml").write_text(config(wire))
+        async with asyncio.timeout(60):
+            first = await exec_cli(home, workspace, "Ask me.")
+            await first.communicate()
+            again = await exec_cli(home, workspace, "--continue", "/retry")
+            out, said = await again.communicate()
+    assert (first.returncode, again.returncode) == (1, 0), said.decode()
+    assert json.loads(out.splitlines()[-1])["event"]["result"]["answer"] == "Done at last."
+    users = [one for one in json.loads(wire.requests[-1].body)["messages"] if one["role"] == "user"]
+    assert str(users).count("Ask me.") == 1
+
+
 async def test_headless_says_each_retry_and_ends_with_75_after_so_many_tries(home: Path, workspace: Path) -> None:
     cut = Reply([HEAD + chunk(sse(delta(content="Half")))], "close")
     async with Wire([cut]) as wire:

@@ -131,6 +131,7 @@ COMMANDS: dict[str, str] = {
     "/providers": "providers",
     "/queue": "queue",
     "/restore": "undo",
+    "/retry": "session",
     "/search": "search",
     "/sessions": "session",
     "/skills": "skills",

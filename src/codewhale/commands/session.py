@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from codewhale.commands.base import CommandContext, command
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput
@@ -12,7 +13,7 @@ from codewhale.system.probing import sandbox
 
 
 class SessionCommands:
-    """/mode, /model, /status, /sessions."""
+    """/mode, /model, /retry, /status, /sessions."""
 
     def __init__(self, control: SessionControl, sessions: SessionStore) -> None:
         self._control = control
@@ -40,6 +41,17 @@ class SessionCommands:
         provider, model = words if len(words) == 2 else ("", words[0])
         shown = f"model: {model} at {provider or status.provider}"
         return self._try(lambda: self._control.set_model(context.session, provider, model), shown)
+
+    @command("/retry")
+    async def retry(self, args: str, context: CommandContext) -> CommandOutput:
+        """Ask your last message again, after a turn that failed or was interrupted."""
+        if args:
+            return CommandOutput("Say /retry and nothing else.", ok=False)
+        try:
+            text = await self._control.retry(context.session)
+        except CodeWhaleError as error:
+            return CommandOutput(f"Not asked again: {error}.", ok=False)
+        return CommandOutput(f"Asked again: {one_line(text)}", turn=True)
 
     @command("/status")
     async def status(self, args: str, context: CommandContext) -> CommandOutput:

@@ -14,7 +14,7 @@ from codewhale.engine.dispatch import Dispatcher
 from codewhale.engine.loop import Ending, Turn
 from codewhale.engine.modelcall import bound_session
 from codewhale.engine.opening import Opener
-from codewhale.engine.outgoing import letter_message, post, take_steers, tell_queue
+from codewhale.engine.outgoing import last_asked, letter_message, post, take_steers, tell_queue
 from codewhale.engine.report import usage_view
 from codewhale.engine.room import CompactionFailed
 from codewhale.engine.session import BROKEN, STOPPED, Letter, Session
@@ -23,6 +23,7 @@ from codewhale.protocol.events import (
     ContextAppended,
     EffortChanged,
     Event,
+    MessageAdded,
     ModeChanged,
     ModelChanged,
     Queued,
@@ -91,6 +92,18 @@ class Engine:
             session.emit(Queued(op.text, len(session.queue)))
         else:
             tell_queue(session)
+
+    async def retry(self, session: str) -> str:
+        """Ask the message of the last turn again; it is said again only where something has answered it. Its text.
+        Raises SessionError while a turn runs, and where there is no message."""
+        here = self._idle(session)
+        message, ends = last_asked(here)
+        if message is None:
+            raise SessionError("there is no message to ask again")
+        self._may_ask(here.state.provider)
+        self._start(here, message.text, *([] if ends else [MessageAdded(message)]))
+        await here.barrier()
+        return message.text
 
     def interrupt(self, session_id: str) -> None:
         """Stop the running turn, if any."""
@@ -249,9 +262,13 @@ class Engine:
     # ------------------------------------------------------------------ turns
 
     def _begin(self, session: Session, letter: Letter) -> None:
+        self._start(session, letter.op.text, letter_message(session, letter))
+
+    def _start(self, session: Session, text: str, *message: MessageAdded) -> None:
+        """Begin a turn with a message, or with the one that the conversation ends with."""
         state = session.state
-        session.emit(TurnStarted(state.turns + 1), letter_message(session, letter))
-        session.request_effort = turn_effort(state.effort, letter.op.text)
+        session.emit(TurnStarted(state.turns + 1), *message)
+        session.request_effort = turn_effort(state.effort, text)
         told: list[Event] = []
         if state.told.get("mode") != mode_text(state.mode):
             told.append(ContextAppended("mode", mode_text(state.mode)))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from codewhale.engine.session import Letter, Session
 from codewhale.lib.text import fenced, head_tail
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import MessageAdded, QueueChanged, ShellRan
+from codewhale.protocol.events import Compacted, MessageAdded, QueueChanged, ShellRan, TurnStarted
 from codewhale.protocol.messages import Message, Part, Text
 from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.views import QueuedRow
@@ -26,6 +26,27 @@ def letter_message(session: Session, letter: Letter) -> MessageAdded:
         texts.append(Text("\n\n".join(map(shell_text, ran)), "harness"))
     parts: tuple[Part, ...] = (*texts, *letter.images)
     return MessageAdded(Message("user", parts))
+
+
+def last_asked(session: Session) -> tuple[Message | None, bool]:
+    """The message that began the last turn, without what the harness added, and whether the conversation still ends
+    with it: nothing has answered it yet."""
+    asked, ends, began = None, False, False
+    for envelope in session.log.read():
+        event = envelope.event
+        if isinstance(event, TurnStarted):
+            began = True
+        elif isinstance(event, MessageAdded):
+            ends = began and event.message.role == "user"
+            if ends:
+                asked = event.message
+            began = False
+        elif isinstance(event, Compacted):
+            ends = False
+    if asked is None:
+        return None, False
+    kept = tuple(part for part in asked.parts if not isinstance(part, Text) or part.source == "person")
+    return Message("user", kept), ends
 
 
 def shell_text(ran: ShellRan) -> str:

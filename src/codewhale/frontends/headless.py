@@ -106,6 +106,7 @@ class Headless:
         self._progress = progress
         self._stop = asyncio.Event()
         self._jobs: dict[str, str] = {}
+        self._turned = False
         self.session = ""
 
     async def run(self) -> int:
@@ -120,7 +121,7 @@ class Headless:
             await self._out.write(object_line(result) + "\n")
         elif self._options.output == "text":
             await self._print_text(result)
-            if not command and result["status"] != "done":
+            if self._turned and result["status"] != "done":
                 self._progress.say(f"codewhale: {result['status']}: {result['error'] or 'no reason given'}")
             if result["usage"]["cost"]:
                 self._progress.say(_spent(result["usage"]))
@@ -136,11 +137,17 @@ class Headless:
 
     async def _run_turn(self) -> dict[str, Any]:
         status = await self._client.query(SessionStatus(self.session))
-        follower = asyncio.create_task(self._follow(status.turns + 1))
+        message = SendMessage(self.session, scrub_surrogates(self._options.prompt), self._options.context)
+        return await self._to_the_end(status.turns + 1, message)
+
+    async def _to_the_end(self, turn: int, message: SendMessage | None = None) -> dict[str, Any]:
+        """Follow a turn that `message` begins, or that has begun, to its end; returns its result."""
+        self._turned = True
+        follower = asyncio.create_task(self._follow(turn))
         stopper = asyncio.create_task(self._stop.wait())
         try:
-            message = SendMessage(self.session, scrub_surrogates(self._options.prompt), self._options.context)
-            await self._client.submit(message)
+            if message is not None:
+                await self._client.submit(message)
             await asyncio.wait({follower, stopper}, return_when=asyncio.FIRST_COMPLETED)
             if not follower.done():
                 await self._client.submit(Interrupt(self.session))
@@ -198,7 +205,10 @@ class Headless:
     # -------------------------------------------------------------- a slash command
 
     async def _run_command(self) -> dict[str, Any]:
+        before = await self._client.query(SessionStatus(self.session))
         reply: CommandOutput = await self._client.submit(RunCommand(self.session, self._options.prompt.strip()))
+        if reply.turn:
+            return await self._to_the_end(before.turns + 1)
         status, code = ("done", 0) if reply.ok else ("failed", 1)
         result = outcome(self.session, status, code, reply.text, None if reply.ok else reply.text)
         if self._options.output == "stream-json":

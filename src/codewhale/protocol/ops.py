@@ -203,11 +203,12 @@ Query = SessionStatus | ListSessions | GetMessages | SessionUsage | ViewQuery
 
 class CommandOutput(Struct, frozen=True, omit_defaults=True):
     """What a slash command says: `text` for people, `ok` False when it could not do it, `session` one to go on with in
-    place of this one ("" is to stay)."""
+    place of this one ("" is to stay). `turn` tells that it began a turn."""
 
     text: str
     ok: bool = True
     session: str = ""
+    turn: bool = False
 
 
 class StatusView(Struct, frozen=True):

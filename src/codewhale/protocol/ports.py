@@ -116,6 +116,11 @@ class SessionControl(Protocol):
         """The tools array of its requests."""
         ...
 
+    async def retry(self, session: str) -> str:
+        """Ask the message of the last turn again; its text. Raises SessionError while a turn runs, and where there is
+        no message."""
+        ...
+
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
         """Say the conversation shorter, above all keeping `focus`; about how many tokens it took before and takes
         now. Raises SessionError while a turn runs, and when it could not be done: then nothing has changed."""
