@@ -89,6 +89,20 @@ def test_a_killed_holder_is_succeeded_at_once(tmp_path: Path) -> None:
     lock.release()
 
 
+def test_a_killed_holder_that_nobody_has_collected_is_succeeded(tmp_path: Path) -> None:
+    log = new_log(tmp_path, 2)
+    log.close()
+    holder = child(HOLD, tmp_path, log.session)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    holder.kill()
+    os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)
+    path = os.path.join(os.path.dirname(log.path), "lock")
+    assert not is_held(path)
+    SessionLock(path, log.session).release()
+    holder.communicate()
+
+
 LEAK = """
     log = store.open(arguments[0])
     lock = next(fd for fd in range(3, 64) if "lock" in os.path.basename(os.path.realpath(f"/proc/self/fd/{fd}")))

@@ -31,16 +31,13 @@ def alive(process: ProcessMark) -> bool | None:
         return None
     if process.boot != boot_id():
         return False
-    return _exists(process.pid) and start_time(process.pid) == process.start
+    return _exists(process.pid) and start_time(process.pid) == process.start and not _is_zombie(process.pid)
 
 
 def start_time(pid: int) -> str:
     """The kernel's start time of a process in clock ticks since boot; "" when it is gone or cannot be told."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
+    fields = _fields(pid)
+    return fields[19].decode() if len(fields) > 19 else ""
 
 
 def boot_id() -> str:
@@ -55,6 +52,26 @@ def _space() -> str:
     with contextlib.suppress(OSError):
         namespace = os.readlink("/proc/self/ns/pid")
     return f"{platform.node()} {namespace}".strip()
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended and its parent has not collected it yet. A first thread that ended before the others looks
+    the same."""
+    if _fields(pid)[:1] not in ([b"Z"], [b"X"]):
+        return False
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) <= 1
+    except OSError:
+        return True
+
+
+def _fields(pid: int) -> list[bytes]:
+    """What the kernel tells of a process behind its name, the state first; nothing when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def _exists(pid: int) -> bool:
