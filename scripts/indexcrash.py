@@ -61,7 +61,7 @@ async def kills(scratch: Path, count: int, seed: int) -> int:
             index.discard()
         for at in range(60):
             happenings.write(f"group{at % 9}/unit{some.randrange(120)}.py")
-        child = await start(Launch(argv=argv, cwd=str(scratch), supervised=False))
+        child = await start(Launch(argv=argv, cwd=str(scratch), profile="none", supervised=False))
         ended = asyncio.ensure_future(child.ended())
         await asyncio.wait([ended], timeout=some.uniform(0.1, 1.2))
         if not ended.done():
@@ -96,7 +96,7 @@ async def shared(args: argparse.Namespace) -> int:
     async def part(number: int) -> dict[str, Any] | None:
         shares = ("--changes", share(args.changes, number), "--kills", share(args.kills, number))
         argv = (sys.executable, __file__, *shares, "--seed", args.seed * 1000 + number, "--jobs", 1)
-        done = await run(Launch(tuple(map(str, argv)), os.getcwd(), seconds=3600, output_limit=1 << 20))
+        done = await run(Launch(tuple(map(str, argv)), os.getcwd(), "none", seconds=3600, output_limit=1 << 20))
         if done.exit_code == 0:
             told: dict[str, Any] = json.loads(done.stdout)
             return told

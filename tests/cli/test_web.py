@@ -49,10 +49,9 @@ def test_a_port_that_is_none(tmp_path: Path, port: str) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
-    hidden = tmp_path / "hide"
-    hidden.mkdir()
-    (hidden / "textual_serve.py").write_text("raise ModuleNotFoundError('no', name='textual_serve')\n")
-    paths = f"{hidden}:{environment(tmp_path)['PYTHONPATH']}"
-    done = codewhale_program(tmp_path, "web", env={"PYTHONPATH": paths})
+    lines = "import sys; from codewhale.cli import main; sys.modules['textual_serve'] = None; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", lines, "web"], env=environment(tmp_path), capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 2
     assert "pip install 'codewhale[web]'" in done.stderr

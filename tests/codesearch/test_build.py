@@ -370,7 +370,7 @@ async def test_two_processes_build_at_once(tmp_path: Path, unpacked: Path) -> No
         happenings.write(f"unit{number}.py")
     index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
     argv = (sys.executable, "-c", BUILDING, index.root, str(tmp_path / "home"), index.grammar_folder)
-    children = [await start(Launch(argv=argv, cwd=str(tmp_path))) for _ in range(2)]
+    children = [await start(Launch(argv=argv, cwd=str(tmp_path), profile="none")) for _ in range(2)]
     ends = await asyncio.gather(*(child.wait() for child in children))
     assert [end.exit_code for end in ends] == [0, 0], [end.stderr for end in ends]
     await same_as_rebuilt(index, tmp_path)
@@ -383,7 +383,7 @@ async def test_a_killed_build_goes_on_where_it_was(tmp_path: Path, unpacked: Pat
     index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
     argv = (sys.executable, "-c", BUILDING, index.root, str(tmp_path / "home"), index.grammar_folder)
     for after in (0.25, 0.5):
-        child = await start(Launch(argv=argv, cwd=str(tmp_path), supervised=False))
+        child = await start(Launch(argv=argv, cwd=str(tmp_path), profile="none", supervised=False))
         await asyncio.wait([asyncio.ensure_future(child.ended())], timeout=after)
         if child.pid and os.path.exists(f"/proc/{child.pid}"):
             os.kill(child.pid, signal.SIGKILL)

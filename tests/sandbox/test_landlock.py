@@ -22,7 +22,7 @@ async def held(line: str, workspace: Path, wanted: Confinement) -> Completed:
     temp.mkdir(exist_ok=True)
     site = Site(str(workspace), str(workspace), str(temp), "/nonexistent")
     plan = landlock(("/bin/sh", "-c", line), wanted, site)
-    return await run(Launch(plan.argv, str(workspace), env=plan.env))
+    return await run(Launch(plan.argv, str(workspace), "none", env=plan.env))
 
 
 async def test_what_stands_in_the_workspace_is_open_and_its_top_is_not(workspace: Path) -> None:
@@ -52,7 +52,7 @@ async def test_exit_codes_and_output_are_the_commands_own(workspace: Path) -> No
 
 async def test_a_program_that_is_not_there_is_told(workspace: Path) -> None:
     site = Site(str(workspace), str(workspace), str(workspace), "/nonexistent")
-    done = await run(Launch(landlock(("/no/such",), Confinement(), site).argv, str(workspace)))
+    done = await run(Launch(landlock(("/no/such",), Confinement(), site).argv, str(workspace), "none"))
     assert done.exit_code == 127 and b"sandbox: /no/such: No such file" in done.stderr
 
 
@@ -60,14 +60,14 @@ async def test_a_right_that_cannot_be_given_up_ends_it_before_the_command(worksp
     site = Site(str(workspace), str(workspace), str(workspace), "/nonexistent")
     argv = landlock(("/bin/touch", f"{workspace}/ran"), Confinement(), site).argv
     broken = [f"filter={'ff' * 8}" if word.startswith("filter=") else word for word in argv]
-    done = await run(Launch(tuple(broken), str(workspace)))
+    done = await run(Launch(tuple(broken), str(workspace), "none"))
     assert done.exit_code == 125 and done.stderr.startswith(b"sandbox: seccomp: ")
     assert os.listdir(workspace) == []
 
 
 def test_it_runs_by_path_with_nothing_of_ours() -> None:
     argv = landlock(("true",), Confinement(), Site("/w", "/w", "/t", "/nonexistent")).argv
-    assert argv[:3] == (sys.executable, "-I", "-S") and argv[3].endswith("/sandbox/enter.py")
+    assert argv[:3] == (os.path.realpath(sys.executable), "-I", "-S") and argv[3].endswith("/sandbox/enter.py")
     assert "codewhale" not in Path(argv[3]).read_text()
 
 

@@ -33,7 +33,8 @@ def test_f1_an_address_with_a_password_does_not_pass() -> None:
 def test_f1_a_real_child_sees_none_of_it(tmp_path: Path) -> None:
     script = (
         "import asyncio; from codewhale.system.launch import Launch, run\n"
-        f"print(asyncio.run(run(Launch(('/bin/sh', '-c', 'env; cat /proc/$PPID/environ'), {str(tmp_path)!r}))).stdout)"
+        "argv = ('/bin/sh', '-c', 'env; cat /proc/$PPID/environ')\n"
+        f"print(asyncio.run(run(Launch(argv, {str(tmp_path)!r}, 'none'))).stdout)"
     )
     env = {**os.environ, **{name: "canary" for name in SECRETS if name not in ("LD_PRELOAD",)}}
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
@@ -41,7 +42,7 @@ def test_f1_a_real_child_sees_none_of_it(tmp_path: Path) -> None:
 
 
 async def test_what_a_launch_adds_is_there(tmp_path: Path) -> None:
-    done = await run(Launch(("/bin/sh", "-c", "echo $ADDED"), str(tmp_path), env={"ADDED": "here"}))
+    done = await run(Launch(("/bin/sh", "-c", "echo $ADDED"), str(tmp_path), "none", env={"ADDED": "here"}))
     assert done.stdout == b"here\n"
 
 
@@ -72,7 +73,7 @@ def test_f1_a_child_cannot_read_the_environment_this_program_was_started_with() 
         "ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as a program of that user begins\n"
         "place = f'/proc/{os.getpid()}/environ'\n"
         "seen = subprocess.run(['cat', place], capture_output=True).stdout\n"
-        "done = asyncio.run(run(Launch(('cat', place), '/', supervised=False)))\n"
+        "done = asyncio.run(run(Launch(('cat', place), '/', 'none', supervised=False)))\n"
         "own = bool(os.listdir('/proc/self/fd'))\n"
         "print(b'canary' in seen, b'canary' in done.stdout, b'ermission' in done.stderr, own)\n"
     )

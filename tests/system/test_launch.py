@@ -37,11 +37,11 @@ print('ready', flush=True)
 
 
 def shell(command: str, cwd: Path, **more: object) -> Launch:
-    return Launch(("/bin/sh", "-c", command), str(cwd), **more)  # type: ignore[arg-type]
+    return Launch(("/bin/sh", "-c", command), str(cwd), **{"profile": "none", **more})  # type: ignore[arg-type]
 
 
 def stubborn(cwd: Path, then: str = "time.sleep(600)", **more: object) -> Launch:
-    return Launch((sys.executable, "-c", STUBBORN + then), str(cwd), **more)  # type: ignore[arg-type]
+    return Launch((sys.executable, "-c", STUBBORN + then), str(cwd), "none", **more)  # type: ignore[arg-type]
 
 
 async def all_started(folder: Path) -> None:
@@ -79,12 +79,12 @@ async def test_merge_keeps_the_order(tmp_path: Path, supervised: bool) -> None:
 async def test_what_cannot_be_started_raises_what_the_system_says(tmp_path: Path, supervised: bool) -> None:
     before = open_files()
     with pytest.raises(FileNotFoundError):
-        await run(Launch(("no-such-program-here",), str(tmp_path), supervised=supervised))
+        await run(Launch(("no-such-program-here",), str(tmp_path), "none", supervised=supervised))
     with pytest.raises(FileNotFoundError):
         await run(shell("true", tmp_path / "missing", supervised=supervised))
     (tmp_path / "plain").write_text("x")
     with pytest.raises(PermissionError):
-        await run(Launch((str(tmp_path / "plain"),), str(tmp_path), supervised=supervised))
+        await run(Launch((str(tmp_path / "plain"),), str(tmp_path), "none", supervised=supervised))
     with pytest.raises(ValueError, match="null"):
         await run(shell("echo \0", tmp_path, supervised=supervised))
     await eventually(lambda: open_files() <= before + 1)
@@ -215,7 +215,7 @@ G2_HARNESS = """
 import asyncio, sys
 from codewhale.system.launch import Launch, start
 async def main():
-    child = await start(Launch((sys.executable, "-c", sys.argv[1]), sys.argv[2]))
+    child = await start(Launch((sys.executable, "-c", sys.argv[1]), sys.argv[2], "none"))
     await child.wait()
 asyncio.run(main())
 """
@@ -298,7 +298,7 @@ async def test_g4_a_flood_keeps_memory_and_the_loop_free(tmp_path: Path) -> None
 
 async def test_g4_binary_and_split_characters_arrive_as_they_are(tmp_path: Path) -> None:
     script = "import os,time\nfor b in 'aé€😀'.encode()+bytes([255,0]):\n os.write(1,bytes([b])); time.sleep(0.002)"
-    done = await run(Launch((sys.executable, "-c", script), str(tmp_path)))
+    done = await run(Launch((sys.executable, "-c", script), str(tmp_path), "none"))
     assert done.stdout == "aé€😀".encode() + b"\xff\0"
 
 
@@ -310,7 +310,7 @@ async def test_g5_too_many_processes_end_the_tree(tmp_path: Path) -> None:
 
 async def test_g5_too_much_memory_ends_the_tree(tmp_path: Path) -> None:
     script = "x = bytearray(200_000_000); import time; time.sleep(600)"
-    launch = Launch((sys.executable, "-c", script), str(tmp_path), ceiling=Ceiling(memory=100_000_000))
+    launch = Launch((sys.executable, "-c", script), str(tmp_path), "none", ceiling=Ceiling(memory=100_000_000))
     done = await asyncio.wait_for(run(launch), 10)
     assert done.over == "memory"
 
@@ -330,6 +330,6 @@ async def test_what_is_to_have_the_terminal_stays_in_this_session_with_a_group_o
     script = "import os; print(os.getsid(0), os.getpgrp() == os.getpid())"
     for foreground in (True, False):
         argv = (sys.executable, "-c", script)
-        done = await run(Launch(argv, str(tmp_path), supervised=False, foreground=foreground))
+        done = await run(Launch(argv, str(tmp_path), "none", supervised=False, foreground=foreground))
         session, leads = done.stdout.split()
         assert (int(session) == os.getsid(0)) is foreground and leads == b"True"

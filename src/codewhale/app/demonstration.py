@@ -25,9 +25,9 @@ async def start_demo(open_session: Callable[[OpenSession], Awaitable[str]]) -> D
     """Make the repository and open a session on it. Raises OSError where no folder can be made."""
     demo = await asyncio.to_thread(load_demo)
     workspace = await asyncio.to_thread(_lay_out, demo)
-    if git := find_program("git"):
+    if git := find_program("git", workspace):
         for words in _GIT:
-            await run(Launch((git, *words), workspace, seconds=GIT_SECONDS, supervised=False))
+            await run(Launch((git, *words), workspace, "none", seconds=GIT_SECONDS, supervised=False, own=True))
     op = OpenSession(workspace, authority=Authority.PERSON, provider=NAME, model=MODEL)
     return DemoStarted(await open_session(op), workspace, demo.prompt)
 

@@ -23,6 +23,7 @@ from codewhale.services.testruns.runners import runner_program
 from codewhale.system.environment import home_inside
 from codewhale.system.probing import BUBBLEWRAP, sandbox
 from codewhale.system.programs import PROGRAMS, how_to_install
+from codewhale.system.trusted import trusted_program
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
@@ -190,10 +191,12 @@ def _programs(environ: Mapping[str, str], workspace: str) -> Iterator[Check]:
     places = environ.get("PATH", os.defpath)
     for row in PROGRAMS:
         if row.name in (*_WANTED, *_OPTIONAL):
-            path = shutil.which(row.name, path=places)
-            missing = Check(row.name, "warn", f"not found: {row.without}", how_to_install(row.name, places))
+            path = trusted_program(row.name, places, workspace)
+            passed = shutil.which(row.name, path=places)
+            why = f"{passed} is passed over, as others or a project may write there" if passed else "not found"
+            missing = Check(row.name, "warn", f"{why}: {row.without}", how_to_install(row.name, places))
             if row.name in _OPTIONAL:
-                missing = Check(row.name, "ok", f"not found: {row.without}; {missing.fix}")
+                missing = Check(row.name, "ok", f"{missing.detail}; {missing.fix}")
             yield Check(row.name, "ok", path) if path else missing
     yield _tests(places, workspace)
 

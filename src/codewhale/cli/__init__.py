@@ -10,6 +10,7 @@ def main() -> int:
     if arguments in (["--version"], ["-V"]):
         return _version("codewhale")
     try:
+        _narrow()
         from codewhale.cli.dispatch import run
 
         return run(arguments)
@@ -23,11 +24,19 @@ def tui() -> int:
     if arguments in (["--version"], ["-V"]):
         return _version("codewhale-tui")
     try:
+        _narrow()
         from codewhale.cli.dispatch import run_tui
 
         return run_tui(arguments)
     except KeyboardInterrupt:
         return 130
+
+
+def _narrow() -> None:
+    """Nothing of the current folder is imported from here on."""
+    from codewhale.system.itself import narrow
+
+    narrow()
 
 
 def _version(program: str) -> int:

@@ -47,7 +47,7 @@ def _run(args: argparse.Namespace) -> int:
     launch = Launch(
         tuple(command),
         root,
-        profile=args.profile,
+        args.profile,
         allowances=(*args.allow, *own),
         workspace=root,
         attached=True,

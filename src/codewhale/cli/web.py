@@ -7,12 +7,13 @@ you can. Needs the extra: pip install 'codewhale[web]'.
 import argparse
 import re
 import shlex
-import sys
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say
+from codewhale.system.itself import own_python
 
 PORT = 7877
+_PROGRAM = "import sys; from codewhale.cli import main; sys.argv[0] = 'codewhale'; sys.exit(main())"
 _MISSING = "the browser interface needs the extra web: pip install 'codewhale[web]'"
 
 
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _command(args: argparse.Namespace) -> list[str]:
     """The command line of the interface that each page gets."""
-    words = [sys.executable, "-m", "codewhale", "--workspace", workspace(args)]
+    words = [*own_python(_PROGRAM, "--workspace", workspace(args))]
     for name in ("theme", "provider", "model"):
         if value := getattr(args, name):
             words += [f"--{name}", value]

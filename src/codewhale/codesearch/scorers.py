@@ -121,9 +121,7 @@ class Scorer:
         said = self._said = asyncio.Queue()
         self._rest = b""
         folder = os.path.dirname(program)
-        child = await start(
-            Launch((program,), folder, keep_stdin=True, output_limit=4096, profile="read-only"), self._heard
-        )
+        child = await start(Launch((program,), folder, "read-only", keep_stdin=True, output_limit=4096), self._heard)
         asyncio.ensure_future(child.ended()).add_done_callback(lambda _: said.put_nowait(None))
         return child
 

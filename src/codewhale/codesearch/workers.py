@@ -3,23 +3,24 @@ tried again in halves, and the one file no parser survives is taken without its 
 worker survives at all is named in the end."""
 
 import asyncio
+import functools
 import os
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 
 from msgspec.structs import replace
 
-import codewhale
 from codewhale.codesearch.indexing import Segment, Task, nothing
 from codewhale.codesearch.worker import Unframed, framed
+from codewhale.system.confinement import held_where_possible
+from codewhale.system.itself import own_python
 from codewhale.system.launch import Child, Launch, settle, start
 
 SECONDS = 120.0  # for one task; more is a parser that does not come to an end
 _STARTS = 3  # before a process that says nothing at its start counts as one that cannot run
 _AHEAD = 2  # segments waiting to be taken
 _COMPLAINT = 1000  # bytes of what a process says of itself before it ends
-_MODULE = "codewhale.codesearch.worker"
+_CODE = "from codewhale.codesearch.worker import main; raise SystemExit(main())"
 
 
 class _Worker:
@@ -28,7 +29,6 @@ class _Worker:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._child: Child | None = None
-        self._unframed = Unframed()
         self._said: asyncio.Queue[Segment | None] = asyncio.Queue()
         self._complaint = b""
 
@@ -37,7 +37,7 @@ class _Worker:
         for _ in range(_STARTS):
             if self._child is not None:
                 return await self._asked(task)
-            await self._start()
+            await self._start(task.root)
             await self._asked(Task(task.root, []))  # a process that cannot run is not to be taken for a bad file
         if self._child is not None:
             return await self._asked(task)
@@ -56,32 +56,36 @@ class _Worker:
             await self.close()
         return segment
 
-    async def _start(self) -> None:
-        source = os.path.dirname(os.path.dirname(os.path.abspath(codewhale.__file__)))
-        self._unframed, self._said, self._complaint = Unframed(), asyncio.Queue(), b""
+    async def _start(self, root: str) -> None:
+        said: asyncio.Queue[Segment | None] = asyncio.Queue()
+        self._said, self._complaint = said, b""
+        heard = functools.partial(self._heard, Unframed(), said)  # what an earlier process says late is not for this
         self._child = await start(
             Launch(
-                argv=(sys.executable, "-P", "-m", _MODULE, self._folder),
+                argv=own_python(_CODE, self._folder),
                 cwd=os.path.dirname(self._folder),
-                env={"PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"},
+                profile=await held_where_possible("read-only"),
+                workspace=root,
+                allowances=(f"read:{self._folder}",),
+                env={"OPENBLAS_NUM_THREADS": "1"},
                 keep_stdin=True,
                 output_limit=4096,
                 supervised=False,
+                own=True,
             ),
-            self._heard,
+            heard,
         )
-        said = self._said
         asyncio.ensure_future(self._child.ended()).add_done_callback(lambda _: said.put_nowait(None))
 
-    def _heard(self, stream: str, data: bytes) -> None:
+    def _heard(self, unframed: Unframed, said: "asyncio.Queue[Segment | None]", stream: str, data: bytes) -> None:
         if stream != "stdout":
             self._complaint = (self._complaint + data)[-_COMPLAINT:]
             return
         try:
-            for segment in self._unframed.feed(data):
-                self._said.put_nowait(segment)
+            for segment in unframed.feed(data):
+                said.put_nowait(segment)
         except ValueError:
-            self._said.put_nowait(None)
+            said.put_nowait(None)
 
     async def close(self) -> None:
         """End the process."""

@@ -82,7 +82,7 @@ class Discovery:
         if lacking:
             return f"It needs {lacking}, and {state.model} is not known to be one."
         program = PROGRAMS.get(spec.name, "")
-        if program and find_program(program) is None:
+        if program and find_program(program, state.workspace) is None:
             return not_installed(program)
         request = DecisionRequest(
             spec.name, spec.effects, (), rights.mode, rights.authority, session.id, state.tainted, spec.previews

@@ -173,4 +173,4 @@ async def _network(profile: str, workspace: str) -> Attempt:
 
 async def _run(line: str, profile: str, workspace: str, shell: str = "/bin/sh") -> Completed:
     argv: Sequence[str] = (shell, "-c", line)
-    return await run(Launch(tuple(argv), workspace, profile=profile, workspace=workspace, seconds=_SECONDS))
+    return await run(Launch(tuple(argv), workspace, profile, workspace=workspace, seconds=_SECONDS))

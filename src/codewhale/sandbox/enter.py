@@ -6,7 +6,8 @@ own processes, installs a seccomp filter, and executes. Whatever fails ends it b
 
 # Arguments: folder=PATH (all below it may be written), file=PATH (it may be written), read=PATH (of /dev, it may be
 # read), tops=PATH (each entry of it may, but those named by except=NAME, lower case), filter=HEX, rights=1 (keep root's
-# over files), `--`, the command. Or `scope` and a command, which then reaches abstract sockets of its own alone.
+# over files), env=NAME=VALUE (for the command alone), `--`, the command. Or `scope` and a command, which then reaches
+# abstract sockets of its own alone.
 import ctypes
 import os
 import sys
@@ -135,7 +136,10 @@ def enter(words: "list[str]") -> None:
     for fd in filter(os.isatty, (0, 1, 2)):
         rules.allow(f"/proc/self/fd/{fd}", WRITE_FILE | READ_FILE | IOCTL_DEV, follow=True)
     for name, value in given:
-        if name == "folder":
+        if name == "env":
+            variable, _, text = value.partition("=")
+            os.environ[variable] = text
+        elif name == "folder":
             rules.allow(value)
         elif name in ("file", "read"):
             rules.allow(value, READ_FILE | IOCTL_DEV | (CHANGES if name == "file" else 0), follow=True)

@@ -16,7 +16,7 @@ from codewhale.sandbox.seccomp import Filter, build_filter, machine_known
 # From this version on Linux's Landlock holds truncation (3), devices (5), signals and abstract sockets (6).
 LEAST_ABI = 6
 _CREATE_RULESET, _VERSION = 444, 1
-_ENTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "enter.py")
+_ENTER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "enter.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 # Of other devices nothing may be read either: terminals, keyboards, microphones and disks are among them.
 _READABLE = ("/dev/ptmx", "/dev/shm", "/dev/mqueue", "/dev/hugepages")
@@ -45,14 +45,18 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
         words.append("rights=1")
     temp = {"TMPDIR": site.temp, "TMP": site.temp, "TEMP": site.temp}
     return Plan(
-        argv=(sys.executable, "-I", "-S", _ENTER, *words, "--", *argv),
+        argv=(os.path.realpath(sys.executable), "-I", "-S", _ENTER, *words, "--", *argv),
         env={**temp, **private_caches(confinement.caches, os.path.join(site.temp, ".cache"))},
     )
 
 
 def scoped(argv: Sequence[str]) -> tuple[str, ...]:
     """The command so that it reaches abstract sockets of its own processes alone; as it is where the kernel cannot."""
-    return (sys.executable, "-I", "-S", _ENTER, "scope", *argv) if landlock_abi() >= LEAST_ABI else tuple(argv)
+    return (
+        (os.path.realpath(sys.executable), "-I", "-S", _ENTER, "scope", *argv)
+        if landlock_abi() >= LEAST_ABI
+        else tuple(argv)
+    )
 
 
 def probe_landlock() -> tuple[str, ...]:

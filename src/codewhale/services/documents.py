@@ -2,15 +2,16 @@
 
 import re
 import struct
-import sys
 import unicodedata
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.system.confinement import held_where_possible
+from codewhale.system.itself import own_python
 from codewhale.system.launch import Completed, Launch, run
-from codewhale.system.programs import not_installed
+from codewhale.system.programs import find_program, not_installed
 
 SECONDS = 30.0
 TEXT_LIMIT = 128 * 1024
@@ -60,13 +61,13 @@ class ImageFacts(Struct, frozen=True):
     height: int = 0
 
 
-async def pdf_text(path: str, data: bytes, first: int, last: int) -> PdfText:
+async def pdf_text(path: str, data: bytes, first: int, last: int, workspace: str = "") -> PdfText:
     """The text of pages `first` to `last` (0: to the end), cleaned, until 128 KiB are reached. Raises ToolError
     for a document that cannot be read, in time or at all."""
-    argv = (sys.executable, "-I", "-c", _EXTRACT, str(first), str(last), str(TEXT_LIMIT))
+    argv = own_python(_EXTRACT, str(first), str(last), str(TEXT_LIMIT))
     done = await _run(path, argv, data)
     if done.exit_code == _NO_MODULE:
-        return await by_program(path, data, first, last)
+        return await by_program(path, data, first, last, workspace)
     if done.exit_code != 0:
         raise _unreadable(path, done)
     found = msgspec.json.decode(done.stdout, type=_Extracted)
@@ -75,12 +76,11 @@ async def pdf_text(path: str, data: bytes, first: int, last: int) -> PdfText:
     return PdfText(first, found.total, tuple(clean(page) for page in found.pages))
 
 
-async def by_program(path: str, data: bytes, first: int, last: int) -> PdfText:
+async def by_program(path: str, data: bytes, first: int, last: int, workspace: str = "") -> PdfText:
     """The same by pdftotext, which separates pages by form feeds and does not tell how many there are."""
     span = ("-f", str(first), *(("-l", str(last)) if last else ()))
-    try:
-        done = await _run(path, ("pdftotext", "-q", "-enc", "UTF-8", *span, "-", "-"), data)
-    except FileNotFoundError:
+    program = find_program("pdftotext", workspace)
+    if program is None:
         raise ToolError(
             "not_available",
             f"{path} is a PDF, and there is no program to read it: {not_installed('pdftotext')}",
@@ -89,6 +89,7 @@ async def by_program(path: str, data: bytes, first: int, last: int) -> PdfText:
             received="a PDF",
             fix=NextCall("list_dir", {"path": "."}),
         )
+    done = await _run(path, (program, "-q", "-enc", "UTF-8", *span, "-", "-"), data)
     if done.exit_code != 0:
         raise _unreadable(path, done)
     pages = done.stdout.decode("utf-8", "replace")[:TEXT_LIMIT].removesuffix("\f").split("\f")
@@ -96,9 +97,10 @@ async def by_program(path: str, data: bytes, first: int, last: int) -> PdfText:
 
 
 async def _run(path: str, argv: tuple[str, ...], data: bytes) -> Completed:
+    profile = await held_where_possible("read-only")
     done = await run(
-        Launch(argv, "/", stdin=data, seconds=SECONDS, output_limit=_OUTPUT_LIMIT, supervised=False)
-    )  # fmt: skip
+        Launch(argv, "/", profile, stdin=data, seconds=SECONDS, output_limit=_OUTPUT_LIMIT, supervised=False, own=True)
+    )
     if done.timed_out:
         raise ToolError(
             "timeout",

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
+from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import Completed, Launch, run
 
 LARGEST_FILE = 10 << 20
@@ -165,12 +166,15 @@ async def _files_with(
     options = ("--no-config", "--files-with-matches", "--null", "--text", "--max-filesize=10M")
     case = "--ignore-case" if ignore_case else "--case-sensitive"
     until = time.monotonic() + seconds
+    profile = await held_where_possible("read-only")
     hits: set[str] = set()
     for chunk in _chunks(files):
         argv = (rg[0], *options, case, "-e", rg[1], "--", *chunk)
         left = max(0.1, until - time.monotonic())
         try:
-            done = await run(Launch(argv=argv, cwd=root, seconds=left, supervised=False, output_limit=64 << 20))
+            done = await run(
+                Launch(argv, root, profile, seconds=left, supervised=False, own=True, output_limit=64 << 20)
+            )
         except OSError:
             return None
         if done.stdout_gap >= 0 or not (done.exit_code in (0, 1) or _only_unread(done)):

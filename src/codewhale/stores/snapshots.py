@@ -118,15 +118,17 @@ def blob_id(data: bytes) -> str:
 
 
 class Journal:
-    """The journal in `folder`. One writer at a time: the caller's business. Raises SnapshotError."""
+    """The journal in `folder` of the workspace at `root`. One writer at a time: the caller's business. Raises
+    SnapshotError."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, root: str = "") -> None:
         self.folder = folder
+        self._root = root
         self._program = ""
 
     async def open(self) -> None:
         """Make sure that it is there."""
-        program = find_program("git")
+        program = find_program("git", self._root)
         if program is None:
             raise SnapshotError(not_installed("git"))
         self._program = program
@@ -249,12 +251,15 @@ class Journal:
         return Launch(
             argv=(self._program, "--no-pager", *settings, *args),
             cwd=self.folder,
+            profile="none",  # it writes the journal alone, which no sandbox profile opens
+            workspace=self._root or self.folder,
             env={**_ENVIRONMENT, "GIT_DIR": self.folder},
             stdin=data,
             keep_stdin=stdin,
             seconds=SECONDS,
             output_limit=limit,
             supervised=False,
+            own=True,
         )
 
     async def _git(self, *args: str, stdin: bytes = b"", limit: int = 1 << 20) -> Completed:

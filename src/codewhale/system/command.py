@@ -15,11 +15,8 @@ class Ceiling(Struct, frozen=True):
 class Held(Struct, frozen=True):
     """What a command may touch: the `profile` and `allowances` of a Launch."""
 
-    profile: str = "none"
+    profile: str
     allowances: tuple[str, ...] = ()
-
-
-FREE = Held()
 
 
 class Launch(Struct, frozen=True):
@@ -30,20 +27,22 @@ class Launch(Struct, frozen=True):
     stderr into stdout; `tty` gives a pseudo-terminal, which merges them as well. `output_limit` bytes of each stream
     are kept. `attached` gives it the harness's own three streams instead, and with `foreground` it stays in the
     harness's session, in a process group of its own, so that it can be given the terminal. Unsupervised is for programs
-    of the harness's own choice that start nothing lasting.
+    of the harness's own choice that start nothing lasting; `own` gives one an environment in which nothing leads into
+    the workspace (see system.programs for where it is found).
 
-    `profile` ("none", "read-only", "workspace-write") with its `allowances` says what the sandbox lets it touch, and
-    `workspace` the root of what it works on ("" is `cwd`). In a sandbox /tmp is private to this run of the program,
+    `profile` ("none", "read-only", "workspace-write") with its `allowances` says what the sandbox lets it touch; there
+    is none by itself, so that whoever starts something says how it is held. `workspace` is the root of what it works on
+    ("" is `cwd`). In a sandbox /tmp is private to this run of the program,
     and a command that a signal ended has the exit code 128 and its number.
     """
 
     argv: tuple[str, ...]
     cwd: str
+    profile: str
     env: dict[str, str] = {}
     stdin: bytes = b""
     keep_stdin: bool = False
     seconds: float | None = None
-    profile: str = "none"
     allowances: tuple[str, ...] = ()
     workspace: str = ""
     tty: bool = False
@@ -52,6 +51,7 @@ class Launch(Struct, frozen=True):
     foreground: bool = False
     output_limit: int = 1_000_000
     supervised: bool = True
+    own: bool = False
     ceiling: Ceiling = Ceiling()
 
 

@@ -19,9 +19,11 @@ from codewhale.sandbox.landlock import landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.system.command import Launch
-from codewhale.system.environment import child_env
+from codewhale.system.environment import launch_env
+from codewhale.system.itself import own_path, package
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
+from codewhale.system.trusted import split_loader
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 
@@ -31,10 +33,11 @@ _FRESH = 60.0  # seconds in which a folder may not be locked yet
 
 
 class Confined(Struct, frozen=True):
-    """A command ready to start: `words` are what must be held around it (see system.launcher). `mechanism` is "" where
-    nothing holds it."""
+    """A command ready to start, in `env`: `words` are what must be held around it (see system.launcher). `mechanism` is
+    "" where nothing holds it."""
 
     launch: Launch
+    env: dict[str, str]
     words: tuple[str, ...] = ()
     mechanism: str = ""
 
@@ -46,7 +49,7 @@ async def confine(launch: Launch) -> Confined:
     ToolError not_available where nothing on this machine can hold a command.
     """
     if launch.profile == NONE:
-        return Confined(launch)
+        return Confined(launch, launch_env(launch))
     wanted = parse_profile(launch.profile, launch.allowances)
     wanted = structs.replace(wanted, seen=(*wanted.seen, *_program_folders(launch)))
     found = await _found()
@@ -66,8 +69,21 @@ async def confine(launch: Launch) -> Confined:
     if plan.folders or plan.pointers:
         words.append(f"lock={site.workspace}")
     supervised = launch.supervised or wanted.writes
-    held = structs.replace(launch, argv=plan.argv, env={**launch.env, **plan.env}, supervised=supervised)
-    return Confined(held, tuple(words), found.mechanism)
+    asked = structs.replace(launch, env={**launch.env, **plan.env})
+    env, inner = split_loader(launch_env(asked), site.workspace)
+    held = structs.replace(asked, argv=_with_env(found.mechanism, plan.argv, inner), supervised=supervised)
+    return Confined(held, env, tuple(words), found.mechanism)
+
+
+def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> tuple[str, ...]:
+    """The command line that sets variables for what is held alone; where that cannot be, they are left out."""
+    words: tuple[str, ...] = ()
+    if mechanism == BUBBLEWRAP:
+        words = tuple(word for name, value in inner.items() for word in ("--setenv", name, value))
+    elif mechanism == LANDLOCK:
+        words = tuple(f"env={name}={value}" for name, value in inner.items())
+    begin = argv.index("--") if words else 0
+    return (*argv[:begin], *words, *argv[begin:])
 
 
 def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:
@@ -103,7 +119,7 @@ def _find(launch: Launch) -> None:
     program = launch.argv[0]
     path = os.path.join(launch.cwd, program)
     if "/" not in program:
-        path = shutil.which(program, path=child_env(launch.env)["PATH"]) or ""
+        path = shutil.which(program, path=launch_env(launch)["PATH"]) or ""
     if not os.path.exists(path):
         raise FileNotFoundError(2, os.strerror(2), program)
     if not os.access(path, os.X_OK) or os.path.isdir(path):
@@ -115,7 +131,8 @@ def _program_folders(launch: Launch) -> list[str]:
     will cover: the whole environment that a bin folder belongs to."""
     program = os.path.dirname(launch.argv[0]) if os.path.isabs(launch.argv[0]) else ""
     found: dict[str, None] = {}
-    for entry in (program, *child_env(launch.env)["PATH"].split(os.pathsep)):
+    own = (package(), *own_path()) if launch.own else ()
+    for entry in (program, *own, *launch_env(launch)["PATH"].split(os.pathsep)):
         folder = os.path.dirname(entry) if os.path.basename(entry) in ("bin", "sbin") else entry
         real = _covered(folder) if os.path.isabs(folder) else ""
         if real:

@@ -6,6 +6,9 @@ import re
 import sys
 from collections.abc import Mapping
 
+from codewhale.system.command import Launch
+from codewhale.system.trusted import own_env
+
 _ALLOWED = frozenset(
     """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TZ TMPDIR TMP TEMP HOSTNAME CI
@@ -47,6 +50,13 @@ def child_env(extra: Mapping[str, str] | None = None, source: Mapping[str, str] 
             env.pop(name, None)
         env["LANG"] = "C.UTF-8"
     return {**env, **_FORCED, **(extra or {})}
+
+
+def launch_env(launch: Launch) -> dict[str, str]:
+    """The environment that a command was ordered with: for a program of the harness's own choice nothing of it leads
+    into the workspace."""
+    source = own_env(os.environ, launch.workspace or launch.cwd) if launch.own else None
+    return child_env(launch.env, source)
 
 
 @functools.lru_cache(maxsize=512)

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from codewhale.protocol.errors import ToolError
-from codewhale.system.command import FREE, Ceiling, Completed, Held, Launch
+from codewhale.system.command import Ceiling, Completed, Held, Launch
 from codewhale.system.confinement import Confined, confine
-from codewhale.system.environment import child_env, hide_own
+from codewhale.system.environment import hide_own
 from codewhale.system.output import Early, HeadTail
 from codewhale.system.owners import Direct, Owner, Supervised
 from codewhale.system.pipes import Reader, Writer
@@ -22,7 +22,7 @@ from codewhale.system.pipes import Reader, Writer
 if TYPE_CHECKING:
     from subprocess import Popen
 
-__all__ = ("FREE", "Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
+__all__ = ("Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
 
 GRACE = 0.15
 KILL_SECONDS = 1.7
@@ -31,15 +31,16 @@ OnOutput = Callable[[str, bytes], None]
 
 
 def _spawn(
-    argv: Sequence[str], launch: Launch, stdio: tuple[int, int, int], inherited: Sequence[int]
+    argv: Sequence[str], confined: Confined, stdio: tuple[int, int, int], inherited: Sequence[int]
 ) -> "Popen[bytes]":
     import subprocess
 
     hide_own()
+    launch = confined.launch
     return subprocess.Popen(
         argv,
         cwd=launch.cwd,
-        env=child_env(launch.env),
+        env=confined.env,
         stdin=stdio[0],
         stdout=stdio[1],
         stderr=stdio[2],
@@ -105,7 +106,7 @@ class Child:
         launch = self._launch
 
         def spawn(argv: Sequence[str], inherited: Sequence[int]) -> "Popen[bytes]":
-            return _spawn(argv, launch, ends.theirs, inherited)
+            return _spawn(argv, self._hold, ends.theirs, inherited)
 
         if launch.supervised:
             ceiling = launch.ceiling

@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from codewhale.system import launcher
+from codewhale.system.itself import interpreter
 
 if TYPE_CHECKING:  # it is imported with the first process alone
     from subprocess import Popen
@@ -71,7 +71,7 @@ class Supervised:
         theirs = (control, status, began)
         self._words = list(words)
         self._namespace = "inits=1" in words
-        head = (sys.executable, "-I", "-S", _program())
+        head = (interpreter(), "-I", "-S", _program())
         try:
             self._process = spawn((*head, *map(str, (*theirs, *options, len(words))), *words, *argv), theirs)
         except BaseException:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from codewhale.system.trusted import trusted_program
+
 
 class Program(Struct, frozen=True):
     """A program that need not be there. `without` says what goes without it; `packages` the package that holds it, by
@@ -51,9 +53,10 @@ _MANAGERS = {
 }
 
 
-def find_program(name: str) -> str | None:
-    """The absolute path of executable `name`, or None. Entries of PATH that are not absolute are passed over."""
-    return _find(name, os.environ.get("PATH", os.defpath))
+def find_program(name: str, workspace: str = "") -> str | None:
+    """The absolute path of executable `name` that the harness may run for itself, or None. Folders of PATH that lie in
+    the workspace, or where others could have put a program, are passed over."""
+    return trusted_program(name, os.environ.get("PATH", os.defpath), workspace)
 
 
 def _find(name: str, places: str) -> str | None:

@@ -72,13 +72,13 @@ async def _branch(workspace: str) -> tuple[str | None, str | None]:
 
 async def _version(program: str, workspace: str) -> str | None:
     """The first line of `program --version`, None when it does not answer, is not there, or is the project's own."""
-    path = find_program(program)
-    if path is None or path.startswith(workspace.rstrip("/") + "/"):
+    path = find_program(program, workspace)
+    if path is None:
         return None
     try:
         profile = await held_where_possible("read-only")
         launch = Launch(
-            (path, "--version"), "/", seconds=SECONDS, supervised=False, profile=profile, workspace=workspace
+            (path, "--version"), "/", profile, seconds=SECONDS, supervised=False, own=True, workspace=workspace
         )
         done = await run(launch)
     except OSError:

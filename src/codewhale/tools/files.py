@@ -83,7 +83,7 @@ class FileTools:
         """
         space = self._workspaces.at(call.workspace)
         found = await asyncio.to_thread(self._read, space, args, call.session)
-        return await self._pdf(found, args) if isinstance(found, FileBytes) else found
+        return await self._pdf(found, args, call.workspace) if isinstance(found, FileBytes) else found
 
     @tool("list_dir", effects={Effect.READS}, subjects=_reads, parallel=True)
     async def list_dir(self, args: ListDir, call: CallContext) -> ToolResult:
@@ -140,9 +140,9 @@ class FileTools:
         text = f"{file.path}: {facts.media_type}, {size}{len(file.data):,} bytes. The image is attached."
         return ToolResult(text, images=(Image(facts.media_type, sha, len(file.data)),))
 
-    async def _pdf(self, file: FileBytes, args: ReadFile) -> ToolResult:
+    async def _pdf(self, file: FileBytes, args: ReadFile, workspace: str) -> ToolResult:
         first, last = _page_range(args)
-        found = await pdf_text(file.path, file.data, first, last)
+        found = await pdf_text(file.path, file.data, first, last, workspace)
         return ToolResult(_pages(file.path, found, last))
 
 

@@ -89,7 +89,11 @@ class SearchTools:
         query = Query(args.pattern, bool(args.case_insensitive), _or(args.context_lines, 2), _or(args.max_results, 100))
         try:
             found = await search(
-                call.workspace, files, query, seconds=max(0.1, until - time.monotonic()), rg=find_program("rg")
+                call.workspace,
+                files,
+                query,
+                seconds=max(0.1, until - time.monotonic()),
+                rg=find_program("rg", call.workspace),
             )
         except PatternError as error:
             raise _bad_pattern(args, error)

@@ -112,7 +112,7 @@ async def git(
     ToolError not_available when git is not installed or `cwd` is in no repository.
     """
     command = _checked(args)
-    program = find_program("git")
+    program = find_program("git", cwd)
     if program is None:
         raise _unavailable(not_installed("git"))
     repository = find_repository(cwd)
@@ -193,6 +193,7 @@ async def _launch(
         workspace=repository.root,
         output_limit=output_limit,
         supervised=False,
+        own=True,
     )
     return await ended_where_it_waits(run(launch), repository)
 

@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 
 from codewhale.services.testruns.gates import Gate, find_gates, run_gates
+from codewhale.system.command import Held
+
+FREE = Held("none")
 
 
 def shell(folder: Path, name: str, command: str) -> Gate:
@@ -37,28 +40,28 @@ async def test_each_kind_of_project_brings_its_gates(git_workspace: Path) -> Non
 
 async def test_an_asked_for_profile_that_does_not_apply_is_skipped_with_a_reason(workspace: Path) -> None:
     for profile in ("rust", "node", "python", "go"):
-        (result,) = await run_gates(await find_gates(str(workspace), profile, False, 200), 30, str(workspace))
+        (result,) = await run_gates(await find_gates(str(workspace), profile, False, 200), 30, str(workspace), FREE)
         assert result.status == "skipped" and result.skipped_reason
 
 
 async def test_python_syntax_names_file_and_line(workspace: Path) -> None:
     (workspace / "good.py").write_text("x = 1\n")
     (workspace / "bad.py").write_text("x = 1\ny = (\n")
-    (result,) = await run_gates(await find_gates(str(workspace), "python", False, 200), 30, str(workspace))
+    (result,) = await run_gates(await find_gates(str(workspace), "python", False, 200), 30, str(workspace), FREE)
     assert result.status == "failed" and "bad.py:2:" in result.stdout and "good.py" not in result.stdout
     assert result.command == "ast.parse of 2 of 2 Python files"
 
 
 async def test_git_diff_check_sees_bad_whitespace(git_workspace: Path) -> None:
     (git_workspace / "README.md").write_text("trailing  \n")
-    (result,) = await run_gates(await find_gates(str(git_workspace), "auto", False, 200), 30, str(git_workspace))
+    (result,) = await run_gates(await find_gates(str(git_workspace), "auto", False, 200), 30, str(git_workspace), FREE)
     assert (result.name, result.status) == ("git-diff-check", "failed") and "README.md:1" in result.stdout
 
 
 async def test_gates_run_side_by_side_and_come_back_sorted(workspace: Path) -> None:
     began = time.monotonic()
     gates = [shell(workspace, name, f"sleep 0.4; echo {name}") for name in "dbca"]
-    results = await run_gates(gates, 30, str(workspace))
+    results = await run_gates(gates, 30, str(workspace), FREE)
     assert [result.name for result in results] == list("abcd") and time.monotonic() - began < 1.4
     assert [result.stdout for result in results] == ["a\n", "b\n", "c\n", "d\n"]
 
@@ -72,7 +75,7 @@ async def test_status_words_and_bounds(workspace: Path) -> None:
         Gate("5", "custom", ("/bin/sh", "a\0b"), str(workspace)),
         shell(workspace, "6", "head -c 50000 /dev/zero | tr '\\0' x"),
     ]
-    results = await run_gates(gates, 1, str(workspace))
+    results = await run_gates(gates, 1, str(workspace), FREE)
     assert [result.status for result in results] == ["passed", "failed", "timeout", "skipped", "skipped", "passed"]
     assert [result.exit_code for result in results] == [0, 4, None, None, None, 0]
     assert results[5].stdout_truncated and len(results[5].stdout) < 16_100

@@ -19,7 +19,10 @@ from codewhale.services.testruns.runners import (
     run_tests,
     runner_program,
 )
+from codewhale.system.command import Held
 from support.running import eventually, pids, program, running
+
+FREE = Held("none")
 
 
 def quiet(line: str) -> None:
@@ -160,7 +163,7 @@ async def test_all_features_is_noted_where_it_means_nothing(workspace: Path) -> 
 async def test_a_run_reports_progress_and_result(workspace: Path) -> None:
     (workspace / "test_a.py").write_text("def test_good(): pass\ndef test_bad(): assert 0\n")
     told: list[str] = []
-    done = await run_tests(str(workspace), await find_runner(str(workspace)), 60, told.append)
+    done = await run_tests(str(workspace), await find_runner(str(workspace)), 60, told.append, FREE)
     assert done.exit_code == 1 and b"1 failed, 1 passed" in done.stdout and told
     assert not (workspace / "__pycache__" / "test_a.pyc").exists()
 
@@ -168,7 +171,7 @@ async def test_a_run_reports_progress_and_result(workspace: Path) -> None:
 async def test_g1_cancelling_a_run_ends_it(workspace: Path) -> None:
     (workspace / "Makefile").write_text("test:\n\t@(sleep 600 & echo $$! > left); echo $$$$ > main; sleep 600\n")
     runner = await find_runner(str(workspace))
-    task = asyncio.create_task(run_tests(str(workspace), runner, 60, quiet))
+    task = asyncio.create_task(run_tests(str(workspace), runner, 60, quiet, FREE))
     await eventually(lambda: len(pids(workspace / "left", workspace / "main")) == 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -44,7 +44,7 @@ class OwnShell:
     async def _run(self, session: str, workspace: str, command: str) -> int | None:
         feed = _Feed(lambda text: self._listener(session, ShellOutput(text)))
         env = await self._shell_env(session, workspace)
-        launch = Launch(argv=shell_argv(command), cwd=workspace, env=env, merge=True, output_limit=KEPT)
+        launch = Launch(shell_argv(command), workspace, "none", env=env, merge=True, output_limit=KEPT)
         try:
             child = await start(launch, feed.take)
         except OSError as error:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.project import has, interpreter, scripts, which
 from codewhale.services.testruns.runners import find_python, node_manager
-from codewhale.system.launch import FREE, Completed, Held, Launch, run
+from codewhale.system.launch import Completed, Held, Launch, run
 from codewhale.system.output import shown
 from codewhale.system.programs import not_installed
 from codewhale.system.repository import find_repository
@@ -98,7 +98,7 @@ async def run_gates(
     gates: Sequence[Gate],
     seconds: float,
     root: str,
-    held: Held = FREE,
+    held: Held,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[GateResult]:
     """Run them, four at a time, each within `seconds` and what `held` leaves it of the workspace `root` and the

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, package, read_text, scripts, which
 from codewhale.system.confinement import held_where_possible
-from codewhale.system.launch import FREE, Completed, Held, Launch, run, settle, start
+from codewhale.system.launch import Completed, Held, Launch, run, settle, start
 from codewhale.system.programs import not_installed
 
 OUTPUT_LIMIT = 40_000
@@ -93,7 +93,7 @@ def runner_program(root: str) -> str:
 
 
 async def run_tests(
-    root: str, runner: Runner, seconds: float, progress: Callable[[str], None], held: Held = FREE
+    root: str, runner: Runner, seconds: float, progress: Callable[[str], None], held: Held
 ) -> Completed:
     """Run them to the end or the timeout, the last line printed told to `progress` now and then, within what `held`
     leaves them. Raises OSError when the program cannot be started, ToolError where they cannot be held."""
@@ -164,7 +164,7 @@ async def _known(root: str, pytest: Runner) -> Runner:
     probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
     profile = await held_where_possible("read-only")
     try:
-        done = await run(Launch((python, "-c", probe), root, seconds=20.0, profile=profile, workspace=root))
+        done = await run(Launch((python, "-c", probe), root, profile, seconds=20.0, workspace=root))
     except OSError:  # it cannot be started, and whoever runs it will be told why
         return pytest
     if done.exit_code == 0:

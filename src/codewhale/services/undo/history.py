@@ -71,7 +71,7 @@ class History:
         self, root: str, folder: str, clock: Clock, apart: Sequence[str] = (), bounds: Bounds = BOUNDS
     ) -> None:
         self.root = Root(root)
-        self.journal = Journal(folder)
+        self.journal = Journal(folder, root)
         self.entries: list[Entry] = []
         self._clock = clock
         self._bounds = bounds

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from codewhale.frontends.tui.composer.attachments import IMAGE_BYTES
 from codewhale.system import launch
 from codewhale.system.command import Launch
+from codewhale.system.trusted import here, trusted_program
 
 SECONDS = 5.0
 _PASSED = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
@@ -28,11 +29,21 @@ async def image_of_clipboard(environ: Mapping[str, str] | None = None) -> bytes 
     """The bytes of the image, b"" when there is none; None when no program here can tell."""
     own = os.environ if environ is None else environ
     passed = {name: own[name] for name in _PASSED if name in own}
-    if "PATH" in own:
-        passed["PATH"] = own["PATH"]
     found: bytes | None = None
-    for argv in programs(own):
-        order = Launch(argv=argv, cwd="/", env=passed, seconds=SECONDS, supervised=False, output_limit=2 * IMAGE_BYTES)
+    for name, *rest in programs(own):
+        program = trusted_program(name, own.get("PATH", os.defpath), here())
+        if program is None:
+            continue
+        order = Launch(
+            argv=(program, *rest),
+            cwd="/",
+            profile="none",  # it speaks to the desktop
+            env=passed,
+            seconds=SECONDS,
+            supervised=False,
+            own=True,
+            output_limit=2 * IMAGE_BYTES,
+        )
         try:
             done = await launch.run(order)
         except OSError:

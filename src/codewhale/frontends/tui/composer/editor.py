@@ -19,6 +19,8 @@ from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import one_line
 from codewhale.system import launch
 from codewhale.system.command import Completed, Launch
+from codewhale.system.programs import find_program
+from codewhale.system.trusted import here
 
 MOST_BYTES = TEXT_BYTES
 # What an editor needs to find its screen and itself, beside what every child gets.
@@ -96,8 +98,18 @@ def at_line(argv: Sequence[str], path: str, line: int) -> tuple[str, ...]:
 
 async def run_in_front(app: App[object], argv: Sequence[str], cwd: str) -> Completed | Edited:
     """Run a program on the terminal while the app is suspended; turns go on meanwhile, nothing is drawn."""
+    program = argv[0] if "/" in argv[0] else find_program(argv[0], here())
+    if program is None:
+        return Edited(code="editor_failed", wrong=f"{argv[0]}: not found outside of the workspace")
     order = Launch(
-        argv=tuple(argv), cwd=cwd, env=_environment(), attached=True, foreground=True, supervised=False, output_limit=0
+        argv=(program, *argv[1:]),
+        cwd=cwd,
+        profile="none",
+        env=_environment(),
+        attached=True,
+        foreground=True,
+        supervised=False,
+        output_limit=0,
     )
     result: Completed | Edited = Edited(code="editor_failed", wrong=argv[0])
     cancelled: BaseException | None = None

@@ -1,0 +1,152 @@
+"""CodeWhale itself on this machine: the places that its code runs from, and how its interpreter is started again so
+that nothing of the current folder, the environment or a project steers it."""
+
+import functools
+import os
+import sys
+
+import codewhale
+
+_PACKAGES = ("site-packages", "dist-packages")
+# What the program imports of others.
+DEPENDENCIES = frozenset(
+    """
+    Stemmer anyio h11 httpcore2 msgspec numpy pathspec pypdfium2 pypdfium2_raw regex semble_grammars textual tomlkit
+    tree_sitter tree_sitter_bash yaml
+    """.split()
+)
+# Modules that every interpreter imports at its start, wherever one stands on its path.
+AT_START = ("sitecustomize", "usercustomize")
+_MOST_LINKS = 40
+
+
+def package() -> str:
+    """The folder of our own code."""
+    return os.path.realpath(os.path.dirname(os.path.abspath(codewhale.__file__)))
+
+
+def interpreter() -> str:
+    """The interpreter, whatever its links are made to lead to meanwhile."""
+    return _real(sys.executable)
+
+
+def own_path() -> list[str]:
+    """The folders that modules are taken from: Python's own and its packages', in no case the current one. Others stand
+    behind them, and only where they hold what would be missing."""
+    kept = [os.path.realpath(entry) for entry in sys.path if _is_usual(entry)]
+    others = [entry for entry in sys.path if os.path.isabs(entry) and not _is_usual(entry)]
+    others = [entry for entry in map(os.path.realpath, others) if os.path.isdir(entry) and entry not in _passing()]
+    missing = DEPENDENCIES.difference(*map(_modules, kept)) if others else frozenset()
+    return list(dict.fromkeys((*kept, *(entry for entry in others if missing & _modules(entry)))))
+
+
+def narrow() -> None:
+    """Take modules from there alone, from here on, and keep none in a folder that the environment names."""
+    sys.path[:] = own_path()
+    codewhale.__path__[:] = [package()]
+    sys.pycache_prefix = None
+    interpreter()
+
+
+def own_python(code: str, *args: str) -> tuple[str, ...]:
+    """The command line that runs `code`, with `args` in sys.argv[1:], as this program runs: no environment, no start-up
+    file and no current folder has a say in it."""
+    prefixes = f"sys.prefix, sys.exec_prefix = {sys.prefix!r}, {sys.exec_prefix!r}"
+    parent = os.path.dirname(package())
+    first = f"import sys; {prefixes}; sys.path[:] = {[*own_path(), parent]!r}; import codewhale; sys.path.pop()"
+    return (interpreter(), "-I", "-S", "-c", f"{first}\n{code}", *args)
+
+
+def own_places(workspace: str) -> tuple[str, ...]:
+    """What must stay as it is in a workspace for nothing of it to run as CodeWhale: files and folders, real paths; the
+    workspace itself where it lies in such a folder."""
+    root = os.path.realpath(workspace)
+    if any(_is_below(root, place) for place in _places()):
+        return (root,)
+    inside = {place for place in _places() if _is_below(place, root)}
+    inside |= {place for place in _prefixes() if _is_below(place, root) and place != root}
+    return tuple(sorted(place for place in inside if not any(place.startswith(f"{one}/") for one in inside)))
+
+
+def start_folders(workspace: str) -> tuple[str, ...]:
+    """The folders of a workspace in which a file of one of the names AT_START would be run by every start of the
+    interpreter."""
+    root = os.path.realpath(workspace)
+    return tuple(sorted(place for place in _listed() if _is_below(place, root)))
+
+
+@functools.cache
+def _places() -> frozenset[str]:
+    found = [package(), *own_path()]
+    compiled = os.environ.get("PYTHONPYCACHEPREFIX", "")
+    found += [os.path.join(compiled, place.lstrip("/")) for place in found if compiled]
+    for prefix in _prefixes():
+        found += [os.path.join(prefix, name) for name in ("bin", "pyvenv.cfg")]
+    named = [sys.executable, os.path.dirname(os.path.abspath(codewhale.__file__))]
+    named += [sys.argv[0]] if os.path.basename(sys.argv[0]).startswith("codewhale") else []
+    return frozenset({*map(os.path.realpath, found), *(way for path in named for way in _ways(path))})
+
+
+@functools.cache
+def _prefixes() -> frozenset[str]:
+    return frozenset(map(os.path.realpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)))
+
+
+@functools.cache
+def _listed() -> frozenset[str]:
+    """The folders that the environment and the lists of packages put on the path of the interpreter."""
+    found = {entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    for folder in filter(os.path.isdir, own_path()):
+        for name in os.listdir(folder):
+            if name.endswith(".pth"):
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                    lines = [line.strip() for line in file.read(1 << 16).splitlines()]
+                found |= {os.path.join(folder, line) for line in lines if line and not line.startswith(("#", "import"))}
+    return frozenset(map(os.path.realpath, found))
+
+
+def _is_usual(entry: str) -> bool:
+    """Whether it is Python's own, or where packages are installed."""
+    library = os.path.dirname(os.__file__)
+    usual = _is_below(entry, library) or (entry.endswith(".zip") and os.path.dirname(entry) == os.path.dirname(library))
+    return os.path.isabs(entry) and (usual or os.path.basename(entry.rstrip("/")) in _PACKAGES)
+
+
+def _passing() -> set[str]:
+    """Folders on the path for the sake of one script, or of our own package alone."""
+    return {os.path.dirname(package()), os.path.dirname(_real(sys.argv[0])), os.path.dirname(interpreter())}
+
+
+def _modules(folder: str) -> set[str]:
+    try:
+        return {name.partition(".")[0] for name in os.listdir(folder)}
+    except OSError:
+        return set()
+
+
+@functools.lru_cache(maxsize=8)
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _ways(path: str) -> list[str]:
+    """What a path really is, and every link on the way there."""
+    ways: list[str] = []
+    todo = os.path.abspath(path)
+    for _ in range(_MOST_LINKS):
+        link = next((one for one in _downwards(todo) if os.path.islink(one)), "")
+        if not link:
+            break
+        ways.append(link)
+        rest = os.path.relpath(todo, link)
+        todo = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link), rest))
+    return [*ways, os.path.realpath(path)]
+
+
+def _downwards(path: str) -> list[str]:
+    parts = path.strip("/").split("/")
+    return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
