@@ -57,21 +57,16 @@ def _space() -> str:
 def _is_zombie(pid: int) -> bool:
     """Whether it has ended and its parent has not collected it yet. A first thread that ended before the others looks
     the same."""
-    if _fields(pid)[:1] not in ([b"Z"], [b"X"]):
-        return False
-    try:
-        return len(os.listdir(f"/proc/{pid}/task")) <= 1
-    except OSError:
-        return True
+    with contextlib.suppress(OSError):
+        return _fields(pid)[:1] in ([b"Z"], [b"X"]) and len(os.listdir(f"/proc/{pid}/task")) <= 1
+    return True
 
 
 def _fields(pid: int) -> list[bytes]:
     """What the kernel tells of a process behind its name, the state first; nothing when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
+    return []
 
 
 def _exists(pid: int) -> bool:
@@ -80,5 +75,5 @@ def _exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True
