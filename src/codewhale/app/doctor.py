@@ -22,8 +22,7 @@ from codewhale.providers.models import DEFAULT_PROVIDER
 from codewhale.services.testruns.runners import runner_program
 from codewhale.system.environment import home_inside
 from codewhale.system.probing import BUBBLEWRAP, sandbox
-from codewhale.system.programs import PROGRAMS, how_to_install
-from codewhale.system.trusted import trusted_program
+from codewhale.system.programs import PROGRAMS, find_program, how_to_install
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
@@ -191,7 +190,7 @@ def _programs(environ: Mapping[str, str], workspace: str) -> Iterator[Check]:
     places = environ.get("PATH", os.defpath)
     for row in PROGRAMS:
         if row.name in (*_WANTED, *_OPTIONAL):
-            path = trusted_program(row.name, places, workspace)
+            path = find_program(row.name, workspace, places)
             passed = shutil.which(row.name, path=places)
             why = f"{passed} is passed over, as others or a project may write there" if passed else "not found"
             missing = Check(row.name, "warn", f"{why}: {row.without}", how_to_install(row.name, places))

@@ -18,12 +18,12 @@ from codewhale.sandbox.denial import Denial, Held, recognise
 from codewhale.sandbox.landlock import landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
+from codewhale.sandbox.trusted import split_loader
 from codewhale.system.command import Launch
 from codewhale.system.environment import launch_env
 from codewhale.system.itself import own_path, package
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
-from codewhale.system.trusted import split_loader
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 

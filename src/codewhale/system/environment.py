@@ -6,8 +6,8 @@ import re
 import sys
 from collections.abc import Mapping
 
+from codewhale.sandbox.trusted import own_env
 from codewhale.system.command import Launch
-from codewhale.system.trusted import own_env
 
 _ALLOWED = frozenset(
     """

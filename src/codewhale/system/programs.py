@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from codewhale.system.trusted import trusted_program
+from codewhale.sandbox.trusted import trusted_program
 
 
 class Program(Struct, frozen=True):
@@ -53,10 +53,19 @@ _MANAGERS = {
 }
 
 
-def find_program(name: str, workspace: str = "") -> str | None:
-    """The absolute path of executable `name` that the harness may run for itself, or None. Folders of PATH that lie in
-    the workspace, or where others could have put a program, are passed over."""
-    return trusted_program(name, os.environ.get("PATH", os.defpath), workspace)
+def find_program(name: str, workspace: str = "", places: str | None = None) -> str | None:
+    """The absolute path of executable `name` that the harness may run for itself, or None. Folders of PATH (or of
+    `places`) that lie in the workspace, or where others could have put a program, are passed over."""
+    places = os.environ.get("PATH", os.defpath) if places is None else places
+    return trusted_program(name, places, workspace)
+
+
+def here() -> str:
+    """The current folder, "" where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _find(name: str, places: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from codewhale.frontends.tui.composer.attachments import IMAGE_BYTES
 from codewhale.system import launch
 from codewhale.system.command import Launch
-from codewhale.system.trusted import here, trusted_program
+from codewhale.system.programs import find_program, here
 
 SECONDS = 5.0
 _PASSED = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
@@ -31,7 +31,7 @@ async def image_of_clipboard(environ: Mapping[str, str] | None = None) -> bytes 
     passed = {name: own[name] for name in _PASSED if name in own}
     found: bytes | None = None
     for name, *rest in programs(own):
-        program = trusted_program(name, own.get("PATH", os.defpath), here())
+        program = find_program(name, here(), own.get("PATH", os.defpath))
         if program is None:
             continue
         order = Launch(

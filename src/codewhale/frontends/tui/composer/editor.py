@@ -19,8 +19,7 @@ from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import one_line
 from codewhale.system import launch
 from codewhale.system.command import Completed, Launch
-from codewhale.system.programs import find_program
-from codewhale.system.trusted import here
+from codewhale.system.programs import find_program, here
 
 MOST_BYTES = TEXT_BYTES
 # What an editor needs to find its screen and itself, beside what every child gets.

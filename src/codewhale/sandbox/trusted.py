@@ -7,8 +7,6 @@ import stat
 import sys
 from collections.abc import Mapping
 
-from codewhale.system.repository import find_root
-
 # What a program of the harness's choice is given of the environment, beside what leads it to other programs.
 _ALLOWED = frozenset(
     "HOME USER LOGNAME LANG LANGUAGE TERM TZ TMPDIR HOSTNAME XDG_CONFIG_HOME XDG_RUNTIME_DIR PATH".split()
@@ -58,14 +56,6 @@ def split_loader(env: Mapping[str, str], workspace: str) -> tuple[dict[str, str]
     return outer, {name: value for name, value in moved.items() if kept.get(name) != value}
 
 
-def here() -> str:
-    """The current folder, "" where it is gone."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
-
-
 def _trusted_lists(source: Mapping[str, str], roots: tuple[str, ...]) -> dict[str, str]:
     """The loader's lists of folders, without those that are not trusted."""
     kept = {}
@@ -81,7 +71,8 @@ def _roots(workspace: str) -> tuple[str, ...]:
     if not workspace:
         return ()
     real = os.path.realpath(workspace)
-    return tuple({real, os.path.abspath(workspace), find_root(real) or real} - {"/"})
+    root = next((place for place in _upwards(real) if os.path.lexists(os.path.join(place, ".git"))), real)
+    return tuple({real, os.path.abspath(workspace), root} - {"/"})
 
 
 def _is_trusted_folder(folder: str, roots: tuple[str, ...]) -> bool:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.sandbox.trusted import own_env, split_loader, trusted_folders, trusted_program
 from codewhale.system.programs import find_program
-from codewhale.system.trusted import own_env, split_loader, trusted_folders, trusted_program
 
 
 def make(folder: Path, name: str = "tool", mode: int = 0o755) -> str:
