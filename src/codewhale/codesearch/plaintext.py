@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import Launch, run
 from codewhale.system.programs import find_program
 
@@ -17,12 +18,13 @@ _OPTIONS = (
 async def matches(root: str, texts: Sequence[str], seconds: float, *options: str) -> list[tuple[str, int, str]] | None:
     """(path, line, matched text) of each line that holds one of the texts, at most 20 in a file, as far as ripgrep
     comes in that time; None where there is no ripgrep."""
-    rg = find_program("rg")
+    rg = find_program("rg", root)
     if rg is None:
         return None
     patterns = tuple(part for text in texts for part in ("-e", text))
     command = (rg, *_OPTIONS, *options, *patterns, "./")
-    done = await run(Launch(command, root, seconds=seconds, output_limit=_OUTPUT, supervised=False))
+    profile = await held_where_possible("read-only")
+    done = await run(Launch(command, root, profile, seconds=seconds, output_limit=_OUTPUT, supervised=False, own=True))
     rows = []
     for row in done.stdout.split(b"\n"):
         path, separator, rest = row.partition(b"\0")
