@@ -81,5 +81,5 @@ async def test_a_persons_terminal_is_out_of_reach_and_ones_own_is_not(workspace:
         os.close(keyboard)
         os.close(screen)
     plan = landlock(("/bin/sh", "-c", "echo own > /dev/tty; stty -a < /dev/stdin"), Confinement(), site_of(workspace))
-    done = await run(Launch(plan.argv, str(workspace), env=plan.env, tty=True))
+    done = await run(Launch(plan.argv, str(workspace), "none", env=plan.env, tty=True))
     assert done.stdout.startswith(b"own") and b"rows" in done.stdout
