@@ -5,6 +5,7 @@ Each row is a command line, what it may exit with, and a word that its stdout mu
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,26 @@ class Door(NamedTuple):
     stdin: str = ""
 
 
+# The names of tools that the product promises, and those of them that are not built yet: these may only shrink.
+PROMISED = frozenset(
+    """agent_close agent_eval agent_open apply_patch automation_create automation_delete automation_list
+    automation_pause automation_read automation_resume automation_run automation_update checklist_add checklist_list
+    checklist_update checklist_write diagnostics edit_file exec_shell exec_shell_cancel exec_shell_interact
+    exec_shell_wait fetch_url file_search git_diff git_status github_close_issue github_close_pr github_comment
+    github_issue_context
+    github_pr_context grep_files handle_read list_dir note pr_attempt_list pr_attempt_preflight pr_attempt_read
+    pr_attempt_record read_file retrieve_tool_result rlm_close rlm_configure rlm_eval rlm_open rlm_session_objects
+    run_tests task_cancel task_create task_gate_run task_list task_read task_shell_start task_shell_wait todo_add
+    todo_list todo_update todo_write update_plan web_search write_file""".split()
+)
+NOT_BUILT = frozenset(
+    """agent_close agent_eval agent_open automation_create automation_delete automation_list automation_pause
+    automation_read automation_resume automation_run automation_update fetch_url github_close_issue github_close_pr
+    github_comment github_issue_context github_pr_context handle_read pr_attempt_list pr_attempt_preflight
+    pr_attempt_read pr_attempt_record rlm_close rlm_configure rlm_eval rlm_open rlm_session_objects task_cancel
+    task_create task_gate_run task_list task_read web_search""".split()
+)
+RETIRED = ("agent_spawn", "agent_wait", "agent_result", "rlm")
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\n"
 DOORS = (
     Door(("--version",), says="codewhale"),
@@ -88,15 +109,34 @@ def wrong(door: Door, program: Path, environment: dict[str, str]) -> str:
     return "a traceback on stderr" if "Traceback" in done.stderr else ""
 
 
+def wrong_names(listed: str) -> list[str]:
+    """What is wrong with the tools that `tools list --json` names: promised ones that are missing, ones that are built
+    and still called unbuilt, and retired ones."""
+    names = {row["name"] for row in json.loads(listed)}
+    faults = [f"{name} is not listed" for name in sorted(PROMISED - NOT_BUILT - names)]
+    faults += [f"{name} is built: take it off NOT_BUILT" for name in sorted(NOT_BUILT & names)]
+    return faults + [f"{name} is retired" for name in RETIRED if name in names]
+
+
 def main() -> int:
     """0 when every door does what it must."""
     program, environment = install(), lay_out()
     failed = 0
+    for name in ("codewhale", "codewhale-tui"):
+        done = subprocess.run([program.with_name(name), "--version"], capture_output=True, text=True, check=False)
+        good = done.returncode == 0 and re.fullmatch(r"codewhale(-tui)? \d+\.\d+\.\d+\S*\n", done.stdout)
+        failed += not good
+        print(f"{'ok' if good else 'FAILED':7}{name} --version  {'' if good else done.stdout + done.stderr}".rstrip())
+    listed = subprocess.run([program, "tools", "list", "--json"], capture_output=True, text=True, env=environment,
+                            check=True)  # fmt: skip
+    faults = wrong_names(listed.stdout)
+    failed += len(faults)
+    print("\n".join(f"FAILED {fault}" for fault in faults) or f"ok     {len(PROMISED - NOT_BUILT)} promised tools")
     for door in DOORS:
         fault = wrong(door, program, environment)
         failed += bool(fault)
         print(f"{'FAILED' if fault else 'ok':7}codewhale {' '.join(door.arguments)}  {fault}".rstrip(), flush=True)
-    print(f"{len(DOORS) - failed} of {len(DOORS)} doors")
+    print(f"{len(DOORS)} doors, {failed} faults")
     return 1 if failed else 0
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import Struct
@@ -141,6 +141,14 @@ def test_a_wrong_value_names_file_key_what_came_and_what_is_wanted(
     assert message.startswith(str(tmp_path / "home" / "config.toml") + ": " + key + ": ")
     assert wanted in message
     assert came in message
+
+
+def test_a_value_that_is_none_of_a_few_is_answered_with_those(tmp_path: Path) -> None:
+    class Choosing(Struct, frozen=True):
+        profile: Literal["", "default", "compact"] = ""
+
+    with pytest.raises(ConfigError, match=r'tools\.profile: must be one of "", "default", "compact"; it is "nope"'):
+        read(tmp_path, '[tools]\nprofile = "nope"').section("tools", Choosing)
 
 
 def test_a_secret_is_not_shown_in_errors_or_listings(tmp_path: Path) -> None:

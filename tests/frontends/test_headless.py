@@ -307,6 +307,12 @@ async def test_a_slash_command_speaks_every_format() -> None:
     assert code == 1
 
 
+async def test_a_command_may_have_a_name_in_any_script() -> None:
+    client = Playing([OPENED], [])
+    await run(client, prompt="/接力")
+    assert not any(isinstance(op, SendMessage) for op in client.ops)
+
+
 @pytest.mark.parametrize("prompt", ["/usr/bin/env fails", "/ what", "a /status", "//x", "/1"])
 async def test_a_path_is_no_command(prompt: str) -> None:
     client = Playing([OPENED], [*begun(), finished()])

@@ -76,6 +76,20 @@ async def test_a_kept_output_is_found_by_its_call_after_a_resume(home: Path, wor
     assert "14000" in results(events)[0].content
 
 
+async def test_a_calls_id_stands_for_all_that_its_program_printed(home: Path, workspace: Path) -> None:
+    """Not for the part of it that was shown, neither at once nor after a resume."""
+    whole = retrieve(ref="call_1", mode="lines", lines="6000-6001")
+    async with harness(home, workspace, [shell("seq -f 'number %g of many' 1 12000"), whole, DONE]) as stage:
+        session = await stage.open()
+        events = await stage.turn("Count", session)
+    assert "number 6000 of many" not in results(events)[0].content
+    assert "number 6000 of many" in results(events)[1].content
+    async with harness(home, workspace, [whole, DONE]) as stage:
+        await stage.open(resume=session)
+        events = await stage.turn("Once more", session)
+    assert "number 6000 of many" in results(events)[0].content
+
+
 @pytest.mark.parametrize("large", [False, True])
 async def test_a_secret_in_an_output_reaches_neither_model_nor_log_nor_artifacts(
     home: Path, workspace: Path, large: bool

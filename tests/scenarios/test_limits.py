@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.protocol.events import BudgetReserved, BudgetSettled, CallStarted, RequestSent, TurnFinished
+from codewhale.protocol.events import BudgetReserved, BudgetSettled, CallStarted, Notice, RequestSent, TurnFinished
 from codewhale.protocol.ops import Limits, SendMessage
-from codewhale.testing import harness
+from codewhale.testing import collect, harness
 from support.scenes import DeltaProvider, ending, only, results, scene, watching
 
 
@@ -135,3 +135,11 @@ async def test_a_time_bound_counts_for_each_turn_and_a_stopped_session_goes_on(h
             stage.app.engine.session(session).stop("budget")
             assert (await watch.until(TurnFinished)).status == "budget"
         assert ending(await stage.turn("Go on", session)).status == "done"
+
+
+async def test_a_bound_on_cost_that_nothing_can_reach_is_said(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [{"text": "Done."}]) as stage:
+        session = await stage.open(limits=Limits(cost=0.01))
+        await stage.turn("Look", session)
+        (notice,) = [one.event for one in await collect(stage.client.events(session)) if isinstance(one.event, Notice)]
+    assert notice.code == "no_price" and "costs nothing" in notice.text

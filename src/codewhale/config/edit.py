@@ -88,8 +88,8 @@ def _value(path: Path, text: str, kind: Any) -> Any:
     try:
         return values.from_text(text, kind)
     except msgspec.ValidationError as error:
-        wanted = str(error).partition(" - at `")[0].replace("`", "")
-        raise ConfigError(f"{values.dotted(path)}: {wanted}; it is {text!r}; nothing was changed") from error
+        fault = f"{values.dotted(path)}: {values.wanted(kind, error)}; it is {text!r}; nothing was changed"
+        raise ConfigError(fault) from error
 
 
 def _validate(file: str, tree: dict[str, Any], shape: type[Struct], path: Path) -> None:

@@ -135,7 +135,9 @@ class Config:
             try:
                 value = values.from_text(self._environ[variable], leaf)
             except msgspec.ValidationError as error:
-                raise ConfigError(self._explain(_text_fault(path, self._environ[variable], error))) from error
+                raise ConfigError(
+                    self._explain(values.Fault(path, self._environ[variable], values.wanted(leaf, error)))
+                ) from error
             merged = values.merge(merged, values.nested(path, value)[name])
         return values.merge(merged, over) if over is not None else merged
 
@@ -158,10 +160,6 @@ class Config:
         line = f"{source}: {values.dotted(path)} is not a known key and does nothing{hint}"
         if line not in self.notices:
             self.notices.append(line)
-
-
-def _text_fault(path: Path, text: str, error: Exception) -> values.Fault:
-    return values.Fault(path, text, str(error).partition(" - at `")[0].replace("`", ""))
 
 
 def _spelled_out(tree: Any, kind: Any) -> Any:

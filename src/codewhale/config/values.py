@@ -70,8 +70,15 @@ def find_fault(value: Any, kind: Any, path: Path) -> Fault | None:
             fault = find_fault(child, child_type, (*path, key))
             if fault is not None:
                 return fault
-        return Fault(path, value, str(error).partition(" - at `")[0].replace("`", ""))
+        return Fault(path, value, wanted(kind, error))
     return None
+
+
+def wanted(kind: Any, error: msgspec.ValidationError) -> str:
+    """What a value must be: the values there are, where they are few, else what the check says."""
+    options = typing.get_args(bare(kind)) if typing.get_origin(bare(kind)) is typing.Literal else ()
+    named = [f'"{option}"' if option != "" else '""' for option in options]
+    return f"must be one of {', '.join(named)}" if named else str(error).partition(" - at `")[0].replace("`", "")
 
 
 def _children(value: Any, kind: Any) -> Iterator[tuple[str, Any, Any]]:

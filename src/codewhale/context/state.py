@@ -3,6 +3,7 @@
 Holds what the engine needs to go on; message bytes live in the projection.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -41,6 +42,14 @@ from codewhale.protocol.tools import Origin
 STALE_MOST = 128
 RAN_MOST = 16
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
+
+
+def kept_output(metadata: Mapping[str, Any]) -> str | None:
+    """The sha256 under which all that a call gave is kept: what its program printed before what was shown of it."""
+    for key in ("log_artifact_sha256", "artifact_sha256"):
+        if isinstance(sha := metadata.get(key), str):
+            return sha
+    return None
 
 
 class KnownTool(Struct, frozen=True):
@@ -187,7 +196,7 @@ class SessionState:
                 self.activated[name] = KnownTool(self.activated[name].bytes, self.finished_calls)
         if event.origin not in _TRUSTED and event.origin not in self.origins:
             self.tainted, self.origins = True, (*self.origins, event.origin)
-        artifact = event.metadata.get("artifact_sha256")
+        artifact = kept_output(event.metadata)
         if artifact:
             self.artifacts[event.call_id] = artifact
 

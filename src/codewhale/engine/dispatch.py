@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.context.guard import BLOCK_AT, NOTE_AT, LoopGuard, alike, note
+from codewhale.context.state import kept_output
 from codewhale.engine.activation import activation, is_unseen, shown_first, with_schema
 from codewhale.engine.clock import Clock
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
@@ -147,7 +148,8 @@ class Dispatcher:
         window = session.provider.model.window if session.provider is not None else 0
         # What a model fetches back on purpose, within that tool's own cap, is not cut and kept once more.
         limit = FETCH_LIMIT if prepared.spec is not None and prepared.spec.family == "results" else inline_limit(window)
-        content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit)
+        kept = kept_output(result.metadata)
+        content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit, kept)
         metadata = {**result.metadata, **cut, **_deprecation(prepared), **_mended(prepared)}
         ms = clock.ms
         finished = CallFinished(

@@ -47,6 +47,7 @@ from codewhale.system.environment import home_inside
 
 STALE_SHOWN = 8
 
+FREE = "A scripted provider without prices costs nothing, so the bound on cost is never reached."
 HOME_OPEN = (
     "The workspace is or holds the home folder ({}): programs act on many files in it by themselves, and everything "
     "private lies there. Each change of such a file is asked about; opening the folder of one project is safer."
@@ -180,6 +181,8 @@ class Opener:
         self.attach(session, provider)
         if home_inside(state.workspace):
             session.notice("warning", HOME_OPEN.format(state.workspace), "workspace_home")
+        if op.limits.cost is not None and provider.model.price is None:
+            session.notice("info", FREE, "no_price")
 
     def provider(self, name: str, model: str) -> Provider:
         """The provider of a configured name, for a model. Raises ConfigError."""

@@ -42,10 +42,15 @@ class Outputs:
         self._keeper = keeper
         self._redactor = redactor
 
-    def fit(self, session: str, call_id: str, text: str, limit: int) -> tuple[str, dict[str, Any]]:
+    def fit(
+        self, session: str, call_id: str, text: str, limit: int, kept: str | None = None
+    ) -> tuple[str, dict[str, Any]]:
         """`text` within `limit` bytes and the metadata that says what was cut: artifact_id, artifact_sha256,
         artifact_bytes, omitted_bytes; empty when nothing was. Where the whole cannot be kept, head and tail are all
-        there is: `kept` False and `keep_error`."""
+        there is: `kept` False and `keep_error`. The call's id stands for `kept`, the sha256 of all that its
+        program printed, where the tool has kept that, else for `text`."""
+        if kept is not None:
+            self._keeper.remember(session, call_id, kept)
         clean = self._redactor.text(scrub_surrogates(text))
         data = clean.encode()
         if len(data) <= limit:
@@ -58,7 +63,8 @@ class Outputs:
             way = "they could not be kept; if they matter, call again for less at a time"
             metadata = {"omitted_bytes": omitted, "kept": False, "keep_error": str(error)}
         else:
-            self._keeper.remember(session, call_id, sha)
+            if kept is None:
+                self._keeper.remember(session, call_id, sha)
             ref = f"art_{sha[:16]}"
             way = f'to read them call retrieve_tool_result {{"ref": "{ref}", "mode": "lines", "lines": "1-200"}}'
             metadata = {"artifact_id": ref, "artifact_sha256": sha, "artifact_bytes": len(data)}

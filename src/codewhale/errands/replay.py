@@ -19,6 +19,7 @@ from codewhale.app.sessions import envelopes
 from codewhale.app.settings import open_config
 from codewhale.catalog.lifecycle import state_of
 from codewhale.catalog.registry import Catalog
+from codewhale.context.state import kept_output
 from codewhale.engine.collect import RawCall
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.prepare import Prepared, prepare
@@ -189,8 +190,7 @@ class _Reads:
 
     def remember(self, finished: CallFinished | None) -> None:
         """Let a call's id stand for its kept output, as it did in the session."""
-        sha = finished.metadata.get("artifact_sha256") if finished is not None else None
-        if finished is not None and isinstance(sha, str):
+        if finished is not None and (sha := kept_output(finished.metadata)) is not None:
             self._artifacts.remember(self._session, finished.call_id, sha)
 
     async def run(self, prepared: Prepared, finished: CallFinished | None) -> tuple[Now | None, str]:

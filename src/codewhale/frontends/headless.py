@@ -36,7 +36,7 @@ OutputFormat = Literal["text", "json", "stream-json"]
 INTERRUPT_SECONDS = 10.0
 INTERRUPTED = 130
 LEFT_OVER_SHOWN = 8
-_COMMAND = re.compile(r"/[A-Za-z][A-Za-z0-9_-]*(?:\s|$)")
+_COMMAND = re.compile(r"/[^\W\d_][\w-]*(?:\s|$)")
 
 
 def is_command(prompt: str) -> bool:

@@ -66,6 +66,7 @@ def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
         return Opinion("deny", "approval.never", text)
     how = "`codewhale exec --auto` (runs what no rule asks about) or `--yolo`"
     if request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
-        how = "a rule that allows it in permissions.toml, or `--yolo`"
+        how = "a rule that allows it in permissions.toml"
+        how += "" if request.mode is Mode.YOLO else ", or `--yolo`"
     text = f"{reason} Nobody is here to approve it. Go on without it, or end and say that it needs {how}."
     return Opinion("deny", f"authority.{request.authority.value}", text)

@@ -17,7 +17,7 @@ MOST_ROWS = 50
 DEBOUNCE_SECONDS = 0.06
 ANSWER_SECONDS = 10.0
 _WORD_BEFORE = re.compile(r'(?:(?<=\s)|(?<=[("\'\[])|^)([@$#])("[^"\n]*|[^\s"]*)$')
-_COMMAND_LINE = re.compile(r"/(?:[A-Za-z][A-Za-z0-9_-]*)?(?:[ \t][^\n]*)?$")
+_COMMAND_LINE = re.compile(r"/(?:[^\W\d_][\w-]*)?(?:[ \t][^\n]*)?$")
 
 Ask = Callable[[Query], Awaitable[Any]]
 
