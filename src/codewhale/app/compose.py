@@ -29,10 +29,11 @@ from codewhale.engine.outgoing import edit, queued
 from codewhale.engine.outputs import Outputs
 from codewhale.engine.passage import Passage
 from codewhale.engine.redaction import Redactor
+from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice, ProgressShown
-from codewhale.protocol.modes import Approval
+from codewhale.protocol.modes import Approval, Authority
 from codewhale.stores.artifacts import ArtifactStore
 from codewhale.stores.audit import AuditLog
 from codewhale.stores.lists import Lists
@@ -41,6 +42,7 @@ from codewhale.stores.skillplaces import any_there
 from codewhale.system.repository import find_repository, find_root, read_head
 
 if TYPE_CHECKING:
+    from codewhale.codesearch.answering import CodeSearch
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.engine.compaction import Compactions
     from codewhale.services.skills import Skills
@@ -48,6 +50,10 @@ if TYPE_CHECKING:
 LEFTOVERS_MOST = 20
 DEEPEST = 16
 INDEX_SHOWN = 50
+INDEX_BUILDING = (
+    "The code index of this repository is being built in the background, for codebase_search and /search. "
+    "codebase-search-core = false in config.toml switches it off."
+)
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
@@ -174,6 +180,7 @@ def _give_faces(parts: Parts, engine: Engine, commands: CommandRegistry, client:
     parts.give("find_session", engine.session)
     parts.give("command_specs", commands.specs)
     parts.give("index_told", lambda root, done, total: _tell_index(engine, root, done, total))
+    engine.after_turn(lambda session: _warm_index(parts, session))
     parts.give("command_registry", commands)
     parts.give("part", parts.part)
     parts.give("start_demo", lambda open_session: target(DEMO)(open_session))
@@ -239,6 +246,16 @@ def _tell_index(engine: Engine, root: str, done: int, total: int) -> None:
     if total >= INDEX_SHOWN:
         for session in engine.at(root):
             session.emit(ProgressShown("index", done, total))
+
+
+def _warm_index(parts: Parts, session: Session) -> None:
+    """Let the index of a repository be built behind the turns of a person who works in it, so that the first question
+    finds it."""
+    workspace = os.path.realpath(session.state.workspace)
+    if session.authority is Authority.PERSON and find_repository(workspace) is not None:
+        search: CodeSearch = parts.part("code_search")  # type: ignore[assignment]
+        if search.warm(workspace):
+            session.notice("info", INDEX_BUILDING, "index_building")
 
 
 async def _end_jobs(engine: Engine, parts: Parts, session: str) -> None:

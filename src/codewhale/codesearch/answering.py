@@ -32,6 +32,7 @@ T = TypeVar("T")
 MOST_ROOTS = 4
 PATIENCE = 2.0  # seconds that a question waits for its index
 _QUIET = 1.0  # seconds after a question: then what can wait is done
+_WARM_SECONDS = 120.0  # for an index that nobody has asked for yet
 _COLD_PATIENCE = 1.5  # and one that names and plain text can answer
 OFF = f"The code index is switched off ({CORE} = false)"
 
@@ -66,6 +67,7 @@ class _Folder:
         self.ranker: Ranker | None = None
         self.building: asyncio.Task[None] | None = None
         self.settling: asyncio.Task[None] | None = None
+        self.warmed = False
         self.problem = ""
         self.lock = asyncio.Lock()
         self.closed = False
@@ -165,6 +167,17 @@ class CodeSearch:
                 return None, (f"There is no index yet: {folder.problem or 'it is being built'}. Ask again.",)
             found = await asyncio.to_thread(work, ranker.reader)
             return found, self._notes(folder, ranker.reader, current)
+
+    def warm(self, root: str) -> bool:
+        """Begin to build the index of a folder that has none, for two minutes at most. Whether it was begun."""
+        if not self.is_on or self.is_indexed(root):
+            return False
+        folder = self._folder(root)
+        if folder.warmed or folder.building is not None:
+            return False
+        folder.warmed = True
+        folder.building = asyncio.create_task(_warm(folder, self._progress(folder)))
+        return True
 
     def is_built_elsewhere(self, root: str) -> bool:
         """Whether another process is building the index of a folder just now."""
@@ -351,6 +364,15 @@ async def _renew(folder: _Folder, progress: Progress | None) -> None:
         return
     if report.indexed and (folder.settling is None or folder.settling.done()):
         folder.settling = asyncio.create_task(_settle(folder.index))
+
+
+async def _warm(folder: _Folder, progress: Progress | None) -> None:
+    with contextlib.suppress(DamagedError, OSError):  # whoever asks meets it again, and says so
+        try:
+            async with asyncio.timeout(_WARM_SECONDS):
+                await _renew(folder, progress)
+        except TimeoutError:
+            return
 
 
 async def _settle(index: Index) -> None:

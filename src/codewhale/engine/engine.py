@@ -57,6 +57,7 @@ class Engine:
         self._may_ask = may_ask
         self._sessions: dict[str, Session] = {}
         self._closers: list[Callable[[str], Awaitable[None]]] = []
+        self._after_turns: list[Callable[[Session], None]] = []
 
     def session(self, session_id: str) -> Session:
         """An open session. Raises SessionError for any other id."""
@@ -72,6 +73,10 @@ class Engine:
     def on_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
         """Call `closer(session id)` whenever a session closes, before its log does."""
         self._closers.append(closer)
+
+    def after_turn(self, hear: Callable[[Session], None]) -> None:
+        """Call `hear(session)` whenever a turn has ended and none follows at once."""
+        self._after_turns.append(hear)
 
     def open(self, op: OpenSession) -> Session:
         """Open a session and keep it."""
@@ -332,6 +337,9 @@ class Engine:
         if session.queue and not session.stop_reason:
             self._begin(session, session.queue.popleft())
             tell_queue(session)
+            return
+        for hear in self._after_turns:
+            hear(session)
 
 
 def _record_end(session: Session, end: TurnFinished) -> None:
