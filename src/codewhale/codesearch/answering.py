@@ -367,12 +367,9 @@ async def _renew(folder: _Folder, progress: Progress | None) -> None:
 
 
 async def _warm(folder: _Folder, progress: Progress | None) -> None:
-    with contextlib.suppress(DamagedError, OSError):  # whoever asks meets it again, and says so
-        try:
-            async with asyncio.timeout(_WARM_SECONDS):
-                await _renew(folder, progress)
-        except TimeoutError:
-            return
+    with contextlib.suppress(DamagedError, OSError):  # a time-out too; whoever asks meets the others again
+        async with asyncio.timeout(_WARM_SECONDS):
+            await _renew(folder, progress)
 
 
 async def _settle(index: Index) -> None:

@@ -7,21 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 MOST_TARGETS = 3
-_SCRIPT = (
-    "",
-    ".ts",
-    ".tsx",
-    ".d.ts",
-    ".js",
-    ".jsx",
-    ".mjs",
-    ".cjs",
-    ".vue",
-    ".svelte",
-    "/index.ts",
-    "/index.tsx",
-    "/index.js",
-)
+_SCRIPT = ("", *".ts .tsx .d.ts .js .jsx .mjs .cjs .vue .svelte /index.ts /index.tsx /index.js".split())
 _HEADERS = frozenset({"c", "cpp", "objc"})
 _SCRIPTS = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
 _BESIDE = frozenset({"ruby", "bash", "zig", "dart", "solidity", "proto", "php"})
@@ -129,11 +115,8 @@ class Resolver:
         """Dotted or colonned names: the file whose last folders and stem are the last steps of the name, or, for a
         name of something in a file, the steps before."""
         match = _WORDS.search(written.removeprefix("import ").removeprefix("static "))
-        steps = (
-            [step for step in _STEPS.split(match[0]) if step not in ("", "crate", "self", "super", "*")]
-            if match
-            else []
-        )
+        written = match[0] if match else ""
+        steps = [step for step in _STEPS.split(written) if step not in ("", "crate", "self", "super", "*")]
         for drop in (0, 1):
             name = steps[: len(steps) - drop]
             if not name or (drop and len(name) < 2 and ending != "rs"):
