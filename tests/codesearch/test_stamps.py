@@ -4,8 +4,8 @@ import os
 import random
 from pathlib import Path
 
+from codewhale.codesearch.looks import AT_ONCE, Look, by_lstat, looker
 from codewhale.codesearch.stamps import Stamp, Stamps
-from codewhale.lib.looks import AT_ONCE, Look, by_lstat, looker
 
 
 def test_they_are_a_mapping_that_keeps_up_with_a_plain_one() -> None:

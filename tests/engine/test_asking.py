@@ -102,5 +102,5 @@ async def test_where_nobody_is_there_nothing_is_asked(home: Path, workspace: Pat
         session = stage.open(authority=authority)
         with pytest.raises(ToolError) as caught:
             await stage.asking.question(session.id, [{"id": "db"}], 300.0)
-        assert caught.value.kind == "not_available" and caught.value.fix is not None
+        assert caught.value.kind == "not_available" and caught.value.fix is None
         assert logged(session, QuestionAsked) == []

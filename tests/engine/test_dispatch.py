@@ -48,11 +48,11 @@ async def test_a_call_starts_in_the_log_before_it_runs_and_ends_in_its_outcome(h
     assert (result(outcome).ok, result(outcome).content, outcome.denied) == (True, "written", False)
 
 
-async def test_a_tool_that_fails_gets_a_next_call_from_its_row(home: Path, workspace: Path) -> None:
+async def test_a_tool_that_fails_gets_no_next_call_but_its_own(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         finished = result(await run(stage, stage.open(), "exec_shell", fail="no such program"))
     assert (finished.ok, finished.error) == (False, "execution_failed")
-    assert finished.content.endswith('no such program\nNext call: read_file {"say":"rescued"}')
+    assert finished.content.endswith("no such program")
 
 
 async def test_a_tool_that_breaks_does_not_break_the_turn(home: Path, workspace: Path) -> None:

@@ -54,7 +54,7 @@ def test_an_alias_runs_its_tool_and_goes_back_under_the_name_that_is_listed() ->
 )
 def test_refused_arguments_go_back_as_an_object(arguments: str, sent: str) -> None:
     prepared = ready(raw("read_file", arguments))
-    assert prepared.error is not None and prepared.error.fix is not None
+    assert prepared.error is not None and prepared.error.expected
     assert prepared.call.arguments == arguments
     assert prepared.call.sent_arguments == sent
 
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_refused_with_the_names_that_are(name: str, sent: str
     assert prepared.error is not None
     assert prepared.error.kind == "not_available"
     assert "read_file" in prepared.error.message
-    assert prepared.error.fix is not None
+    assert prepared.error.fix is None
     assert (prepared.call.name, prepared.call.sent_name) == (name, sent)
 
 

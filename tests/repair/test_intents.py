@@ -267,11 +267,6 @@ OPEN: list[tuple[str, Given, list[tuple[str, Given]]]] = [
         {"query": "x", "kind": "content", "target_directories": ["a", "b"]},
         [("grep_files", {"pattern": "x", "path": "a"}), ("grep_files", {"pattern": "x", "path": "b"})],
     ),
-    (
-        "agent_run",
-        {"prompt": "look"},
-        [("checklist_write", {"todos": [{"content": "look", "status": "in_progress"}]}), ("project_map", {})],
-    ),
 ]
 
 
@@ -291,9 +286,33 @@ def test_what_may_be_two_calls_is_refused_with_both(verb: str, given: Given, cal
 )
 def test_whatever_comes_the_answer_is_a_call_that_fits_or_a_fix_that_does(verb: str, given: object) -> None:
     found = verdict(verb, given)
-    call = found.error.fix if found.error is not None else None
-    name, arguments = (found.name, found.arguments) if call is None else (call.name, call.arguments)
-    assert not check(arguments, CATALOG.rows[name].parameters)
+    if found.error is None:
+        assert not check(found.arguments, CATALOG.rows[found.name].parameters)
+    elif found.error.fix is not None:
+        assert not check(found.error.fix.arguments, CATALOG.rows[found.error.fix.name].parameters)
+
+
+@pytest.mark.parametrize(("verb", "given"), [("agent_run", {"prompt": "look"}), ("workflow_run", {}), ("delegate", {})])
+def test_what_is_not_there_to_hand_work_to_is_said_and_nothing_else_proposed(verb: str, given: object) -> None:
+    error = verdict(verb, given).error
+    assert error is not None and error.fix is None and "in this version" in error.message
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "tool"),
+    [
+        ("search", {"query": "where is the token refreshed"}, "codebase_search"),
+        ("inspect", {"path": "a.py"}, "read_file"),
+        ("inspect", {"path": "src/"}, "list_dir"),
+        ("inspect", {"query": "retry policy"}, "codebase_search"),
+        ("inspect", {}, "project_map"),
+        ("test", {}, "run_tests"),
+        ("run-shell", {"command": "make"}, "exec_shell"),
+    ],
+)
+def test_what_a_model_declares_in_one_word_is_done(verb: str, given: object, tool: str) -> None:
+    found = verdict(verb, given)
+    assert (found.error, found.name) == (None, tool)
 
 
 def test_damage_and_spelling_are_mended_before() -> None:

@@ -38,9 +38,8 @@ def test_each_name_means_what_it_says(name: str, given: dict[str, Any], tool: st
     if tool == "refuse":
         assert verdict.error is not None, verdict
         fix = verdict.error.fix
-        assert fix is not None
-        assert not check(fix.arguments, CATALOG.rows[fix.name].parameters)
-        assert fix.name == wanted
+        assert fix is None or not check(fix.arguments, CATALOG.rows[fix.name].parameters)
+        assert (fix.name if fix is not None else None) == wanted
         return
     assert verdict.error is None, verdict.error
     assert (verdict.name, verdict.arguments) == (tool, wanted)
@@ -61,7 +60,7 @@ def test_rows_name_tools_and_verbs_that_there_are() -> None:
     known_tools = {*CATALOG.rows, "fetch_url", "web_search"}
     for row in json.loads(FOREIGN_FILE.read_text()):
         assert row.get("refuse") or row.get("verb") or row["tool"] in known_tools, row["names"]
-        assert ("refuse" in row) == ("instead" in row), row["names"]
+        assert "refuse" in row or "instead" not in row, row["names"]
         for name in row["names"]:
             assert rows_of(name), name
 
@@ -99,4 +98,4 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     verdict = REPAIR.judge(name, "{}")
     assert verdict.error is not None
     assert verdict.error.kind == "not_available"
-    assert verdict.error.fix is not None
+    assert verdict.error.fix is None

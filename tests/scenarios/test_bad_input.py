@@ -1,6 +1,6 @@
 """Every tool of the catalog against bad input, as a model would send it. What can be read without doubt runs, and what
 can be guessed where the tool only reads; all else is refused in words that help, the next call it names works when made
-literally, nothing hangs and nothing in the workspace changes."""
+literally, is of the same tool, nothing hangs and nothing in the workspace changes."""
 
 import json
 import os
@@ -205,6 +205,7 @@ async def refused(
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
         nobody = named[0] == "request_user_input" and result.error == "not_available"
+        assert named[0] == tool or not tool, f"the next call is of {named[0]}"
         assert result.ok or nobody, f"{model.next} the next call {named} fails: {result.content[:300]}"
     return bad
 
@@ -216,11 +217,11 @@ def judge(result: CallFinished, what: object, field: str = "") -> None:
     error = result.metadata["error"]
     assert set(error) == {"code", "field", "expected", "received", "fix"} and error["code"] == result.error, said
     assert error["field"] == field or not field or error["field"].startswith(f"{field}[0]."), said
-    assert error["field"] and error["expected"] and error["received"] and error["fix"], said
+    assert error["field"] and error["expected"] and error["received"], said
     shown = " ".join(result.content.split())
     for part in ("field", "expected"):
         assert " ".join(error[part].split())[:150] in shown, said
-    assert NEXT.search(result.content), said
+    assert bool(error["fix"]) == bool(NEXT.search(result.content)), said
     assert "tool itself failed" not in result.content, said
 
 
@@ -348,7 +349,7 @@ async def test_without_a_repository(tool: str, home: Path, workspace: Path) -> N
     (workspace / "a.txt").write_text("one\n")
     (result,) = await refused(home, workspace, tool, [GOOD[tool]])
     assert (result.ok, result.error) == (False, "not_available")
-    assert str(workspace) in result.content and NEXT.search(result.content)
+    assert str(workspace) in result.content and not NEXT.search(result.content)
 
 
 async def test_a_name_that_is_spelt_otherwise(home: Path, land: Path) -> None:

@@ -5,12 +5,10 @@ from typing import Any
 
 import msgspec
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.tools import CallContext, ToolResult
+from codewhale.protocol.tools import CallContext, Effect, ToolResult
 from codewhale.tools.base import Args, BoundTool
-
-ASKS = ("request_user_input",)
 
 
 def context(workspace: str, session: str = "s") -> CallContext:
@@ -28,11 +26,19 @@ async def invoke(tools: dict[str, BoundTool], workspace: str, name: str, /, **va
     return await tools[name].run(arguments(tools[name], values), context(workspace))
 
 
-async def run_fix(tools: dict[str, BoundTool], workspace: str, error: ToolError) -> ToolResult | None:
-    """Execute the error's fix literally; None when it asks a person. Fails where there is no fix, where it names
-    no tool, or where it does not succeed."""
-    fix: NextCall | None = error.fix
-    if fix is None or fix.name in ASKS:
+async def run_fix(
+    tools: dict[str, BoundTool], workspace: str, error: ToolError, name: str = "", given: dict[str, Any] | None = None
+) -> ToolResult | None:
+    """Execute the error's fix literally, the look it suggests too; None where there is no fix. Fails where the fix is
+    of another tool than the one `name` that was called with `given`, and where it does not succeed."""
+    fix: NextCall | Look | None = error.fix
+    sure = error.correction is not None and (error.correction.sure or tools[name].decl.effects == (Effect.READS,))
+    if fix is None and sure and error.correction is not None and given is not None:
+        fix = NextCall(name, {**given, **error.correction.arguments})
+    assert fix is None or fix.name == (name or fix.name), f"the fix names {fix.name}"
+    if fix is None:
+        fix = error.look if error.look is not None and error.look.name in tools else None
+    if fix is None:
         return None
     assert fix.name in tools, f"the fix names {fix.name}"
     try:
@@ -49,6 +55,6 @@ async def refused(tools: dict[str, BoundTool], workspace: str, name: str, /, **v
         result = await invoke(tools, workspace, name, **values)
     except ToolError as error:
         assert error.message and error.expected and error.field, error.message
-        await run_fix(tools, workspace, error)
+        await run_fix(tools, workspace, error, name, values)
         return error
     raise AssertionError(f"{name} was not refused: {result.content[:300]}")

@@ -76,10 +76,14 @@ class Shell:
         return result
 
     async def refused(self, name: str, **arguments: Any) -> ToolError:
-        """The error of a call, its next call proved by making it."""
+        """The error of a call; its next call, where it has one, proved by making it."""
         with pytest.raises(ToolError) as caught:
             await self.call(name, **arguments)
         error = caught.value
-        assert error.fix is not None and error.message and error.expected is not None
-        assert (await self.call(error.fix.name, **error.fix.arguments)).ok, error.fix
+        assert error.message and error.expected is not None
+        if error.correction is not None and error.correction.sure:
+            assert (await self.call(name, **{**arguments, **error.correction.arguments})).ok, error.correction
+        if error.fix is not None:
+            assert error.fix.name == name
+            assert (await self.call(name, **error.fix.arguments)).ok, error.fix
         return error

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.services.patching.parse import parse
 from codewhale.services.patching.plan import Files, Options, Plan, make_plan
 
@@ -17,14 +17,20 @@ def hunk(body: str, start: int = 1, heading: str = "") -> str:
     return f"@@ -{start},{old} +{start},{new} @@{heading}\n{body}"
 
 
-def absent(path: str) -> ToolError:
-    """The error for a missing file."""
-    return ToolError("execution_failed", f"no such file: {path}", fix=NextCall("list_dir", {"path": "."}))
+class Absent:
+    """What is said where every name is taken as it is."""
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a missing file."""
+        return ToolError("execution_failed", f"no such file: {path}")
+
+    def check_name(self, path: str) -> None:
+        """Any name will do."""
 
 
 def plan(tree: dict[str, bytes], patch: str, options: Options | None = None) -> Plan:
     """Work a patch out against files by name."""
-    files = Files(lambda path: path, tree.get, absent)
+    files = Files(lambda path: path, tree.get, Absent())
     return make_plan(parse(patch), files, options or Options(), patch)
 
 

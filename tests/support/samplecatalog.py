@@ -47,7 +47,7 @@ class SampleTools:
         """Read."""
         return ToolResult(args.path)
 
-    @tool("write_file", effects={Effect.WRITES}, rescue=("list_dir", {"path": "."}))
+    @tool("write_file", effects={Effect.WRITES})
     async def write_file(self, args: WriteArgs, call: CallContext) -> ToolResult:
         """Write."""
         return ToolResult(args.content)

@@ -90,7 +90,7 @@ class ObedientTools:
         return await self._obey(args, call)
 
     @outlined(lambda args, workspace: (MarkdownBlock(f"{args.say} in {workspace}"),) if args.say else ())
-    @tool("exec_shell", effects={Effect.EXECUTES}, rescue=("read_file", {"say": "rescued"}))
+    @tool("exec_shell", effects={Effect.EXECUTES})
     async def execute(self, args: Told, call: CallContext) -> ToolResult:
         """Execute."""
         return await self._obey(args, call)

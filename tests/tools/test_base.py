@@ -71,7 +71,6 @@ def test_a_row_says_everything_without_the_class() -> None:
     (row,) = specs(SampleTools, "sample_family")
     assert (row.name, row.family, row.description) == ("sample", "sample_family", "Sample things.")
     assert row.effects == (Effect.READS,) and row.parallel and not row.polls
-    assert (row.rescue_tool, row.rescue) == ("list_dir", {"path": "."})
 
 
 class CarefulTools:

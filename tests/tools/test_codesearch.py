@@ -102,6 +102,7 @@ async def test_a_state_that_cannot_be_written_leads_to_text_search(home: Path, t
     (home / "index").write_text("in the way")
     (found,) = await played(home, tree, search(query="TokenStore refresh"))
     error = found.metadata["error"]
-    assert (found.ok, error["code"]) == (False, "not_available") and error["fix"]["name"] == "grep_files"
-    (again,) = await played(home, tree, error["fix"])
+    assert (found.ok, error["code"]) == (False, "not_available") and error["fix"] is None
+    look = json.loads(found.content.rpartition("grep_files ")[2])
+    (again,) = await played(home, tree, {"name": "grep_files", "arguments": look})
     assert again.ok and "token_store.py" in again.content

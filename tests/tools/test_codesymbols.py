@@ -42,7 +42,7 @@ def test_files_are_named_by_path_and_a_wrong_one_is_put_right(tools: CodeSymbolT
     error = refused(tools, "code_symbols", {"symbol": "lib/keys.py", "relation": "imports"}, at)
     assert error.fix is not None and error.fix.arguments == {"symbol": "app/keys.py", "relation": "imports"}
     error = refused(tools, "code_symbols", {"symbol": "none.py", "relation": "imports"}, at)
-    assert error.fix is not None and error.fix.name == "file_search"
+    assert error.fix is None and error.look is not None and error.look.name == "file_search"
     with pytest.raises(msgspec.ValidationError):
         call(tools, "code_symbols", {"symbol": "x", "relation": "friends"}, at)
 
@@ -68,4 +68,4 @@ def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     tools = CodeSymbolTools(CodeSearch(str(tmp_path / "home")))
     for name, arguments in (("code_symbols", {"symbol": "x y"}), ("code_history", {"query": "x"})):
         error = refused(tools, name, arguments, context(tmp_path / "work"))
-        assert error.kind == "not_available" and error.fix is not None and error.fix.name == "grep_files"
+        assert error.kind == "not_available" and error.look is not None and error.look.name == "grep_files"

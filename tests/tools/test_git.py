@@ -44,13 +44,12 @@ def refuse(workspace: Path, name: str, kind: str, **arguments: Any) -> ToolError
     with pytest.raises(ToolError) as raised:
         call(GitTools(), name, arguments, context(workspace))
     error = raised.value
-    assert error.kind == kind and error.fix is not None and error.expected
-    if error.fix.name.startswith("git_"):
+    assert error.kind == kind and error.expected
+    if error.fix is not None:
+        assert error.fix.name == name
         assert call(GitTools(), error.fix.name, error.fix.arguments, context(workspace)).ok
-    elif error.fix.name == "file_search":
-        assert call(SearchTools(), error.fix.name, error.fix.arguments, context(workspace)).ok
-    else:
-        assert (error.fix.name, error.fix.arguments) == ("list_dir", {"path": "."})
+    if error.look is not None and error.look.name == "file_search":
+        assert call(SearchTools(), error.look.name, error.look.arguments, context(workspace)).ok
     return error
 
 

@@ -103,15 +103,15 @@ async def test_the_report_and_the_preflight(call: Call, root: Path) -> None:
 
 
 async def test_whole_files(call: Call, deny: Refusal, root: Path) -> None:
-    result = await call(changes=[{"path": "a/b", "content": "x"}, {"path": "c", "content": "y\n"}])
+    result = await call(changes=[{"path": "new/b", "content": "x"}, {"path": "c", "content": "y\n"}])
     report = json.loads(result.content)
-    assert report["touched_files"] == ["a/b", "c"] and report["hunks_total"] == 0
+    assert report["touched_files"] == ["new/b", "c"] and report["hunks_total"] == 0
     assert [row["created"] for row in report["file_summaries"]] == [True, True]
-    assert read_tree(root) == {"a/b": b"x", "c": b"y\n"}
+    assert read_tree(root) == {"new/b": b"x", "c": b"y\n"}
     await deny(changes=[{"path": "c", "content": "changed"}, {"path": "../out/f", "content": "PWNED"}])
-    await deny(changes=[{"path": "c", "content": "changed"}, {"path": "a", "content": "a folder"}])
+    await deny(changes=[{"path": "c", "content": "changed"}, {"path": "new", "content": "a folder"}])
     await deny(changes=[{"path": "c", "content": "\ud83d"}])
-    assert read_tree(root) == {"a/b": b"x", "c": b"y\n"}
+    assert read_tree(root) == {"new/b": b"x", "c": b"y\n"}
 
 
 async def test_modes_are_not_mixed(deny: Refusal, root: Path) -> None:

@@ -31,8 +31,9 @@ def places(found: Any) -> list[tuple[str, int]]:
 def fix(workspace: Path, name: str, arguments: dict[str, Any], kind: str = "invalid_input") -> Any:
     """The call is refused, and the call it suggests succeeds."""
     error = refused(SearchTools(), name, arguments, context(workspace))
-    assert error.kind == kind and error.fix is not None
-    assert call(SearchTools(), error.fix.name, error.fix.arguments, context(workspace)).ok
+    assert error.kind == kind
+    for suggested in filter(None, (error.fix, error.look)):
+        assert call(SearchTools(), suggested.name, suggested.arguments, context(workspace)).ok
     return error
 
 

@@ -68,10 +68,23 @@ DEPRECATED: frozenset[str] = frozenset(name for name, alias in ALIASES.items() i
 # Nothing runs.
 REMOVED: frozenset[str] = frozenset(name for name, alias in ALIASES.items() if alias.state == "removed")
 
-# Names that no family may ever register again.
+# Names that no family may ever register again, all of sub-agents.
 RETIRED: frozenset[str] = frozenset(
-    """agent_assign agent_cancel agent_list agent_result agent_send_input agent_spawn agent_wait delegate_to_agent
-    resume_agent send_input spawn_agent""".split()
+    """agent_assign agent_cancel agent_list agent_result agent_resume agent_send_input agent_spawn agent_swarm
+    agent_wait assign_agent close_agent delegate_to_agent report_agent_job_result resume_agent send_input spawn_agent
+    spawn_agents_on_csv""".split()
+)
+SUCCESSORS = ("agent_open", "agent_eval", "agent_close")
+
+# Other names that were promised and stand for nothing yet: none of them ever runs another tool.
+PROMISED: frozenset[str] = frozenset(
+    """automation_create automation_delete automation_list automation_pause automation_read automation_resume
+    automation_run automation_update create_goal finance get_goal github_close_issue github_close_pr github_comment
+    github_issue_context github_pr_context handle_read image_analyze image_ocr js_execution notify pandoc_convert
+    pr_attempt_list pr_attempt_preflight pr_attempt_read pr_attempt_record recall_archive review rlm_close
+    rlm_configure rlm_eval
+    rlm_open rlm_session_objects slop_ledger_append slop_ledger_export slop_ledger_query slop_ledger_update task_cancel
+    task_gate_run update_goal""".split()
 )
 
 # What the array of a session begins with, by profile. A profile is chosen when the head is pinned, never in a turn.

@@ -3,16 +3,29 @@
 No tool family is imported here; the file beside this module holds everything a request needs.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.lifecycle import ALIASES, DEFAULT_PROFILE, PROFILES, Alias
+from codewhale.catalog.lifecycle import (
+    ALIASES,
+    DEFAULT_PROFILE,
+    NOT_YET,
+    PROFILES,
+    PROMISED,
+    RETIRED,
+    SUCCESSORS,
+    Alias,
+)
 from codewhale.protocol.tools import ToolSpec
 
 _LONGEST = 100
+# Names this much alike may be the same, misspelt; words that many names have say nothing of one.
+_ALIKE = 0.7
+_COMMON = frozenset("get tool the run open close create update wait".split())
 SPECS_FILE = Path(__file__).with_name("specs.json")
 VERBS_FILE = Path(__file__).with_name("verbs.json")
 
@@ -76,23 +89,30 @@ class Catalog:
             return Resolution(self.rows[alias.canonical], alias=name)
         return None
 
-    def removed(self, name: str) -> str:
-        """What became of a name that was taken away, in words; "" for any other."""
+    def gone(self, name: str) -> str:
+        """Why a name that once was a tool, or is to be one, means none here, in words; "" for any other."""
         alias = self.aliases.get(name)
-        if alias is None or alias.state != "removed":
-            return ""
-        return f"It was removed in {alias.removal}; use {alias.canonical}."
+        if alias is not None and alias.state == "removed":
+            return f"It was removed in {alias.removal}; use {alias.canonical}."
+        if name in RETIRED:
+            there = all(successor in self.rows for successor in SUCCESSORS)
+            said = "." if there else ", which are not available in this version: do the work yourself."
+            return f"It is retired. Sub-agents are run by {', '.join(SUCCESSORS[:-1])} and {SUCCESSORS[-1]}{said}"
+        canonical = alias.canonical if alias is not None else name
+        if canonical in NOT_YET | PROMISED and canonical not in self.rows:
+            return "It is not available in this version."
+        return ""
 
     def closest(self, name: str, count: int = 3) -> tuple[str, ...]:
         """Up to `count` canonical names most like `name`, best first."""
         import difflib
 
-        folded = name[:_LONGEST].lower().replace("-", "_").replace(" ", "_")
+        folded = re.sub(r"[^a-z0-9]+", "_", name[:_LONGEST].lower())
         scored = []
         for candidate in self.rows:
-            same_words = len(set(folded.split("_")) & set(candidate.split("_")))
+            same_words = len(set(folded.split("_")) & set(candidate.split("_")) - _COMMON)
             ratio = difflib.SequenceMatcher(None, folded, candidate).ratio()
-            if same_words or ratio >= 0.5:
+            if same_words or ratio >= _ALIKE:
                 scored.append((-ratio - 0.3 * same_words, candidate))
         return tuple(candidate for _, candidate in sorted(scored)[:count])
 

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.codesearch.indexing import RACY_NS
+from codewhale.codesearch.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.codesearch.stamps import Stamps
-from codewhale.lib.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.system.repository import find_repository
 from codewhale.worktree.excluded import is_unread, unread_folders
 from codewhale.worktree.walk import Walker

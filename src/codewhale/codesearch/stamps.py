@@ -7,7 +7,7 @@ from collections.abc import Iterator, KeysView, MutableMapping, Sequence
 
 from msgspec import Struct
 
-from codewhale.lib.looks import AT_ONCE, SECOND, packed, row, rows
+from codewhale.codesearch.looks import AT_ONCE, SECOND, packed, row, rows
 
 
 class Stamp(Struct, frozen=True, array_like=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from codewhale.engine.session import Session
 from codewhale.lib.ids import short_id
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import Answer
@@ -47,7 +47,6 @@ class Asking:
             raise ToolError(
                 "not_available",
                 "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",
-                fix=NextCall("list_dir", {"path": "."}),
             )
         request = short_id("ask")
         here.emit(QuestionAsked(request, tuple(questions)))

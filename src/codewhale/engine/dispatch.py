@@ -14,11 +14,11 @@ from codewhale.engine.activation import activation, is_unseen, shown_first, with
 from codewhale.engine.clock import Clock
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.engine.passage import Denied, Passage, Planned
-from codewhale.engine.prepare import Mender, Prepared
+from codewhale.engine.prepare import Mender, Prepared, read_on
 from codewhale.engine.refusals import completed, denied, repeated, unless_gone
 from codewhale.engine.session import Session
 from codewhale.lib.text import one_line
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.events import CallFinished, Event, FileChanged, ListChanged
 from codewhale.protocol.tools import BoundCall, Effect, ToolResult, ToolSpec
 from codewhale.stores.audit import AuditLog
@@ -75,6 +75,7 @@ class Dispatcher:
     async def run(self, session: Session, prepared: Prepared, guard: LoopGuard) -> Outcome:
         """The outcome of one call; its events are not yet emitted, but its start is."""
         clock = Clock()
+        prepared = read_on(prepared, session.state.workspace)
         tool, said = prepared.name, _canonical(prepared)
         if prepared.alias:
             self._note_alias(session, prepared)
@@ -87,7 +88,7 @@ class Dispatcher:
         try:
             result = await self._result(session, prepared, clock)
         except Denied as refusal:
-            error = denied(refusal.error, prepared, session.authority, partial(self._passage.reads_may, session))
+            error = denied(refusal.error, prepared, partial(self._passage.reads_may, session))
             refused, result = True, _failure(tool, error)
         except ToolError as error:
             result = _failure(tool, completed(unless_gone(error, session.state.workspace), prepared))
@@ -195,7 +196,7 @@ def _check_gate(session: Session, spec: ToolSpec, arguments: dict[str, Any]) -> 
         f"{spec.name} needs {GATES[spec.gate]}, and {session.state.model} at provider {provider.name} is not known to "
         "be one. Read the place and write the text yourself with edit_file; or the person can choose such a model "
         f"(/model), or say that this one is (providers.{provider.name}.facts.{spec.gate}).",
-        fix=NextCall("read_file", {"path": path}) if isinstance(path, str) and path else None,
+        fix=Look("read_file", {"path": path}) if isinstance(path, str) and path else None,
     )
 
 

@@ -61,10 +61,9 @@ class Engine:
 
     def session(self, session_id: str) -> Session:
         """An open session. Raises SessionError for any other id."""
-        found = self._sessions.get(session_id)
-        if found is None:
+        if session_id not in self._sessions:
             raise SessionError(f"session {session_id} is not open here")
-        return found
+        return self._sessions[session_id]
 
     def at(self, workspace: str) -> list[Session]:
         """The open sessions of a workspace, its real path."""
@@ -247,8 +246,7 @@ class Engine:
 
     def undo_compaction(self, session: str) -> int:
         """Take the last compaction back; its number, 0 when none stands. Raises SessionError while a turn runs."""
-        here = self._idle(session)
-        return self._opener.room(here).undo()
+        return self._opener.room(self._idle(session)).undo()
 
     def usage(self, session: str) -> UsageView:
         """What a session's model calls took."""
@@ -282,8 +280,7 @@ class Engine:
         if state.told.get("facts") != facts:
             told.append(ContextAppended("facts", facts))
         session.emit(*told)
-        session.stop_reason, session.running, session.ending = "", False, False
-        session.fault = None
+        session.stop_reason, session.running, session.ending, session.fault = "", False, False, None
         session.task = asyncio.create_task(self._run(session), name=f"turn {session.id}")
 
     async def _run(self, session: Session) -> None:
@@ -317,10 +314,7 @@ class Engine:
         result = turn.report.result(ending.status, "" if ending.status == "done" else ending.reason)
         end = TurnFinished(session.state.turns, ending.status, ending.reason, result)
         try:
-            try:
-                _record_end(session, end)
-            except StorageFullError:
-                _record_end(session, end)  # the refusal made room
+            _record_end(session, end)
             await session.barrier()
             session.waiting_for = ""
             self._next(session)
@@ -343,8 +337,12 @@ class Engine:
 
 
 def _record_end(session: Session, end: TurnFinished) -> None:
-    session.close_calls(STOPPED if session.stop_reason else BROKEN)
-    session.emit(end)
+    try:
+        session.close_calls(STOPPED if session.stop_reason else BROKEN)
+        session.emit(end)
+    except StorageFullError:
+        session.close_calls(STOPPED if session.stop_reason else BROKEN)  # the refusal made room
+        session.emit(end)
 
 
 def _swallow_cancellation() -> None:

@@ -83,6 +83,8 @@ def render_error(tool: str, error: ToolError) -> str:
         "not_available": "",
     }.get(error.kind, "")
     text = f"Error ({error.kind}) in {tool}: {error.message}{advice}{_facts(error)}"
+    if error.look is not None:
+        text += f"\nTo see what is there: {error.look.name} {msgspec.json.encode(error.look.arguments).decode()}"
     if error.fix is not None:
         text += f"\nNext call: {error.fix.name} {msgspec.json.encode(error.fix.arguments).decode()}"
     return text

@@ -11,9 +11,11 @@ from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.context.holdback import HoldBack
 from codewhale.engine.collect import RawCall
+from codewhale.lib.beneath import Root
+from codewhale.policy.dressed import meant
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
-from codewhale.protocol.tools import ToolSpec
+from codewhale.protocol.tools import Effect, ToolSpec
 
 if TYPE_CHECKING:
     from codewhale.repair.judge import Verdict
@@ -82,6 +84,22 @@ def prepare(
 def unread(raw: RawCall, call_id: str) -> Prepared:
     """A call that is not looked into, because it is not to run."""
     return Prepared(_wire(raw, call_id, None, None))
+
+
+def read_on(prepared: Prepared, workspace: str) -> Prepared:
+    """The call of a tool that only reads with the path of what is there, where its own leads nowhere and is that path
+    dressed up: in quotes, with a line number, under the name of the workspace. What was read is said aloud."""
+    spec, path = prepared.spec, prepared.arguments.get("path")
+    if prepared.error is not None or spec is None or spec.effects != (Effect.READS,) or not isinstance(path, str):
+        return prepared
+    try:
+        likely = meant(Root(workspace), path)
+    except OSError:
+        return prepared
+    if not likely:
+        return prepared
+    arguments = {**prepared.arguments, "path": likely}
+    return msgspec.structs.replace(prepared, arguments=arguments, repairs=(*prepared.repairs, "A10"), lossy=True)
 
 
 def may_hold_calls(text: str) -> bool:

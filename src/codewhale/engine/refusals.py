@@ -1,20 +1,19 @@
-"""What a call that may not run is answered with besides the reason: what would be allowed, what came, and a next call
-that is allowed here: a look at the same thing where there is one, the person where one can be asked."""
+"""What a call that may not run is answered with besides the reason: what was wanted, what came, and the same call made
+right where there is one."""
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from codewhale.catalog.schema import fits
 from codewhale.context.guard import block
 from codewhale.engine.outputs import error_metadata
 from codewhale.engine.prepare import Prepared
 from codewhale.lib.text import one_line
-from codewhale.policy.instead import LOOK, instead
+from codewhale.policy.instead import instead
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, Event, Notice
 from codewhale.protocol.messages import ToolCall
-from codewhale.protocol.modes import Authority
-from codewhale.protocol.tools import Effect, ToolResult, ToolSpec
+from codewhale.protocol.tools import Effect, ToolResult
 
 _WANTED = {
     "invalid_input": "arguments that fit",
@@ -28,24 +27,27 @@ _WANTED = {
 _DOES = {Effect.WRITES: "writes", Effect.EXECUTES: "runs a program", Effect.NETWORK: "uses the network"}
 
 
-def denied(error: ToolError, prepared: Prepared, authority: Authority, allowed: Callable[[str], bool]) -> ToolError:
+def denied(error: ToolError, prepared: Prepared, allowed: Callable[[str], bool]) -> ToolError:
     """The refusal with all its parts. `allowed` tells whether a tool that only reads may be called."""
     spec = prepared.spec
     if spec is None:
         return error
-    if error.fix is None:
-        error.fix = _next(spec, prepared.arguments, authority, allowed)
+    look = instead(prepared.arguments)
+    if look is not None and allowed(look.name):
+        error.look = error.look or look
     does = " and ".join(said for effect, said in _DOES.items() if effect in spec.effects) or "reads"
-    error.expected = error.expected or f"a call that is allowed here, such as {error.fix.name}"
+    error.expected = error.expected or "a call that is allowed here"
     error.received = error.received or f"{spec.name}, which {does}"
     return error
 
 
 def completed(error: ToolError, prepared: Prepared) -> ToolError:
     """The error of a call with all its parts; what its tool did not say is said of its kind."""
-    spec = prepared.spec
-    if error.fix is None and spec is not None:
-        error.fix = NextCall(spec.rescue_tool, spec.rescue)
+    spec, correction = prepared.spec, error.correction
+    if spec is not None and correction is not None and (correction.sure or spec.effects == (Effect.READS,)):
+        arguments = {**prepared.arguments, **correction.arguments}
+        if fits(arguments, spec.parameters):
+            error.fix = NextCall(spec.name, arguments)
     error.expected = error.expected or _WANTED[error.kind]
     if not error.received and not error.field:
         error.received = one_line(f"{prepared.name} {prepared.call.sent_arguments}", 160)
@@ -62,19 +64,16 @@ def unless_gone(error: ToolError, workspace: str) -> ToolError:
         "or written, and no program can run in it. Say so to the person and end your turn.",
         expected="a workspace that is there",
         received=workspace,
-        fix=NextCall("checklist_list", {}),
     )
 
 
 def repeated(tool: str, count: int) -> ToolResult:
     """The answer to a call that is not run any more because it goes round in circles."""
-    fix = NextCall("checklist_list", {}) if tool == LOOK.name else LOOK
     error = ToolError(
         "not_available",
         block(tool, count),
         expected="another call, or the answer",
         received=f"{tool} with the same arguments {count} times",
-        fix=fix,
     )
     return ToolResult(block(tool, count), ok=False, metadata=error_metadata(error))
 
@@ -89,10 +88,3 @@ def beyond(calls: Sequence[ToolCall], most: int) -> tuple[Event, ...]:
         "warning", f"The model sent {most + len(calls):,} calls in one answer; the first {most} ran.", "calls"
     )
     return (*(CallFinished(call.id, call.sent_name, False, text, error="not_available") for call in calls), told)
-
-
-def _next(spec: ToolSpec, arguments: dict[str, Any], authority: Authority, allowed: Callable[[str], bool]) -> NextCall:
-    for call in instead(spec, arguments, authority):
-        if allowed(call.name):
-            return call
-    return NextCall("checklist_list", {})

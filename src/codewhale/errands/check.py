@@ -118,7 +118,6 @@ def _rows(functions: bytes) -> list[ToolSpec]:
                 description=str(function.get("description", "")),
                 parameters=_schema(function.get("parameters") or {"type": "object", "properties": {}}),
                 effects=(Effect.READS,) if read_only else (Effect.EXECUTES,),
-                rescue_tool="",
             )
         )
     return rows

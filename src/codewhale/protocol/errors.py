@@ -17,7 +17,22 @@ ErrorKind = Literal[
 
 
 class NextCall(Struct, frozen=True):
-    """A call that, made literally, succeeds or asks a person."""
+    """The failed call made right: of the same tool, and made literally it succeeds or asks a person."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class Corrected(Struct, frozen=True):
+    """The same: the failed call with these arguments in the place of its own. Where what changes things may fail for
+    another reason it is not `sure`, and made of a tool that reads alone."""
+
+    arguments: dict[str, Any]
+    sure: bool = False
+
+
+class Look(Struct, frozen=True):
+    """A call that shows what the failed one was about: said as advice, never as the next call."""
 
     name: str
     arguments: dict[str, Any]
@@ -27,8 +42,8 @@ class ToolError(Exception):
     """A tool call that failed, told to the model.
 
     `kind` is one of the seven kinds; `field` the argument at fault ("" when none), `expected` what is wanted
-    and `received` what came, both short text; `fix` the next call, or None to let dispatch supply one.
-    `metadata` joins the result's metadata.
+    and `received` what came, both short text. `fix` is the failed call made right, or what shows how to make it, or
+    None: a next call that does something else is worse than none. `metadata` joins the result's metadata.
     """
 
     def __init__(
@@ -39,7 +54,7 @@ class ToolError(Exception):
         field: str = "",
         expected: str = "",
         received: str = "",
-        fix: NextCall | None = None,
+        fix: NextCall | Corrected | Look | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
@@ -47,7 +62,9 @@ class ToolError(Exception):
         self.field = field
         self.expected = expected
         self.received = received
-        self.fix = fix
+        self.fix = fix if isinstance(fix, NextCall) else None
+        self.correction = fix if isinstance(fix, Corrected) else None
+        self.look = fix if isinstance(fix, Look) else None
         self.metadata: dict[str, Any] = {}
 
 

@@ -69,9 +69,9 @@ Subject = CommandSubject | PathSubject | UrlSubject | JobSubject
 class ToolSpec(Struct, frozen=True, omit_defaults=True):
     """One row of the generated catalog: everything known of a tool without importing it.
 
-    `parameters` is the canonical JSON Schema of its arguments; `family` the key of the class that runs it;
-    `rescue` the arguments of the call to suggest when nothing better is known, under `rescue_tool`. `previews`: what
-    it would do is worked out and shown before it is approved. `gate` is the provider fact without which it is closed.
+    `parameters` is the canonical JSON Schema of its arguments; `family` the key of the class that runs it.
+    `previews`: what it would do is worked out and shown before it is approved. `gate` is the provider fact
+    without which it is closed.
     """
 
     name: str
@@ -81,8 +81,6 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     effects: tuple[Effect, ...]
     parallel: bool = False
     polls: bool = False
-    rescue_tool: str = "list_dir"
-    rescue: dict[str, Any] = {}
     previews: bool = False
     gate: str = ""
 

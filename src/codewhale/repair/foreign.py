@@ -28,7 +28,7 @@ class Instead(Struct, frozen=True):
 
 class ForeignRow(Struct, frozen=True):
     """A tool of other harnesses by its `names`, and the `tool` of ours (or one of our verbs) it stands for, or why
-    there is none (`refuse`) and what to call `instead`.
+    there is none (`refuse`) and what to call `instead`, with the first of what stands in `first` where several came.
 
     Asked for: `when` members have these values (or one of a list of them; null: absent or empty), `needs` are there,
     `lacks` are not, `one` holds a list of one. Done, in this order: what stands in `one` moves up; `ops` are applied to
@@ -48,6 +48,7 @@ class ForeignRow(Struct, frozen=True):
     default: dict[str, Any] = {}
     refuse: str = ""
     instead: Instead | None = None
+    first: str = ""
 
 
 class Translated(Struct, frozen=True):
@@ -103,6 +104,11 @@ def instead(row: ForeignRow, given: Given) -> tuple[str, Given] | None:
     """The call to make instead of a refused one, filled with what came."""
     if row.instead is None:
         return None
+    if row.first:
+        several = given.get(row.first)
+        first = several[0] if isinstance(several, list) and several else {}
+        rest = {key: value for key, value in given.items() if key != row.first}
+        return row.instead.name, {**rest, **(first if isinstance(first, dict) else {"path": first})}
     return row.instead.name, {key: _filled(value, given) for key, value in row.instead.arguments.items()}
 
 

@@ -49,7 +49,7 @@ def lower(name: str, arguments: Any, rows: Rows) -> Lowered | None:
     verb = _FOLDED.get(fold(name))
     if verb is None:
         return None
-    rule, home = _RULES[verb]
+    rule, home = (_inspect, "read_file") if verb == "inspect" else _RULES[verb]
     own = verb in rows
     if own and (verb in _LATER or not rows[verb].family):
         return None
@@ -60,6 +60,8 @@ def lower(name: str, arguments: Any, rows: Rows) -> Lowered | None:
         found = rule(unwrapped.arguments, rows)
     except _Open as choice:
         raise Unclear(_refusal(verb, choice, rows)) from None
+    if found is None and fold(name) in _PLAIN:
+        found = Lowered(verb if own else home, unwrapped.arguments)
     if found is None or found.tool not in rows:
         return None
     return msgspec.structs.replace(found, codes=(*unwrapped.repairs, *found.codes))
@@ -80,15 +82,14 @@ def _refusal(verb: str, choice: _Open, rows: Rows) -> ToolError:
         fitted = fit(given, rows[name].parameters, name).arguments if name in rows else {}
         if name in rows and not check(fitted, rows[name].parameters):
             calls.append((name, fitted))
-    calls = calls or [("list_dir", {"path": "."})]
     shown = [f"{number}. {name} {_shown(given)}" for number, (name, given) in enumerate(calls, start=1)]
     return ToolError(
         "invalid_input",
-        f"{verb}: {choice} Nothing was run. Make the call you mean: {' '.join(shown)}",
+        f"{verb}: {choice} Nothing was run.{' Make the call you mean: ' if calls else ''}{' '.join(shown)}",
         field="arguments",
-        expected=" or ".join(dict.fromkeys(name for name, _ in calls)),
+        expected=" or ".join(dict.fromkeys(name for name, _ in calls)) or "another call, or the answer",
         received=str(choice),
-        fix=NextCall(*calls[0]),
+        fix=NextCall(*calls[0]) if calls else None,
     )
 
 
@@ -198,6 +199,19 @@ def _read_file(given: Given, rows: Rows) -> Lowered | None:
             _take(rest, "end_line line_end to_line")
             rest["start_line"], rest["max_lines"] = begin, end - begin + 1
     return None if rest == given else Lowered("read_file", rest)
+
+
+def _inspect(given: Given, rows: Rows) -> Lowered:
+    """A look at something: a folder, a file, a question about the code, or, of nothing, the whole."""
+    rest = dict(given)
+    path = _take(rest, "path file file_path filename target directory dir folder")
+    if isinstance(path, str) and (path.endswith("/") or path in (".", "..")):
+        return Lowered("list_dir", {"path": path, **rest})
+    if path is not None:
+        return _read_file({"path": path, **rest}, rows) or Lowered("read_file", {"path": path, **rest})
+    if rest:
+        return _codebase_search(rest, rows) or Lowered("codebase_search", rest)
+    return Lowered("project_map", rest)
 
 
 def _whole(value: object) -> bool:
@@ -401,10 +415,7 @@ def _ask_user(given: Given, rows: Rows) -> Lowered:
     asked = several if isinstance(several, list) else [rest if several is None else {**rest, "question": several}]
     made = [question(item, number) for number, item in enumerate(asked, start=1)]
     if not made or None in made:
-        plain = question({"question": "How should I go on?"}, 1)
-        listed = {"question": "Which way?", "options": ["Go on as planned", "Stop here"]}
-        calls = [("request_user_input", {"questions": [one]}) for one in (plain, question(listed, 1))]
-        raise _Open("`question` is missing.", *calls)
+        raise _Open("`question` is missing: what is the person to be asked?")
     crowded = next((one for one in made if one and len(one["options"]) > 3), None)
     if crowded is not None:
         words = "; ".join(option["label"] for option in crowded["options"])
@@ -425,7 +436,7 @@ def _agent_run(given: Given, rows: Rows) -> Lowered:
     task = _take(rest, "prompt task objective instructions description")
     closes = True in (_take(rest, "close"), _take(rest, "cancel"), _take(rest, "stop"))
     if "agent_open" not in rows:
-        raise _alone("agent_run", task)
+        raise _alone("agent_run")
     if closes:
         return Lowered("agent_close", {"name": agent})
     if task is None:
@@ -439,18 +450,13 @@ def _agent_run(given: Given, rows: Rows) -> Lowered:
 
 
 def _workflow_run(given: Given, rows: Rows) -> Lowered:
-    raise _alone("workflow_run", _take(dict(given), "goal prompt task name workflow description"))
+    raise _alone("workflow_run")
 
 
-def _alone(verb: str, task: object) -> _Open:
-    """There is nobody to hand a task to: take it on."""
-    said = str(task or "the task that was to be handed over")[:1000].strip() or "the task"
+def _alone(verb: str) -> _Open:
+    """There is nobody to hand a task to."""
     what = "sub-agents" if verb == "agent_run" else "workflows"
-    return _Open(
-        f"there are no {what} in this session; do the work yourself, step by step.",
-        ("checklist_write", {"todos": [{"content": said, "status": "in_progress"}]}),
-        ("project_map", {}),
-    )
+    return _Open(f"there are no {what} in this version; do the work yourself, step by step.")
 
 
 def _as_it_is(given: Given, rows: Rows) -> None:
@@ -474,4 +480,9 @@ _RULES: dict[str, tuple[Callable[[Given, Rows], Lowered | None], str]] = {
 # Verbs that are to be tools of their own one day, with arguments of their own.
 _LATER = frozenset(("agent_run", "workflow_run"))
 VERBS: dict[str, str] = {verb: home for verb, (_, home) in _RULES.items()}
-_FOLDED = {fold(verb): verb for verb in _RULES}
+# What a model declares that it wants to do, in one word, and the verb that does it.
+_PLAIN = {
+    "search": "codebase_search", "inspect": "inspect", "test": "run_tests", "delegate": "agent_run",
+    "runshell": "shell_run", "runworkflow": "workflow_run",
+}  # fmt: skip
+_FOLDED = {**_PLAIN, **{fold(verb): verb for verb in _RULES}}

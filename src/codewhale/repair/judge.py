@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from codewhale.catalog.arguments import whole
 from codewhale.catalog.registry import Catalog
-from codewhale.catalog.schema import Problem, check, describe, sample
+from codewhale.catalog.schema import Problem, check, describe
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import Unclear
 from codewhale.repair.names import Named, NameRefused, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
+from codewhale.repair.righting import righted
 
 # Names of arguments that a refusal repeats.
 _SHOWN = 24
@@ -40,17 +41,17 @@ class Verdict(Struct, frozen=True):
 
 def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit."""
-    if gone := tools.removed(name):
-        return Verdict(name, error=_unknown(name, tools, gone))
+    if gone := tools.gone(name):
+        return Verdict(name, error=unknown(name, tools, gone))
     reading, unreadable = _read(raw)
     try:
         named = resolve(name, reading.value if reading else None, tools.rows)
     except NameRefused as refusal:
-        return Verdict(name, error=_unknown(name, tools, str(refusal), refusal.fix))
+        return Verdict(name, error=unknown(name, tools, str(refusal), refusal.fix))
     except Unclear as unclear:
         return Verdict(name, error=unclear.error)
     if named is None:
-        return Verdict(name, error=_unknown(name, tools, ""))
+        return Verdict(name, error=unknown(name, tools))
     spec = named.spec
     if not raw.strip() and Effect.WRITES in spec.effects and spec.parameters.get("properties"):
         error = _nothing(spec)
@@ -152,7 +153,7 @@ def invalid(problems: list[Problem], arguments: dict[str, Any], spec: ToolSpec) 
         field=first.field,
         expected=first.expected,
         received=first.received,
-        fix=_next(arguments, spec),
+        fix=righted(arguments, spec),
     )
 
 
@@ -167,24 +168,6 @@ def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec)
     if all(problem.kind == "unknown" or "boolean" in problem.expected for problem in problems):
         error.fix = NextCall(spec.name, proposed)
     return error
-
-
-def _next(arguments: dict[str, Any], spec: ToolSpec) -> NextCall:
-    """The same call less its faulty parts where that says something and all that is required, else a safe one."""
-    alone = {**spec.parameters, "required": []}
-    known = [key for key in spec.parameters.get("properties", ()) if key in arguments]
-    rest = {key: arguments[key] for key in known if not check({key: arguments[key]}, alone)}
-    whole = bool(rest) or not spec.parameters.get("properties")
-    if whole and reads_only(spec) and not check(rest, spec.parameters):
-        return NextCall(spec.name, rest)
-    return rescue(spec)
-
-
-def rescue(spec: ToolSpec) -> NextCall:
-    """A call that is safe to make next; of a tool of someone else's, that tool's own with sample arguments."""
-    if spec.rescue_tool:
-        return NextCall(spec.rescue_tool, spec.rescue)
-    return NextCall(spec.name, sample(spec.parameters))
 
 
 def _proposed(spec: ToolSpec, arguments: dict[str, Any], codes: list[str]) -> ToolError:
@@ -210,7 +193,6 @@ def _truncated(spec: ToolSpec, raw: str, cut: bool) -> ToolError:
         field="arguments",
         expected="a complete call",
         received="a call in an answer that hit its length limit" if cut else f"a call that ends with {raw[-20:]!r}",
-        fix=rescue(spec),
     )
 
 
@@ -224,7 +206,6 @@ def _unreadable(spec: ToolSpec, raw: str, error: Unreadable) -> ToolError:
         field="arguments",
         expected="one JSON object",
         received=received,
-        fix=rescue(spec),
     )
 
 
@@ -235,46 +216,41 @@ def _nothing(spec: ToolSpec) -> ToolError:
         field="arguments",
         expected=signature(spec),
         received="nothing",
-        fix=rescue(spec),
     )
 
 
 def _no_object(spec: ToolSpec, value: object) -> ToolError:
     names = {str: "a string", list: "an array", bool: "a boolean", int: "a number", float: "a number"}
     received = f"{names.get(type(value), 'null')}, not an object"
+    first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else None
+    several = f" It holds {len(value)} of them: make a call for each." if first and isinstance(value, list) else ""
     return ToolError(
         "invalid_input",
-        f"The arguments of {spec.name} are {received}. Send a JSON object with {signature(spec)}.",
+        f"The arguments of {spec.name} are {received}. Send a JSON object with {signature(spec)}.{several}",
         field="arguments",
         expected=f"a JSON object with {signature(spec)}",
         received=received,
-        fix=rescue(spec),
+        fix=righted(first, spec) if first else None,
     )
 
 
-def _unknown(name: str, tools: Catalog, why: str, fix: NextCall | None = None) -> ToolError:
-    close = tools.closest(name)
-    shown = name if name.strip() else "(an empty name)"
-    hint = f" Did you mean {', '.join(close)}?" if close and not why else ""
-    best = tools.rows.get(close[0]) if close else None
-    takes = f" {best.name} takes {signature(best)}." if best is not None and not why else ""
+def unknown(name: str, tools: Catalog, why: str = "", fix: NextCall | None = None) -> ToolError:
+    """What is answered to a name that means no tool here, or (`why`) one that there is in a form that it has not."""
+    shown = name[:80] if name.strip() else "(an empty name)"
+    if why and name in tools.rows:
+        return ToolError("invalid_input", f"{name}: {why}", field="arguments", expected=why, received=name, fix=fix)
+    close = () if why else tools.closest(name)
+    hint = f" Did you mean {', '.join(close)}?" if close else ""
+    takes = f" {close[0]} takes {signature(tools.rows[close[0]])}." if close else ""
     return ToolError(
         "not_available",
-        f"There is no tool named {shown[:80]!r}.{' ' + why if why else ''}{hint}{takes} "
+        f"There is no tool named {shown!r}.{' ' + why if why else ''}{hint}{takes} "
         f"The tools are: {', '.join(tools.rows)}.",
         field="name",
         expected="the name of a tool",
-        received=shown[:80],
-        fix=fix or _anything(tools, best),
+        received=shown,
+        fix=fix,
     )
-
-
-def _anything(tools: Catalog, best: ToolSpec | None) -> NextCall | None:
-    """A harmless call of some tool that there is."""
-    if "list_dir" in tools.rows:
-        return NextCall("list_dir", {"path": "."})
-    reading = next((spec for spec in tools.rows.values() if reads_only(spec)), best)
-    return None if reading is None else NextCall(reading.name, sample(reading.parameters))
 
 
 def signature(spec: ToolSpec) -> str:

@@ -190,9 +190,11 @@ def _translated(row: ForeignRow, given: dict[str, Any], rows: Mapping[str, ToolS
 def _instead(row: ForeignRow, given: dict[str, Any], rows: Mapping[str, ToolSpec]) -> NextCall | None:
     """The call a refusal names, where it would be accepted."""
     call = instead(row, given)
-    if call is None or call[0] not in rows or check(call[1], rows[call[0]].parameters):
+    if call is None or call[0] not in rows:
         return None
-    return NextCall(*call)
+    spec = rows[call[0]]
+    arguments = fit(call[1], spec.parameters, spec.name).arguments if row.first else call[1]
+    return None if check(arguments, spec.parameters) else NextCall(spec.name, arguments)
 
 
 def _near(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:

@@ -7,24 +7,26 @@ import msgspec
 from codewhale.catalog.arguments import whole
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.intents import VERBS, Unclear, lower
-from codewhale.repair.judge import Verdict, invalid, reads_only, rescue, signature
+from codewhale.repair.judge import Verdict, invalid, reads_only, signature, unknown
 from codewhale.repair.names import Named, NameRefused, resolve
 
 
 def judge_strictly(name: str, raw: str, tools: Catalog, *, cut: bool, names: bool) -> Verdict:
     """What a call says. With `names` a tool is also known by its other names; nothing else is made out."""
+    if gone := tools.gone(name):
+        return Verdict(name, error=unknown(name, tools, gone))
     value, fault = _value(raw)
     try:
         named = resolve(name, value, tools.rows) if names else _exact(name, value, tools)
     except NameRefused as refusal:
-        return Verdict(name, error=_unknown(name, tools, str(refusal)))
+        return Verdict(name, error=unknown(name, tools, str(refusal), refusal.fix))
     except Unclear as unclear:
         return Verdict(name, error=unclear.error)
     if named is None:
-        return Verdict(name, error=_unknown(name, tools, ""))
+        return Verdict(name, error=unknown(name, tools))
     if cut:
         fault = f"they stand in an answer that hit its length limit, and only {len(raw)} characters came"
     if fault:
@@ -34,7 +36,7 @@ def judge_strictly(name: str, raw: str, tools: Catalog, *, cut: bool, names: boo
     problems = check(given, named.spec.parameters)
     error = invalid(problems, given, named.spec) if problems else None
     if error is None and named.lossy and not reads_only(named.spec):
-        error = _unknown(name, tools, "")
+        error = unknown(name, tools)
     return _verdict(named, given, error)
 
 
@@ -61,20 +63,6 @@ def _exact(name: str, value: dict[str, Any], tools: Catalog) -> Named | None:
     return Named(tools.rows[call.tool], repairs=call.codes, lossy=call.chosen, given=call.arguments)
 
 
-def _unknown(name: str, tools: Catalog, why: str) -> ToolError:
-    shown = repr(name[:80]) if name.strip() else "(an empty name)"
-    close = tools.closest(name)
-    hint = why or (f"Did you mean {', '.join(close)}?" if close else "")
-    return ToolError(
-        "not_available",
-        f"There is no tool named {shown}. {hint} The tools are: {', '.join(tools.rows)}.",
-        field="name",
-        expected="the name of a tool",
-        received=shown,
-        fix=NextCall("list_dir", {"path": "."}),
-    )
-
-
 def _unreadable(spec: ToolSpec, fault: str) -> ToolError:
     return ToolError(
         "invalid_input",
@@ -83,5 +71,4 @@ def _unreadable(spec: ToolSpec, fault: str) -> ToolError:
         field="arguments",
         expected="one JSON object",
         received=fault,
-        fix=rescue(spec),
     )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from codewhale.protocol.linebreaks import closed
+
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)?", re.S)
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -13,7 +15,6 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _NO_QUOTE = re.compile(r"(?<=[A-Za-z]{2})'(?=(?:t|s|re|ve|ll|d|m)\b)|\"{3}|'{3}")
 _MARKED = re.compile(r"([A-Za-z])?\\'(?=([a-z])?)")
 _UNMARKED = re.compile(r"(?<!\\)'")
-_DRIVE = re.compile(r"(?:^|\W)[A-Za-z]:$")
 
 
 class Said(Struct, frozen=True):
@@ -90,20 +91,7 @@ def _breaks(body: str, found: Sequence[re.Match[str]]) -> bool:
         elif said == "r" and body[at : at + 2] != "\\n":
             return False
     lines[-1].append(_NO_QUOTE.sub("", body[at:]))
-    return all(_closed("".join(pieces)) for pieces in lines) and "n" in {match.group(1) for match in found}
-
-
-def _closed(line: str) -> bool:
-    """Whether quotes are closed on a line, no path may go on after it, and escapes (NUL) stand within quotes."""
-    within = ""
-    for mark in line:
-        if within:
-            within = "" if mark == within else within
-        elif mark in "\"'`":
-            within = mark
-        elif mark == "\0":
-            return False
-    return not within and not _DRIVE.search(line)
+    return all(closed("".join(pieces)) for pieces in lines) and "n" in {match.group(1) for match in found}
 
 
 def _torn(body: str) -> bool:

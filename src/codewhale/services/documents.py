@@ -87,7 +87,6 @@ async def by_program(path: str, data: bytes, first: int, last: int, workspace: s
             field="path",
             expected="a text file",
             received="a PDF",
-            fix=NextCall("list_dir", {"path": "."}),
         )
     done = await _run(path, (program, "-q", "-enc", "UTF-8", *span, "-", "-"), data)
     if done.exit_code != 0:
@@ -108,7 +107,6 @@ async def _run(path: str, argv: tuple[str, ...], data: bytes) -> Completed:
             field="pages",
             expected="fewer pages",
             received="a slow document",
-            fix=NextCall("read_file", {"path": path, "pages": "1"}),
         )
     return done
 
@@ -128,7 +126,6 @@ def _unreadable(path: str, done: Completed) -> ToolError:
         field="path",
         expected="a PDF with text",
         received=path,
-        fix=NextCall("list_dir", {"path": "."}),
     )
 
 

@@ -62,7 +62,6 @@ class AskTools:
                 field="questions",
                 expected="an answer",
                 received="none",
-                fix=NextCall("list_dir", {"path": "."}),
             )
         rows = tuple((str(answer.get("id", "")), str(answer.get("label", ""))) for answer in answers)
         return ToolResult(

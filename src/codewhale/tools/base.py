@@ -35,7 +35,6 @@ class ToolDecl(Struct, frozen=True):
     subjects: Callable[[Any], tuple[Subject, ...]]
     parallel: bool
     polls: bool
-    rescue: tuple[str, dict[str, Any]]
     previews: bool = False
     gate: str = ""
     outline: Callable[[Any, str], tuple[Block, ...]] = lambda args, workspace: ()
@@ -48,20 +47,18 @@ def tool(
     subjects: Callable[[Any], tuple[Subject, ...]] = lambda args: (),
     parallel: bool = False,
     polls: bool = False,
-    rescue: tuple[str, dict[str, Any]] = ("list_dir", {"path": "."}),
 ) -> Callable[[Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]], Any]:
     """Declare an async method `(self, args, call)` as the tool `name`; its docstring is what the model reads. One that
     is annotated to return a Preview is approved by what that shows, and does nothing before.
 
     `effects` and `subjects` are all that policy sees. `parallel`: may run beside other parallel calls. `polls`:
-    repeating it unchanged is normal, so the loop guard leaves it alone. `rescue`: the (tool, arguments) to suggest
-    after an error that has no better next call.
+    repeating it unchanged is normal, so the loop guard leaves it alone.
     """
 
     def mark(method: Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]) -> Any:
         ordered = tuple(sorted(set(effects)))
         previews = method.__annotations__.get("return") is Preview
-        decl = ToolDecl(name, ordered, subjects, parallel, polls, rescue, previews)
+        decl = ToolDecl(name, ordered, subjects, parallel, polls, previews)
         method.__tool__ = decl  # type: ignore[attr-defined]
         return method
 
@@ -131,8 +128,6 @@ def specs(family: type, key: str) -> list[ToolSpec]:
                 effects=decl.effects,
                 parallel=decl.parallel,
                 polls=decl.polls,
-                rescue_tool=decl.rescue[0],
-                rescue=decl.rescue[1],
                 previews=decl.previews,
                 gate=decl.gate,
             )

@@ -7,7 +7,7 @@ from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.store import DamagedError
 from codewhale.codesearch.telling import BadFilter, filter_of, told
 from codewhale.protocol.blocks import TableBlock
-from codewhale.protocol.errors import CodeWhaleError, NextCall, ToolError
+from codewhale.protocol.errors import CodeWhaleError, Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
 from codewhale.tools.base import Args, Doc, tool
 
@@ -74,5 +74,5 @@ def _unavailable(args: CodebaseSearch, why: str) -> ToolError:
         field="query",
         expected="an index",
         received=why[:120],
-        fix=NextCall("grep_files", {"pattern": args.query.split()[0][:80], "case_insensitive": True}),
+        fix=Look("grep_files", {"pattern": args.query.split()[0][:80], "case_insensitive": True}),
     )

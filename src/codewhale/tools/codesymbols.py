@@ -17,7 +17,7 @@ from codewhale.codesearch.past import Commits, find_commits, told_past
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.store import DamagedError
 from codewhale.protocol.blocks import TableBlock
-from codewhale.protocol.errors import CodeWhaleError, NextCall, ToolError
+from codewhale.protocol.errors import CodeWhaleError, Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
 from codewhale.tools.base import Args, Doc, tool
 
@@ -93,7 +93,7 @@ class CodeSymbolTools:
                 field="index",
                 expected="an index",
                 received=str(error)[:120],
-                fix=NextCall("grep_files", {"pattern": asked.strip()[:80] or ".", "case_insensitive": True}),
+                fix=Look("grep_files", {"pattern": asked.strip()[:80] or ".", "case_insensitive": True}),
             ) from None
 
 
@@ -107,5 +107,5 @@ def _no_file(args: CodeSymbols, missing: NoSuchFile) -> ToolError:
         field="symbol",
         expected="the path of a file, from the workspace",
         received=args.symbol[:120],
-        fix=NextCall("code_symbols", again) if again else NextCall("file_search", {"query": args.symbol[:500]}),
+        fix=NextCall("code_symbols", again) if again else Look("file_search", {"query": args.symbol[:500]}),
     )

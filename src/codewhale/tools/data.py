@@ -67,7 +67,7 @@ class DataTools:
 
 def _one_of_two(args: ValidateData) -> ToolError:
     both = args.path is not None
-    fix = NextCall("validate_data", {"content": args.content}) if both else NextCall("list_dir", {"path": "."})
+    fix = NextCall("validate_data", {"content": args.content}) if both else None
     return ToolError(
         "invalid_input",
         "Give exactly one of `path` and `content`; got " + ("both." if both else "neither."),

@@ -4,19 +4,22 @@ reading and writing, patching the finding and the diffs."""
 import asyncio
 import hashlib
 import json
-import os
 import stat
 from typing import Annotated, Any, BinaryIO
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from codewhale.lib.textform import TextForm, decode, looks_binary
 from codewhale.lib.threads import run_to_end
 from codewhale.protocol.blocks import DiffBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.linebreaks import unescaped
 from codewhale.protocol.messages import Image
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.services.documents import PdfText, image_facts, pdf_text
-from codewhale.services.patching import Replacer, unified_diff
+from codewhale.services.patching import Replaced, Replacer, unified_diff
 from codewhale.services.workspace import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.worktree.walk import Entry, Walker
@@ -277,7 +280,6 @@ def _unreadable(name: str, kind: str) -> ToolError:
         field="path",
         expected="a text file, a PDF or an image of up to 5 MiB",
         received=kind,
-        fix=NextCall("list_dir", {"path": os.path.dirname(name) or "."}),
     )
 
 
@@ -286,18 +288,16 @@ def _unreadable(name: str, kind: str) -> ToolError:
 
 def _folder(space: Workspace, path: str) -> str:
     """The resolved folder. Raises ToolError for anything else."""
-    resolved = space.resolve(path)
-    if not stat.S_ISDIR(space.stat(path).st_mode):
-        readable = stat.S_ISREG(space.stat(path).st_mode) and _is_text(space, path)
-        above = os.path.dirname(resolved) or "."
-        fix = NextCall("read_file", {"path": resolved}) if readable else NextCall("list_dir", {"path": above})
+    resolved, there = space.folder(path)
+    if not stat.S_ISDIR(there.st_mode):
+        readable = stat.S_ISREG(there.st_mode) and _is_text(space, path)
         raise ToolError(
             "invalid_input",
             f"{path} is a file, not a folder",
             field="path",
             expected="a folder",
             received=path,
-            fix=fix,
+            fix=Look("read_file", {"path": resolved}) if readable else None,
         )
     return resolved
 
@@ -328,7 +328,7 @@ def _unlisted(args: ListDir, error: Exception) -> ToolError:
         field="path",
         expected="a folder that can be read",
         received=args.path,
-        fix=NextCall("list_dir", {"path": args.path, "include_ignored": True} if slow else {"path": "."}),
+        fix=NextCall("list_dir", {"path": args.path, "include_ignored": True}) if slow else None,
     )
 
 
@@ -355,9 +355,14 @@ def _write(space: Workspace, args: WriteFile, session: str) -> ToolResult:
             field="path",
             expected="the path of a file",
             received=args.path,
-            fix=NextCall("list_dir", {"path": "."}),
         )
-    change = space.write(session, args.path, data)
+    _refuse_escapes("content", args.content, {"path": args.path, "content": unescaped(args.content)}, "write_file")
+    try:
+        change = space.write(session, args.path, data)
+    except ToolError as error:
+        if error.correction is not None:
+            error.fix = NextCall("write_file", {"path": error.correction.arguments["path"], "content": args.content})
+        raise
     before = _former(space, change)
     word = "Created" if before is None else "Wrote"
     return _changed(change, before, data, f"{word} {change.path}: {len(data):,} bytes.", {"created": before is None})
@@ -368,14 +373,27 @@ def _edit(space: Workspace, args: EditFile, session: str) -> ToolResult:
         raise _bad_search(args, "search is empty; to write a whole file use write_file", "the text to replace")
     if args.search == args.replace:
         raise _bad_search(args, "search and replace are the same; nothing would change", "a different replace")
-    file = space.read(args.path)
+    try:
+        file = space.read(args.path)
+    except ToolError as error:
+        if error.correction is not None:
+            error.fix = _proven(space, args, error.correction.arguments)
+        raise
     space.check_fresh(session, file)
     form = decode(file.data)
     if form is None:
         raise _unreadable(file.path, f"a binary file of {len(file.data):,} bytes")
-    marked = form.bom and args.search.startswith("\ufeff")
-    search, put = (args.search[1:], args.replace.removeprefix("\ufeff")) if marked else (args.search, args.replace)
-    done = Replacer(file.path, form.text, search, put).replace(args.replace_all)
+    if "\\n" not in form.text and "\n" in form.text.strip():
+        fixed = {"search": unescaped(args.search) or args.search, "replace": unescaped(args.replace)}
+        proven = _proven(space, args, fixed)
+        _refuse_escapes("replace", args.replace, {} if proven is None else proven.arguments, "edit_file")
+    try:
+        done = _replaced(file.path, form, args)
+    except ToolError as error:
+        search = unescaped(args.search)
+        if search:
+            error.fix = _proven(space, args, {"search": search, "replace": unescaped(args.replace) or args.replace})
+        raise
     data = _encoded(file.path, form, done.text)
     (change, *_) = space.apply(session, (FileEdit(args.path, data, base=file.sha256),))
     times = "1 place" if len(done.lines) == 1 else f"{len(done.lines)} places"
@@ -385,6 +403,42 @@ def _edit(space: Workspace, args: EditFile, session: str) -> ToolResult:
     return _changed(change, file.data, data, summary, {"replacements": len(done.lines), "matched": done.how})
 
 
+def _replaced(path: str, form: TextForm, args: EditFile) -> Replaced:
+    marked = form.bom and args.search.startswith("\ufeff")
+    search, put = (args.search[1:], args.replace.removeprefix("\ufeff")) if marked else (args.search, args.replace)
+    return Replacer(path, form.text, search, put).replace(args.replace_all)
+
+
+def _proven(space: Workspace, args: EditFile, changes: dict[str, Any]) -> NextCall | None:
+    """The same edit with other arguments, where that was seen to work."""
+    other = replace(args, **changes)
+    try:
+        file = space.read(other.path)
+        form = decode(file.data)
+        if form is None or _replaced(file.path, form, other).text == form.text:
+            return None
+    except ToolError:
+        return None
+    given = {key: value for key, value in to_builtins(other).items() if value not in (None, False)}
+    return NextCall("edit_file", given)
+
+
+def _refuse_escapes(field: str, text: str, arguments: dict[str, Any], tool: str) -> None:
+    """Raise ToolError for a text of one line that holds the escapes of line breaks outside of any quotes."""
+    if not unescaped(text):
+        return
+    raise ToolError(
+        "invalid_input",
+        f"{field} holds \\n as two characters where line breaks stand in a file, and not one line break: its escapes "
+        "were doubled. Nothing was changed. Send line breaks as \\n in the JSON string; where the two characters are "
+        "meant, end the text with a line break",
+        field=field,
+        expected="text with real line breaks",
+        received=text[:80],
+        fix=NextCall(tool, arguments) if arguments else None,
+    )
+
+
 def _bad_search(args: EditFile, text: str, expected: str) -> ToolError:
     return ToolError(
         "invalid_input",
@@ -392,7 +446,7 @@ def _bad_search(args: EditFile, text: str, expected: str) -> ToolError:
         field="search",
         expected=expected,
         received=args.search[:80],
-        fix=NextCall("read_file", {"path": args.path}),
+        fix=Look("read_file", {"path": args.path}),
     )
 
 
@@ -407,7 +461,7 @@ def _encoded(name: str, form: TextForm, text: str) -> bytes:
             field="replace",
             expected=f"characters of {form.encoding}",
             received=f"U+{ord(char):04X}",
-            fix=NextCall("read_file", {"path": name}),
+            fix=Look("read_file", {"path": name}),
         )
 
 

@@ -11,7 +11,7 @@ from codewhale.lib.jsontext import pretty
 from codewhale.lib.textform import TextForm, decode, line_end, with_line_end
 from codewhale.lib.threads import run_to_end
 from codewhale.protocol.blocks import Block, DiffBlock, MarkdownBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.ports import Completer, Infilled
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, Subject, ToolResult
 from codewhale.services.patching import unified_diff
@@ -74,7 +74,7 @@ class FimTools:
                 call.session, text[: gap.begin], text[gap.end :], max_tokens=args.max_tokens
             )
         except ToolError as error:
-            error.fix = error.fix or NextCall("read_file", {"path": args.path})
+            error.look = error.look or Look("read_file", {"path": args.path})
             raise
         return _preview(space, args, call.session, gap, filled)
 
@@ -94,7 +94,6 @@ def _gap(space: Workspace, args: FimEdit, session: str) -> _Gap:
             field="path",
             expected="a text file",
             received=args.path,
-            fix=NextCall("list_dir", {"path": "."}),
         )
     prefix, suffix = _as_in(form.text, args.prefix_anchor), _as_in(form.text, args.suffix_anchor)
     start = form.text.find(prefix)
@@ -125,7 +124,7 @@ def _as_in(text: str, anchor: str) -> str:
 
 def _refused(args: FimEdit, field: str, text: str, expected: str) -> ToolError:
     received = str(getattr(args, field))[:80]
-    fix = NextCall("read_file", {"path": args.path})
+    fix = Look("read_file", {"path": args.path})
     return ToolError("invalid_input", text, field=field, expected=expected, received=received, fix=fix)
 
 
@@ -137,7 +136,7 @@ def _preview(space: Workspace, args: FimEdit, session: str, gap: _Gap, filled: I
             "execution_failed",
             f"the model found nothing to put into {path} between the anchors; nothing was changed. Write the text "
             "yourself with edit_file",
-            fix=NextCall("read_file", {"path": args.path}),
+            fix=Look("read_file", {"path": args.path}),
         )
     text = with_line_end(filled.text, line_end(form.text))
     try:
@@ -147,7 +146,7 @@ def _preview(space: Workspace, args: FimEdit, session: str, gap: _Gap, filled: I
             "execution_failed",
             f"the model wrote U+{ord(error.object[error.start]):04X}, which {path} cannot hold: it is {form.encoding}. "
             "Nothing was changed",
-            fix=NextCall("read_file", {"path": args.path}),
+            fix=Look("read_file", {"path": args.path}),
         ) from None
     diff = unified_diff(path, gap.file.data, data)
     display: tuple[Block, ...] = (DiffBlock(path, diff),) if data != gap.file.data else ()

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.blocks import DiffBlock, TerminalBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.services.places import locate, missing
 from codewhale.system.launch import Completed
@@ -166,7 +166,7 @@ class GitTools:
         """Show one commit: message, changed files with line counts, and the diff. A file as it was: rev
         "HEAD~1:path/to/file".
         """
-        _check_rev(args.rev, NextCall("git_log", {"max_count": 20}))
+        _check_rev(args.rev, Look("git_log", {"max_count": 20}))
         path = await _path(args, "git_show", call)
         patch = args.patch is None or args.patch
         flags = (
@@ -228,7 +228,7 @@ async def _path(args: Any, name: str, call: CallContext) -> str | None:
         return None
     if find_root(call.workspace) is None:
         raise _not_a_repository(call.workspace)
-    again = NextCall("git_status", {}) if name == "git_blame" else _again(name, args, path=None)
+    again = None if name == "git_blame" else _again(name, args, path=None)
     path = locate(call.workspace, args.path, again, must_exist=False)
     if not os.path.lexists(os.path.join(call.workspace, path)):
         for query in (("ls-files", "-z", "--", path), ("log", "--max-count=1", "--format=%H", "--all", "--", path)):
@@ -248,7 +248,6 @@ async def _run(command: _Command) -> Completed:
             "timeout",
             f"`{command.shown}` took longer than {SECONDS:.0f} seconds. Narrow it with path.",
             expected="a narrower path",
-            fix=NextCall("git_log", {"max_count": 1}),
         )
     return done
 
@@ -312,7 +311,7 @@ def _advice(command: _Command, said: str) -> str:
     return "git_status {} shows how the repository stands."
 
 
-def _check_rev(rev: str, fix: NextCall) -> None:
+def _check_rev(rev: str, fix: NextCall | Look) -> None:
     if rev.startswith("-") or not rev.isprintable() or any(char.isspace() for char in rev):
         raise ToolError(
             "invalid_input",
@@ -350,7 +349,7 @@ def _not_a_file(args: GitBlame) -> ToolError:
         field="path",
         expected="a file",
         received=one_line(args.path),
-        fix=NextCall("git_log", {"path": args.path}),
+        fix=Look("list_dir", {"path": args.path}),
     )
 
 
@@ -359,7 +358,6 @@ def _not_a_repository(workspace: str) -> ToolError:
         "not_available",
         f"The workspace {workspace} is not inside a git repository, so there is no history to look at.",
         expected="a workspace inside a git repository",
-        fix=NextCall("list_dir", {"path": "."}),
     )
 
 

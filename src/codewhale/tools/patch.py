@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.threads import run_to_end
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.services.patching import (
     MAX_FUZZ,
@@ -85,5 +85,4 @@ def _one_of_two(both: bool) -> ToolError:
         field="patch",
         expected="patch or changes",
         received="both" if both else "neither",
-        fix=NextCall("list_dir", {"path": "."}),
     )

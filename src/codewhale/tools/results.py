@@ -91,7 +91,7 @@ class ResultTools:
     def _missing(self, ref: str, session: str, tried: list[str]) -> ToolError:
         kept = self._artifacts.remembered(session)
         last = f"art_{kept[-1][1][:16]}" if kept else ""
-        fix = NextCall("retrieve_tool_result", {"ref": last}) if kept else NextCall("list_dir", {"path": "."})
+        fix = NextCall("retrieve_tool_result", {"ref": last}) if kept else None
         there = f" The last kept output of this session is {last}." if kept else " This session has kept no output."
         return ToolError(
             "invalid_input",
@@ -125,7 +125,6 @@ def _needs(args: RetrieveToolResult, field: str, what: str) -> ToolError:
         field=field,
         expected=what,
         received="nothing",
-        fix=NextCall("retrieve_tool_result", {"ref": args.ref, "mode": "summary"}),
     )
 
 

@@ -238,7 +238,6 @@ def _blank_query(args: FileSearch) -> ToolError:
         field="query",
         expected="part of a file name or path",
         received=repr(args.query[:50]),
-        fix=NextCall("project_map", {}),
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from codewhale.lib.beneath import Root
 from codewhale.protocol.blocks import TerminalBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, JobSubject, ToolResult
 from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
 from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
@@ -121,7 +121,7 @@ class ShellTools:
         spec = JobSpec(
             command=args.command,
             argv=shell_argv(args.command),
-            cwd=directory(call.workspace, "exec_shell", _given(args)),
+            cwd=directory(call.workspace, args.cwd or ""),
             shown_cwd=Root(call.workspace).relative(args.cwd or "."),
             call_id=call.call_id,
             background=background,
@@ -134,7 +134,7 @@ class ShellTools:
             workspace=call.workspace,
             env=await self._shell_env(call.session, call.workspace),
         )
-        job = await begin(self._jobs, call.session, spec, "exec_shell")
+        job = await begin(self._jobs, call.session, spec)
         return self._started(job, args) if background else await self._foreground(job, args, call)
 
     def _started(self, job: JobView, args: ExecShell) -> ToolResult:
@@ -197,7 +197,7 @@ class ShellTools:
                 field="task_id",
                 expected="a running job with open input",
                 received=args.task_id,
-                fix=NextCall("exec_shell_wait", {"task_id": args.task_id, "wait": False}),
+                fix=Look("exec_shell_wait", {"task_id": args.task_id, "wait": False}),
             )
 
     @tool("exec_shell_cancel", effects={Effect.EXECUTES}, subjects=_ended)
@@ -212,7 +212,6 @@ class ShellTools:
                 field="task_id",
                 expected="a job id",
                 received="nothing",
-                fix=NextCall("exec_shell_cancel", {"all": True}),
             )
         try:
             was = self._jobs.view(call.session, args.task_id).status

@@ -38,7 +38,7 @@ class SkillTools:
 
     def _missing(self, workspace: str, name: str) -> ToolError:
         names = [skill.name for skill in self._skills.of(workspace).skills]
-        close = get_close_matches(name, names, 1) or names[:1]
+        close = get_close_matches(name, names, 1)
         known = f"The skills are: {', '.join(names)}." if names else "There are no skills in this session."
         return ToolError(
             "invalid_input",
@@ -46,7 +46,7 @@ class SkillTools:
             field="name",
             expected="the name of a skill",
             received=name[:80],
-            fix=NextCall("load_skill", {"name": close[0]}) if close else NextCall("list_dir", {"path": "."}),
+            fix=NextCall("load_skill", {"name": close[0]}) if close else None,
         )
 
 

@@ -73,11 +73,10 @@ class TaskShellTools:
         """Start a long command in the background (tests, builds, diagnostics, searches that run for minutes) and return
         at once with its task_id. Read it with task_shell_wait, whose gate records how it ended as evidence; write to it
         with exec_shell_interact, end it with exec_shell_cancel. A server: exec_shell, background true."""
-        given = {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
         spec = JobSpec(
             command=args.command,
             argv=shell_argv(args.command),
-            cwd=directory(call.workspace, "task_shell_start", given),
+            cwd=directory(call.workspace, args.cwd or ""),
             shown_cwd=Root(call.workspace).relative(args.cwd or "."),
             call_id=call.call_id,
             background=True,
@@ -90,7 +89,7 @@ class TaskShellTools:
             env=await self._shell_env(call.session, call.workspace),
             tree=(await tree_hash(call.workspace)).sha256,
         )
-        job = await begin(self._jobs, call.session, spec, "task_shell_start")
+        job = await begin(self._jobs, call.session, spec)
         text = (
             f"Job {job.id} started in the background (pid {job.pid}); it is killed after {spec.seconds:g} s. Read it "
             f'with task_shell_wait {{"task_id": "{job.id}", "wait": true}}.'

@@ -1,6 +1,7 @@
 """Finding tools that are not in the array: by what is needed, or by a regular expression. What is found becomes known
 to the session; the engine sees to that by the names in the metadata."""
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from codewhale.tools.base import Args, Doc, tool
 MOST = 8
 # A result is shown whole: tools whose schemas would take it beyond this are left out.
 _BYTES = 15_000
+_QUERY = 1000
 
 Most = Annotated[int, Doc("How many at most.", ge=1, le=MOST)]
 
@@ -21,14 +23,14 @@ Most = Annotated[int, Doc("How many at most.", ge=1, le=MOST)]
 class SearchByNeed(Args, frozen=True):
     """A need."""
 
-    query: Annotated[str, Doc("What you need to do, in a few words.", min_length=1, max_length=1000)]
+    query: Annotated[str, Doc("What you need to do, in a few words.", min_length=1, max_length=_QUERY)]
     max_results: Most = MOST
 
 
 class SearchByPattern(Args, frozen=True):
     """A pattern."""
 
-    query: Annotated[str, Doc("The regular expression; case is ignored.", min_length=1, max_length=1000)]
+    query: Annotated[str, Doc("The regular expression; case is ignored.", min_length=1, max_length=_QUERY)]
     max_results: Most = MOST
 
 
@@ -38,14 +40,14 @@ class ToolSearchTools:
     def __init__(self, catalog: CatalogView) -> None:
         self._catalog = catalog
 
-    @tool("tool_search_tool_bm25", effects={Effect.READS}, rescue=("tool_search_tool_bm25", {"query": "read a file"}))
+    @tool("tool_search_tool_bm25", effects={Effect.READS})
     async def by_need(self, args: SearchByNeed, call: CallContext) -> ToolResult:
         """Find more tools by what you need them for. Returns up to 8 with their schemas, best first; call them by
         name from then on. Also says why a tool cannot be used now.
         """
         return self._result(self._catalog.find(call.session, args.query, args.max_results, pattern=False), args.query)
 
-    @tool("tool_search_tool_regex", effects={Effect.READS}, rescue=("tool_search_tool_bm25", {"query": "read a file"}))
+    @tool("tool_search_tool_regex", effects={Effect.READS})
     async def by_pattern(self, args: SearchByPattern, call: CallContext) -> ToolResult:
         """Find more tools by a regular expression over their names, descriptions and arguments, such as ^git_.
         Returns what tool_search_tool_bm25 returns.
@@ -53,8 +55,8 @@ class ToolSearchTools:
         try:
             found = self._catalog.find(call.session, args.query, args.max_results, pattern=True)
         except ToolError as error:
-            words = " ".join("".join(c if c.isalnum() else " " for c in args.query).split())
-            error.fix = NextCall("tool_search_tool_bm25", {"query": words or "read a file"})
+            literal = re.escape(args.query)
+            error.fix = NextCall("tool_search_tool_regex", {"query": literal}) if len(literal) <= _QUERY else None
             raise
         return self._result(found, args.query)
 

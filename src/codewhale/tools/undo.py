@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from codewhale.lib.jsontext import pretty
 from codewhale.protocol.blocks import Block, DiffBlock, MarkdownBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, Subject, ToolResult
 from codewhale.services.patching import unified_diff
 from codewhale.services.undo import Plan, Refusal, Turn, Undo
@@ -92,7 +92,6 @@ def _too_far(wanted: int, there: int) -> ToolError:
             field="turn_offset",
             expected="a turn that changed files",
             received=str(wanted),
-            fix=NextCall("list_dir", {"path": "."}),
         )
     return ToolError(
         "invalid_input",
@@ -112,7 +111,7 @@ def _nothing(plan: Plan) -> ToolError:
         f"Nothing can be taken back: {told}",
         field="turn_offset",
         expected="changes that still stand as they were made",
-        fix=NextCall("read_file", {"path": path}) if path else NextCall("list_dir", {"path": "."}),
+        fix=Look("read_file", {"path": path}) if path else None,
     )
 
 
@@ -121,5 +120,4 @@ def _unavailable(error: SnapshotError) -> ToolError:
         "not_available",
         f"Changes cannot be taken back here: {error}",
         expected="a journal of the changes that calls made",
-        fix=NextCall("list_dir", {"path": "."}),
     )

@@ -10,7 +10,7 @@ import msgspec
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
 from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_gates
 from codewhale.services.testruns.runners import Runner, find_runner, foresee, run_tests
@@ -85,7 +85,6 @@ class VerifyTools:
             raise ToolError(
                 "execution_failed",
                 f"{runner.argv[0]} could not be started: {error.strerror}.",
-                fix=NextCall("exec_shell", {"command": "ls -a"}),
             )
         tree = await tree_hash(call.workspace)
         tested = self._tested(runner, done, tree.sha256)
@@ -130,7 +129,7 @@ class VerifyTools:
         """Run the project's gates side by side (formatting, type checks, lint, syntax; with level full also tests) and
         return one status for each. Success means that every gate passed and none was skipped."""
         profile, level = args.profile or "auto", args.level or "quick"
-        own = [_own(args, command, call.workspace) for command in args.commands or ()]
+        own = [_own(command, call.workspace) for command in args.commands or ()]
         gates = await find_gates(call.workspace, profile, level == "full", args.max_python_files or 200)
         call.progress(f"0 of {len(gates) + len(own)} gates")
         held = Held(call.profile, call.allowances)
@@ -175,37 +174,30 @@ def _gate_summary(results: list[GateResult], passed: int, failed: int, skipped: 
     return f"{passed} passed, {failed} failed, {skipped} skipped" + (f"; {', '.join(bad)}" if bad else "")
 
 
-def _own(args: RunVerifiers, command: VerifierCommand, workspace: str) -> Gate:
+def _own(command: VerifierCommand, workspace: str) -> Gate:
     root = Root(workspace)
     try:
         shown_cwd = root.relative(command.cwd or ".")
         cwd = os.path.join(root.path, root.resolve(command.cwd or "."))
     except PathRefused as refused:
-        raise _bad_directory(args, command, f"must lie inside the workspace: {refused.reason}")
+        raise _bad_directory(command, f"must lie inside the workspace: {refused.reason}")
     except OSError as error:
-        raise _bad_directory(args, command, f"cannot be used: {error.strerror}")
+        raise _bad_directory(command, f"cannot be used: {error.strerror}")
     if not os.path.isdir(cwd):
-        raise _bad_directory(args, command, "is not an existing directory")
+        raise _bad_directory(command, "is not an existing directory")
     program = command.program
     if "/" in program and not os.path.isabs(program):
         program = os.path.join(cwd, program)
     return Gate(command.name, "custom", (program, *(command.args or ())), cwd, shown_cwd)
 
 
-def _bad_directory(args: RunVerifiers, command: VerifierCommand, problem: str) -> ToolError:
-    fixed = msgspec.to_builtins(args)
-    fixed = {key: value for key, value in fixed.items() if value is not None}
-    for row in fixed["commands"]:
-        if row.get("cwd") == command.cwd:
-            row["cwd"] = "."
-    fixed["commands"] = [{key: value for key, value in row.items() if value is not None} for row in fixed["commands"]]
+def _bad_directory(command: VerifierCommand, problem: str) -> ToolError:
     return ToolError(
         "path_escape" if "inside" in problem else "invalid_input",
         f"cwd of command {command.name!r} {problem}.",
         field="commands.cwd",
         expected="an existing directory beneath the workspace",
         received=one_line(command.cwd or ""),
-        fix=NextCall("run_verifiers", fixed),
     )
 
 

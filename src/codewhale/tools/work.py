@@ -10,7 +10,7 @@ from msgspec import Struct
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.jsontext import pretty
 from codewhale.protocol.blocks import ChecklistBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, ToolResult
 from codewhale.stores.lists import Item, Lists
@@ -81,7 +81,7 @@ class WorkTools:
     def __init__(self, lists: Lists) -> None:
         self._lists = lists
 
-    @tool("checklist_write", effects=(), rescue=("checklist_list", {}))
+    @tool("checklist_write", effects=())
     async def checklist_write(self, args: ChecklistWrite, call: CallContext) -> ToolResult:
         """Write the checklist of this task: the steps you will take and how far each is. Use it for work of three
         steps or more, before you begin and whenever a step starts or ends; send the whole list each time. At most
@@ -95,7 +95,7 @@ class WorkTools:
         current = [item["id"] for item in items if item["status"] == "in_progress"]
         return self._store(call, _with_one_current(items, current[-1] if current else None), "Checklist written")
 
-    @tool("checklist_add", effects=(), rescue=("checklist_list", {}))
+    @tool("checklist_add", effects=())
     async def checklist_add(self, args: ChecklistAdd, call: CallContext) -> ToolResult:
         """Add one item at the end of the checklist; status is pending unless given. An item added as in_progress
         sets the current one back to pending. Returns the whole list as JSON with the new id.
@@ -107,7 +107,7 @@ class WorkTools:
         items = (*items, {"id": number, "content": content, "status": status})
         return self._store(call, _with_one_current(items, current), f"Item {number} added")
 
-    @tool("checklist_update", effects=(), rescue=("checklist_list", {}))
+    @tool("checklist_update", effects=())
     async def checklist_update(self, args: ChecklistUpdate, call: CallContext) -> ToolResult:
         """Set the status of one checklist item by its id. Setting an item in_progress sets the one that was back
         to pending. Returns the whole list as JSON; an unknown id changes nothing and lists the ids there are.
@@ -131,7 +131,7 @@ class WorkTools:
         items = self._lists.get(call.session, "checklist")
         return _show(items, "Checklist" if items else "The checklist is empty", {})
 
-    @tool("update_plan", effects=(), rescue=("checklist_list", {}))
+    @tool("update_plan", effects=())
     async def update_plan(self, args: UpdatePlan, call: CallContext) -> ToolResult:
         """Record the strategy of a larger task: its phases in order with their status. Optional; for the steps at
         hand use checklist_write. Send all steps each time. At most one may be in_progress (if several are, the
@@ -156,12 +156,7 @@ class WorkTools:
             end_turn=call.mode is Mode.PLAN,
         )
 
-    @tool(
-        "note",
-        effects={Effect.WRITES},
-        subjects=lambda args: (PathSubject(NOTES_PATH, write=True),),
-        rescue=("checklist_list", {}),
-    )
+    @tool("note", effects={Effect.WRITES}, subjects=lambda args: (PathSubject(NOTES_PATH, write=True),))
     async def note(self, args: Note, call: CallContext) -> ToolResult:
         """Add a note at the end of .codewhale/notes.md in the workspace: a decision, a finding or a warning that
         later sessions should know. Not for progress (use checklist_write) and not for the answer to the person.
@@ -179,7 +174,6 @@ class WorkTools:
                 field="content",
                 expected=f"a writable {NOTES_PATH}",
                 received=reason,
-                fix=NextCall("checklist_add", {"content": text[:1000]}),
             ) from error
         return ToolResult(
             f"Noted at the end of {NOTES_PATH} ({len(text.encode('utf-8', 'replace'))} bytes).",
@@ -245,8 +239,8 @@ def _status(status: str | None, field: str) -> str:
 
 
 def _refusal(message: str, field: str, expected: str, received: str) -> ToolError:
-    fix = NextCall("checklist_list", {})
-    return ToolError("invalid_input", message, field=field, expected=expected, received=received, fix=fix)
+    look = Look("checklist_list", {})
+    return ToolError("invalid_input", message, field=field, expected=expected, received=received, fix=look)
 
 
 def _now() -> str:

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import Completed, Launch, run
 from codewhale.system.programs import find_program, not_installed
@@ -207,5 +207,4 @@ def _unavailable(message: str) -> ToolError:
         "not_available",
         message,
         expected="git, and a repository it can read",
-        fix=NextCall("list_dir", {"path": "."}),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Corrected, Look, ToolError
 from codewhale.services.workspace import Workspace
 from support.patchland import workspace, write_tree
 
@@ -25,25 +25,28 @@ def refusal(space: Workspace, path: str) -> ToolError:
 @pytest.mark.parametrize(
     ("path", "fix"),
     [
-        ("src/confg.py", NextCall("read_file", {"path": "src/config.py"})),
-        ("src/README.md", NextCall("read_file", {"path": "src/Readme.md"})),
-        ("top.tx", NextCall("read_file", {"path": "top.txt"})),
-        ("scr/config.py", NextCall("list_dir", {"path": "."})),
-        ("src/deep/none.py", NextCall("list_dir", {"path": "src"})),
-        ("src", NextCall("list_dir", {"path": "src"})),
-        ("src/config.py/x", NextCall("list_dir", {"path": "src"})),
-        ("src/" + "n" * 300, NextCall("list_dir", {"path": "src"})),
-        ("../x", NextCall("list_dir", {"path": "."})),
+        ("src/confg.py", Corrected({"path": "src/config.py"})),
+        ("src/README.md", Corrected({"path": "src/Readme.md"})),
+        ("top.tx", Corrected({"path": "top.txt"})),
+        ("scr/config.py", Corrected({"path": "src/config.py"})),
+        ("`src/config.py`", Corrected({"path": "src/config.py"})),
+        ("/workspace/src/config.py", Corrected({"path": "src/config.py"})),
+        ("src/deep/none.py", None),
+        ("src", Look("list_dir", {"path": "src"})),
+        ("src/config.py/x", None),
+        ("src/" + "n" * 300, None),
+        ("../x", None),
     ],
 )
-def test_the_fix_leads_on(space: Workspace, path: str, fix: NextCall) -> None:
+def test_the_fix_leads_on(space: Workspace, path: str, fix: Corrected | Look | None) -> None:
     error = refusal(space, path)
-    assert error.fix == fix and error.field == "path" and error.received.endswith(path[-9:])
+    assert (error.correction or error.look) == fix and error.fix is None
+    assert error.field == "path" and error.received.endswith(path[-9:])
 
 
 def test_similar_names_are_told(space: Workspace) -> None:
     assert "Did you mean src/config.py?" in refusal(space, "src/confg.py").message
-    assert "Did you mean src?" in refusal(space, "scr/config.py").message
+    assert "Did you mean src/config.py?" in refusal(space, "scr/config.py").message
 
 
 def test_kinds(space: Workspace) -> None:

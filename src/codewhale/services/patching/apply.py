@@ -52,6 +52,10 @@ class Target(Protocol):
         """A regular file. Raises ToolError."""
         ...
 
+    def check_name(self, path: str) -> None:
+        """Raise for a new file whose name was not meant as it is written."""
+        ...
+
     def missing(self, path: str) -> ToolError:
         """The error for a file that is not there."""
         ...
@@ -87,7 +91,7 @@ def apply_patch(workspace: Target, session: str, text: str, options: Options) ->
     patch = parse(text)
     preflight = _preflight(patch, options)
     try:
-        files = Files(workspace.relative, _loader(workspace), workspace.missing)
+        files = Files(workspace.relative, _loader(workspace), workspace)
         plan = make_plan(patch, files, options, text)
         return _carry_out(workspace, session, plan, preflight, options.dry_run)
     except ToolError as error:
@@ -110,10 +114,11 @@ def patch_paths(text: str, path: str | None = None) -> dict[str, bool]:
 
 def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str, str]]) -> PatchResult:
     """Write whole files as (path, content), all or none."""
-    files = Files(workspace.relative, _loader(workspace), workspace.missing)
+    files = Files(workspace.relative, _loader(workspace), workspace)
     summaries = []
     for path, content in contents:
         name = workspace.relative(path)
+        workspace.check_name(path)
         created = files.get(name) is None
         files.now[name] = _encode(name, content)
         summaries.append(FileSummary(name, 0, 0, 0, 0, created, False, "", ()))

@@ -1,6 +1,7 @@
 """A patch worked out against the files it names, before anything is written."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -58,15 +59,26 @@ class Plan(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Names(Protocol):
+    """What is said of names that lead to nothing."""
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a file that should be there."""
+        ...
+
+    def check_name(self, path: str) -> None:
+        """Raise ToolError for a new file whose name was not meant as it is written."""
+        ...
+
+
 class Files:
     """The files as the patch has left them so far, over those on disk. `load` gives bytes or None for a missing
-    file, `absent` the error for one; both take normalised paths."""
+    file, by its normalised path."""
 
-    def __init__(
-        self, normal: Callable[[str], str], load: Callable[[str], bytes | None], absent: Callable[[str], ToolError]
-    ) -> None:
+    def __init__(self, normal: Callable[[str], str], load: Callable[[str], bytes | None], names: Names) -> None:
         self.normal = normal
-        self.absent = absent
+        self.absent = names.missing
+        self.check_name = names.check_name
         self._load = load
         self.original: dict[str, bytes | None] = {}
         self.now: dict[str, bytes | None] = {}
@@ -118,6 +130,8 @@ class _File:
             before = None if patch.replaces else before
         elif before is None and not (self._options.create_if_missing and patch.kind == "update" and not target):
             raise self._files.absent(path)
+        if before is None and (patch.replaces or patch.kind == "update"):  # named as it is, with no prefix to strip
+            self._files.check_name(target or path)
         content = content_of(before or b"", self._text)
         finder = Finder(path, content, self._options.fuzz)
         placed = finder.place(patch.hunks)

@@ -11,7 +11,7 @@ from re import compile as pattern
 from msgspec import Struct
 
 from codewhale.lib.textform import line_end, with_line_end
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.services.patching import indent
 from codewhale.services.patching.model import Hunk, Line
 from codewhale.services.patching.refusal import clip, closest
@@ -22,6 +22,8 @@ _PLAIN = str.maketrans(
     "\u00a0\u2002\u2003\u2009\u202f\u3000",
     "''''\"\"\"\"'\"" + "-" * 7 + " " * 6,
 )
+_WORD = pattern(r"\w{2,}")
+_LONGEST = 2000
 _SHOWN = 12
 _MOST_SIMILAR = 4000
 
@@ -147,7 +149,7 @@ class Replacer:
             field="search",
             expected="text that stands once in the file",
             received=f"{count} matches",
-            fix=NextCall("read_file", {"path": self._path, "start_line": max(1, lines[0] - 5), "max_lines": 40}),
+            fix=Look("read_file", {"path": self._path, "start_line": max(1, lines[0] - 5), "max_lines": 40}),
         )
 
     def _miss(self) -> ToolError:
@@ -162,7 +164,7 @@ class Replacer:
             if differs:
                 text += f"\nLine {start + differs[0] + 1} differs; search has: {_visible(wanted[differs[0]])}"
         else:
-            text += f" Nothing like it does either. It begins: {_visible(wanted[0])}"
+            text += f" No line of it is like one of the file's. It begins: {_visible(wanted[0])}"
         return ToolError(
             "execution_failed",
             text,
@@ -178,22 +180,28 @@ class Replacer:
             return start, hits
         import difflib
 
-        first = max(wanted, key=len).strip()
-        near = difflib.get_close_matches(first, [line.strip() for line in lines[:_MOST_SIMILAR]], 1, 0.6)
-        if not near:
-            return 0, 0
-        at = next(i for i, line in enumerate(lines) if line.strip() == near[0])
-        return max(0, at - wanted.index(max(wanted, key=len))), 1
+        longest = max(wanted, key=len)
+        near = difflib.get_close_matches(longest.strip(), [line.strip() for line in lines[:_MOST_SIMILAR]], 1, 0.6)
+        at = next((i for i, line in enumerate(lines) if near and line.strip() == near[0]), _kindred(longest, lines))
+        return (0, 0) if at is None else (max(0, at - wanted.index(longest)), 1)
 
-    def _retry(self, wanted: Sequence[str], window: Sequence[str], start: int) -> NextCall:
+    def _retry(self, wanted: Sequence[str], window: Sequence[str], start: int) -> NextCall | Look:
         """The same edit with the file's own lines where nothing but blanks differs, else a look at the place."""
         there = "\n".join(window)
         same = "".join("".join(wanted).split()) == "".join(there.split())
         if same and there != self._put and there.strip() and self._flat.count(there) == 1 and len(there) < 4096:
             return NextCall("edit_file", {"path": self._path, "search": there, "replace": self._put})
-        return NextCall(
+        return Look(
             "read_file", {"path": self._path, "start_line": max(1, start - 4), "max_lines": min(len(wanted) + 20, 200)}
         )
+
+
+def _kindred(wanted: str, lines: Sequence[str]) -> int | None:
+    """The line that shares most words with the one wanted, case aside: half of them at least."""
+    words = set(_WORD.findall(wanted.casefold()))
+    shared = [len(words.intersection(_WORD.findall(line[:_LONGEST].casefold()))) for line in lines]
+    most = max(shared, default=0)
+    return shared.index(most) if words and 2 * most >= len(words) else None
 
 
 def _all(text: str, search: str) -> list[int]:

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
-from codewhale.protocol.errors import ErrorKind, NextCall, ToolError
+from codewhale.policy.dressed import meant
+from codewhale.protocol.errors import Corrected, ErrorKind, ToolError
 from codewhale.services.shelljobs.job import JobSpec, JobView
 from codewhale.services.shelljobs.service import ShellJobs
 
@@ -19,8 +19,8 @@ def shell_argv(command: str) -> tuple[str, ...]:
     return ("/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh", "-c", command)
 
 
-async def begin(jobs: ShellJobs, session: str, spec: JobSpec, tool: str) -> JobView:
-    """Start it for a call of `tool`. Raises ToolError."""
+async def begin(jobs: ShellJobs, session: str, spec: JobSpec) -> JobView:
+    """Start it. Raises ToolError."""
     try:
         return await jobs.start(session, spec)
     except OSError as error:
@@ -29,7 +29,6 @@ async def begin(jobs: ShellJobs, session: str, spec: JobSpec, tool: str) -> JobV
             f"The shell could not be started: {error.strerror or error}.",
             field="command",
             received=one_line(spec.command),
-            fix=NextCall(tool, {"command": "pwd"}),
         )
     except ValueError:
         clean = spec.command.encode("utf-8", "replace").decode().replace("\0", "")
@@ -39,33 +38,34 @@ async def begin(jobs: ShellJobs, session: str, spec: JobSpec, tool: str) -> JobV
             field="command",
             expected="text without NUL",
             received=one_line(spec.command),
-            fix=NextCall(tool, {"command": clean or "pwd"}),
+            fix=Corrected({"command": clean}, sure=True),
         )
 
 
-def directory(workspace: str, tool: str, given: dict[str, Any]) -> str:
+def directory(workspace: str, cwd: str) -> str:
     """The absolute directory that a call's `cwd` names, links resolved and beneath the workspace. Raises ToolError."""
-    root, cwd = Root(workspace), given.get("cwd") or "."
+    root, cwd = Root(workspace), cwd or "."
     try:
         path = os.path.join(root.path, root.resolve(cwd))
     except PathRefused as refused:
         resolved = os.path.normpath(os.path.join(root.path, cwd))
         problem = f"cwd {one_line(resolved)} cannot be used: {refused.reason}; give one relative to {root.path}"
-        raise _bad_directory(tool, given, "path_escape", problem)
+        raise _bad_directory(root, cwd, "path_escape", problem)
     except OSError as error:
-        raise _bad_directory(tool, given, "invalid_input", f"cwd cannot be used: {error.strerror}")
+        raise _bad_directory(root, cwd, "invalid_input", f"cwd cannot be used: {error.strerror}")
     if not os.path.isdir(path):
         problem = "is not a directory" if os.path.exists(path) else "does not exist"
-        raise _bad_directory(tool, given, "invalid_input", f"cwd {problem}")
+        raise _bad_directory(root, cwd, "invalid_input", f"cwd {problem}")
     return path
 
 
-def _bad_directory(tool: str, given: dict[str, Any], kind: ErrorKind, problem: str) -> ToolError:
+def _bad_directory(root: Root, cwd: str, kind: ErrorKind, problem: str) -> ToolError:
+    likely = meant(root, cwd)
     return ToolError(
         kind,
-        f"{problem}.",
+        f"{problem}.{f' Did you mean {likely!r}?' if likely else ''}",
         field="cwd",
         expected="an existing directory beneath the workspace",
-        received=one_line(given.get("cwd") or ""),
-        fix=NextCall(tool, {**given, "cwd": "."}),
+        received=one_line(cwd),
+        fix=Corrected({"cwd": likely}, sure=True) if likely else None,
     )

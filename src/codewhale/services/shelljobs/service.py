@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from codewhale.lib.clock import Clock, SystemClock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import JobStarted
 from codewhale.services.shelljobs.job import STALE, Input, Job, JobSpec, JobView, Listener, Reading
 from codewhale.services.shelljobs.log import JobLog, Shelf
@@ -22,7 +22,6 @@ FILES_BESIDE = 200
 PROCESSES = 4096
 MODEL = "model"
 PERSON = "person"
-_CANCEL_ALL = NextCall("exec_shell_cancel", {"all": True})
 
 Past = Callable[[str], Iterable[JobStarted]]
 
@@ -47,7 +46,7 @@ class ShellJobs:
         running = sum(1 for job in self._jobs.values() if job.ended_at is None)
         if self._closed or running >= RUNNING_MOST:
             why = "the session is closing" if self._closed else f"{running} jobs run already, the most there may be"
-            raise ToolError("execution_failed", f"Nothing was started: {why}.", fix=_CANCEL_ALL)
+            raise ToolError("execution_failed", f"Nothing was started: {why}.")
         _room_for_files(running)
         job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
         child = await start(_launch(spec), job.output)

@@ -4,7 +4,7 @@ from typing import Any
 
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import TerminalBlock
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Corrected, ToolError
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.shelljobs.job import STALE, JobView, Reading
 from codewhale.services.shelljobs.service import ShellJobs
@@ -125,21 +125,17 @@ def unknown(jobs: ShellJobs, session: str, job_id: str) -> ToolError:
     """What to say of a job that the session does not have: which it has, or what became of this one."""
     own = jobs.jobs(session)
     known = ", ".join(f"{job.id} ({job.status}: {one_line(job.command, 60)})" for job in own[-KNOWN:])
-    fix = NextCall("exec_shell", {"command": "ps -ef | tail -n 20"})
-    if own:
-        fix = NextCall("exec_shell_wait", {"task_id": own[-1].id, "wait": False})
     said = f"This session has no job {one_line(job_id, 60)}. "
     for job in jobs.stale(session):
         if job.id == job_id:
             said = (
                 f"Job {job.id} is {standing(job)}. It cannot be read any more; run its command again if you need it. "
             )
-            fix = NextCall("exec_shell", {"command": job.command, "background": True})
     return ToolError(
         "execution_failed",
         said + (f"Its jobs: {known}." if own else "It has no background jobs."),
         field="task_id",
         expected=known or "the id of a background job",
         received=job_id,
-        fix=fix,
+        fix=Corrected({"task_id": own[0].id}) if len(own) == 1 else None,
     )

@@ -256,7 +256,6 @@ def _program(name: str, root: str) -> str:
             f"The tests of {root} are run by {name}. {not_installed(name)}",
             expected=f"{name} on PATH",
             received="nothing",
-            fix=NextCall("exec_shell", {"command": f"command -v {name} || ls"}),
         )
     return found
 
@@ -268,5 +267,4 @@ def _no_runner(root: str) -> ToolError:
         'Run the tests by their own command with exec_shell {"command": "..."}.',
         expected="one of these files at the top of the workspace",
         received="none of them",
-        fix=NextCall("exec_shell", {"command": "ls -a"}),
     )

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from codewhale.lib.beneath import PathRefused, Root
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.policy.dressed import meant, undressed
+from codewhale.protocol.errors import Corrected, Look, ToolError
 
 Redact = Callable[[str], str]
 _MARK = re.compile(r"\[redacted [^\[\]\n]{1,100}\]")
@@ -34,21 +35,43 @@ class Refusals:
     def __init__(self, root: Root) -> None:
         self._root = root
 
-    def missing(self, path: str) -> ToolError:
-        """The error for a path that does not exist, with the likeliest name beside it."""
+    def missing(self, path: str, wanted: Callable[[int], bool] = stat.S_ISREG) -> ToolError:
+        """The error for a path that does not exist, with the likeliest name beside it, and the same call with that name
+        where it is what is `wanted`."""
         try:
             name = self._root.relative(path)
         except PathRefused as refused:
             return self.escape(path, refused)
-        folder = self.nearest_folder(name)
-        fix, text = NextCall("list_dir", {"path": folder}), f"no such file: {name}"
+        text, close = f"no such file: {name}", []
+        fix: Corrected | None = None
         with suppress(PathRefused, OSError):
-            close = self._like(folder, name)
-            if close:
-                text += f". Did you mean {' or '.join(close)}?"
-                if stat.S_ISREG(self._root.stat(close[0]).st_mode):
-                    fix = NextCall("read_file", {"path": close[0]})
+            likely = meant(self._root, path)
+            close = [self._root.relative(likely)] if likely else self._like(self.nearest_folder(name), name)
+            if close and wanted(self._root.stat(close[0]).st_mode):
+                fix = Corrected({"path": close[0]})
+        if close:
+            text += f". Did you mean {' or '.join(close)}?"
         return ToolError("execution_failed", text, field="path", expected="an existing file", received=path, fix=fix)
+
+    def dressed(self, path: str, folders: bool) -> ToolError | None:
+        """The error for a new file whose name was not meant as it came (with `folders`, also for the folders of a diff
+        or of another machine); None for any other."""
+        try:
+            self._root.relative(path)
+        except PathRefused:
+            return None
+        likely = undressed(self._root, path, folders=folders)
+        if not likely:
+            return None
+        return ToolError(
+            "invalid_input",
+            f"{path!r} is not how a new file of this workspace is called. Nothing was written. Did you mean "
+            f"{likely!r}? A path is given bare and relative to the workspace; a new folder of that name is made first",
+            field="path",
+            expected=f"{likely!r}, or another path relative to the workspace",
+            received=path,
+            fix=Corrected({"path": likely}),
+        )
 
     def nearest_folder(self, name: str) -> str:
         """The deepest existing folder above a path, "." at least."""
@@ -65,32 +88,44 @@ class Refusals:
         """Up to three existing paths in `folder` whose names resemble the one wanted there."""
         import difflib
 
-        wanted = name.removeprefix(folder + "/").split("/")[0] if folder != "." else name.split("/", maxsplit=1)[0]
+        wanted, *rest = (name.removeprefix(folder + "/") if folder != "." else name).split("/")
         names = {entry: entry.casefold() for entry, _, is_link in self._root.scandir(folder, 5000) if not is_link}
         close = difflib.get_close_matches(wanted.casefold(), sorted(set(names.values())), 3, 0.65)
         ranked = sorted((close.index(low), entry) for entry, low in names.items() if low in close)
-        return [entry if folder == "." else f"{folder}/{entry}" for _, entry in ranked[:3]]
+        found = [entry if folder == "." else f"{folder}/{entry}" for _, entry in ranked[:3]]
+        deeper = ["/".join((entry, *rest)) for entry in found] if rest else []
+        return [path for path in deeper if self._is_there(path)] or found
 
-    def escape(self, path: str, refused: PathRefused) -> ToolError:
-        """A path that leads out."""
+    def _is_there(self, path: str) -> bool:
+        try:
+            self._root.stat(path)
+        except (PathRefused, OSError):
+            return False
+        return True
+
+    def escape(self, path: str, refused: PathRefused, write: bool = False) -> ToolError:
+        """A path that leads out; of one to be written, what it was meant to be need not be there."""
+        likely = meant(self._root, path) or (undressed(self._root, path) if write else "")
+        hint = f". Did you mean {likely!r}?" if likely else ""
         return ToolError(
             "path_escape",
-            f"{path!r} is refused: {refused.reason}. Give a path relative to the workspace {self._root.path}, "
-            "or ask the person to do it",
+            f"{path!r} is refused: {refused.reason}. Give a path relative to the workspace {self._root.path}{hint}",
             field="path",
             expected="a path inside the workspace",
             received=path,
-            fix=NextCall("list_dir", {"path": "."}),
+            fix=Corrected({"path": likely}) if likely else None,
         )
 
-    def explain(self, path: str, error: Exception, write: bool = False) -> ToolError:
+    def explain(
+        self, path: str, error: Exception, write: bool = False, wanted: Callable[[int], bool] = stat.S_ISREG
+    ) -> ToolError:
         """What the file system or the path check said, for the model."""
         if isinstance(error, PathRefused):
-            return self.escape(path, error)
+            return self.escape(path, error, write)
         assert isinstance(error, OSError)
         name = self._root.relative(path)
         if isinstance(error, FileNotFoundError) and not write:
-            return self.missing(name)
+            return self.missing(path, wanted)
         verb = "write" if write else "read"
         kind = "permission_denied" if isinstance(error, PermissionError) else "execution_failed"
         reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
@@ -100,7 +135,6 @@ class Refusals:
             field="path",
             expected=f"a path that can be {'written' if write else 'read'}",
             received=path,
-            fix=NextCall("list_dir", {"path": self.nearest_folder(name)}),
         )
 
 
@@ -108,14 +142,13 @@ def refuse_kind(name: str, mode: int) -> None:
     """Raise ToolError for anything but a regular file."""
     for test, kind in _KINDS:
         if test(mode):
-            folder = name if test is stat.S_ISDIR else os.path.dirname(name) or "."
             raise ToolError(
                 "execution_failed",
                 f"{name} is {kind}, not a file",
                 field="path",
                 expected="a regular file",
                 received=name,
-                fix=NextCall("list_dir", {"path": folder}),
+                fix=Look("list_dir", {"path": name}) if test is stat.S_ISDIR else None,
             )
 
 
@@ -135,7 +168,7 @@ def refuse_marks(name: str, before: bytes, after: bytes, redact: Redact) -> None
             field="content",
             expected=f"text without {lost[0]}",
             received=lost[0],
-            fix=NextCall("read_file", {"path": name}),
+            fix=Look("read_file", {"path": name}),
         )
 
 
@@ -148,5 +181,4 @@ def too_large(name: str, size: int, limit: int) -> ToolError:
         field="path",
         expected=f"at most {limit:,} bytes",
         received=f"{size:,} bytes",
-        fix=NextCall("list_dir", {"path": os.path.dirname(name) or "."}),
     )

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.staging import Slot, Staging
-from codewhale.protocol.errors import NextCall, SessionError, ToolError
+from codewhale.protocol.errors import Look, SessionError, ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.services.workspace.edits import Edit, FileBytes, FileEdit, OpenFile, spread
 from codewhale.services.workspace.ledger import Ledger
@@ -38,12 +38,13 @@ class Workspace:
         self._ledger = Ledger()
         self._writing = threading.Lock()
 
-    def relative(self, path: str) -> str:
-        """The normalised path beneath the root. Raises ToolError path_escape."""
+    def relative(self, path: str, write: bool = True) -> str:
+        """The normalised path beneath the root, of a file to be written unless `write` is False. Raises ToolError
+        path_escape."""
         try:
             return self._root.relative(path)
         except PathRefused as refused:
-            raise self._refusals.escape(path, refused)
+            raise self._refusals.escape(path, refused, write)
 
     def resolve(self, path: str) -> str:
         """The path with links replaced by what they point at."""
@@ -51,6 +52,13 @@ class Workspace:
             return self._root.resolve(path)
         except (PathRefused, OSError) as error:
             raise self._refusals.explain(path, error)
+
+    def folder(self, path: str) -> tuple[str, os.stat_result]:
+        """The path of what should be a folder, links replaced, and what it leads to."""
+        try:
+            return self._root.resolve(path), self._root.stat(path)
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error, wanted=stat.S_ISDIR)
 
     def stat(self, path: str) -> os.stat_result:
         """What the path leads to."""
@@ -78,7 +86,7 @@ class Workspace:
 
     def open(self, path: str) -> OpenFile:
         """A regular file for reading, to be closed. Folders, pipes, sockets and devices are refused unopened."""
-        name = self.relative(path)
+        name = self.relative(path, write=False)
         try:
             refuse_kind(name, self._root.stat(path).st_mode)
             resolved = self._root.resolve(path)
@@ -118,6 +126,7 @@ class Workspace:
 
     def write(self, session: str, path: str, data: bytes, stale_check: bool = True) -> FileChange:
         """Create or replace one file, folders on the way included."""
+        self.check_name(path)
         return self.apply(session, (FileEdit(path, data),), stale_check)[0]
 
     def apply(self, session: str, edits: Sequence[Edit], stale_check: bool = True) -> tuple[FileChange, ...]:
@@ -144,6 +153,11 @@ class Workspace:
             old = self.read(name, limit=KEEP_LIMIT).sha256 if self.exists(name) else None
             self._refuse_stale(session, name, old, edit.base)
 
+    def check_name(self, path: str) -> None:
+        """Raise for a new file that is named as nobody names one: dressed, or with the folders of a diff."""
+        if (dressed := self._refusals.dressed(path, True)) is not None:
+            raise dressed
+
     def missing(self, path: str) -> ToolError:
         """The error for a path that does not exist, with the likeliest name beside it."""
         return self._refusals.missing(path)
@@ -158,6 +172,8 @@ class Workspace:
         self._refuse_protected(edit.path, name)
         if edit.data is None:
             self._refuse_link(edit.path, name)
+        elif (dressed := self._refusals.dressed(edit.path, False)) is not None:
+            raise dressed
         slot = staging.slot(name, create=edit.data is not None)
         self._refuse_slot(name, slot, edit)
         before = self._before(name, slot)
@@ -184,7 +200,6 @@ class Workspace:
                 field="path",
                 expected="room on the disk",
                 received=f"{len(before):,} bytes to keep",
-                fix=NextCall("read_file", {"path": name}),
             )
 
     def _before(self, name: str, slot: Slot) -> bytes | None:
@@ -227,7 +242,6 @@ class Workspace:
                 field="path",
                 expected="a path outside .git and .codewhale",
                 received=path,
-                fix=NextCall("list_dir", {"path": "."}),
             )
 
     def _git_folder(self) -> str:
@@ -248,22 +262,13 @@ class Workspace:
                 field="path",
                 expected="a regular file",
                 received=path,
-                fix=NextCall("read_file", {"path": resolved}),
+                fix=Look("read_file", {"path": resolved}),
             )
 
     def _refuse_slot(self, name: str, slot: Slot, edit: Edit) -> None:
         if slot.found is None:
             if edit.data is None:
                 raise self._refusals.missing(name)
-            if "\\" in name:
-                raise ToolError(
-                    "invalid_input",
-                    f"{edit.path} holds backslashes; folders are separated by /",
-                    field="path",
-                    expected=edit.path.replace("\\", "/"),
-                    received=edit.path,
-                    fix=NextCall("list_dir", {"path": self._refusals.nearest_folder(name.replace("\\", "/"))}),
-                )
             return
         refuse_kind(name, slot.found.st_mode)
         if not slot.found.st_mode & 0o222:
@@ -273,7 +278,6 @@ class Workspace:
                 field="path",
                 expected="a writable file",
                 received=edit.path,
-                fix=NextCall("read_file", {"path": name}),
             )
 
     def _refuse_stale(self, session: str, name: str, now: str | None, base: str | None) -> None:
@@ -285,10 +289,10 @@ class Workspace:
         if now is None:
             self._ledger.note(session, name, None)
             text = f"{name} was deleted since this session last read it; write it again only if that is wanted"
-            fix = NextCall("list_dir", {"path": self._refusals.nearest_folder(name)})
+            fix = None
         else:
             text = f"{name} changed on disk since this session last read it (sha256 now {now}); read it again first"
-            fix = NextCall("read_file", {"path": name})
+            fix = Look("read_file", {"path": name})
         raise ToolError(
             "execution_failed",
             text,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.lib.looks import AT_ONCE, GONE, by_lstat, looker, mtimes, packed, row, rows
+from codewhale.codesearch.looks import AT_ONCE, GONE, by_lstat, looker, mtimes, packed, row, rows
 
 
 @pytest.fixture
