@@ -15,7 +15,6 @@ LAUNCHES = {
     ("errands/sandbox.py", "person", "profile"),
     ("frontends/tui/composer/clipboard.py", "own", "'none'"),  # it speaks to the desktop
     ("frontends/tui/composer/editor.py", "person", "'none'"),
-    ("services/documents.py", "own", "held_where_possible('read-only')"),
     ("services/hooks/running.py", "person", "hook.sandbox"),
     ("services/shelljobs/own.py", "person", "'none'"),
     ("services/shelljobs/service.py", "project", "spec.profile"),
@@ -24,6 +23,7 @@ LAUNCHES = {
     ("services/testruns/runners.py", "project", "held_where_possible('read-only')"),
     ("services/textsearch.py", "own", "held_where_possible('read-only')"),
     ("stores/snapshots.py", "own", "'none'"),  # git writes the journal, which no profile opens
+    ("system/sidework.py", "own", "held_where_possible('read-only')"),
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
     ("worktree/git.py", "own", "held_where_possible('read-only')"),
 }

@@ -1,3 +1,5 @@
+import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,27 @@ def test_a_path_outside_is_refused(data: DataTools, tmp_path: Path) -> None:
     assert decl.parallel
     args = bound(data)["validate_data"].args(path="x.json")  # type: ignore[call-arg]
     assert decl.subjects(args) == (PathSubject("x.json"),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", [".".join(["a"] * 100_000) + " = 1", "[" + '{"":[]},' * 2_050_000 + "0]"], ids=["dotted keys", "objects"]
+)
+def test_data_that_a_parser_cannot_stand_is_given_up(data: DataTools, tmp_path: Path, text: str) -> None:
+    (tmp_path / "data").write_text(text)
+    began = time.monotonic()
+    error = refused(data, "validate_data", {"path": "data"}, context(tmp_path))
+    assert error.kind in ("timeout", "execution_failed") and "too large or nested too deeply" in str(error)
+    assert time.monotonic() - began < 40
+
+
+async def test_a_cancel_does_not_wait_for_the_parser(data: DataTools, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(".".join(["a"] * 100_000) + " = 1")
+    tool = bound(data)["validate_data"]
+    task = asyncio.ensure_future(tool.run(tool.args(path="a.toml"), context(tmp_path)))  # type: ignore[call-arg]
+    await asyncio.sleep(0.5)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 5

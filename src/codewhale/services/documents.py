@@ -7,37 +7,18 @@ import unicodedata
 import msgspec
 from msgspec import Struct
 
-from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.system.confinement import held_where_possible
-from codewhale.system.itself import own_python
-from codewhale.system.launch import Completed, Launch, run
+from codewhale.protocol.errors import ErrorKind, NextCall, ToolError
+from codewhale.system.command import Completed
 from codewhale.system.programs import find_program, not_installed
+from codewhale.system.sidework import MEMORY, NO_MEMORY, SECONDS, Work
 
-SECONDS = 30.0
 TEXT_LIMIT = 128 * 1024
-_OUTPUT_LIMIT = 8 * 1024 * 1024
+_MODULE = "codewhale.services.pdfpages"
 _NO_MODULE = 3
+_MOST_SEGMENTS = 1000  # of a JPEG in front of its size
 _BLANKS = re.compile(r"[ \t]+(?=\n|$)")
 _MANY_BLANK = re.compile(r"\n{3,}")
 _JPEG_SIZES = frozenset({*range(0xC0, 0xC4), *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0)})
-# Reads a PDF on stdin; argv: first page, last page (0: to the end), most characters.
-_EXTRACT = """
-import json, sys
-try:
-    import pypdfium2
-except ImportError:
-    sys.exit(3)
-first, last, limit = map(int, sys.argv[1:])
-document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
-total, pages, size = len(document), [], 0
-for number in range(first, min(last or total, total) + 1):
-    text = document[number - 1].get_textpage().get_text_range()
-    pages.append(text[:limit])
-    size += len(text)
-    if size >= limit:
-        break
-sys.stdout.buffer.write(json.dumps({"total": total, "pages": pages}).encode())
-"""
 
 
 class PdfText(Struct, frozen=True):
@@ -64,11 +45,10 @@ class ImageFacts(Struct, frozen=True):
 async def pdf_text(path: str, data: bytes, first: int, last: int, workspace: str = "") -> PdfText:
     """The text of pages `first` to `last` (0: to the end), cleaned, until 128 KiB are reached. Raises ToolError
     for a document that cannot be read, in time or at all."""
-    argv = own_python(_EXTRACT, str(first), str(last), str(TEXT_LIMIT))
-    done = await _run(path, argv, data)
+    done = await _run(path, Work(_MODULE, data, (str(first), str(last), str(TEXT_LIMIT))))
     if done.exit_code == _NO_MODULE:
         return await by_program(path, data, first, last, workspace)
-    if done.exit_code != 0:
+    if done.exit_code != 0 or done.stdout_gap >= 0:
         raise _unreadable(path, done)
     found = msgspec.json.decode(done.stdout, type=_Extracted)
     if first > found.total:
@@ -88,27 +68,30 @@ async def by_program(path: str, data: bytes, first: int, last: int, workspace: s
             expected="a text file",
             received="a PDF",
         )
-    done = await _run(path, (program, "-q", "-enc", "UTF-8", *span, "-", "-"), data)
+    done = await _run(path, Work("", data, (program, "-q", "-enc", "UTF-8", *span, "-", "-")))
     if done.exit_code != 0:
         raise _unreadable(path, done)
     pages = done.stdout.decode("utf-8", "replace")[:TEXT_LIMIT].removesuffix("\f").split("\f")
     return PdfText(first, 0, tuple(clean(page) for page in pages))
 
 
-async def _run(path: str, argv: tuple[str, ...], data: bytes) -> Completed:
-    profile = await held_where_possible("read-only")
-    done = await run(
-        Launch(argv, "/", profile, stdin=data, seconds=SECONDS, output_limit=_OUTPUT_LIMIT, supervised=False, own=True)
-    )
+async def _run(path: str, work: Work) -> Completed:
+    done = await work.do()
     if done.timed_out:
-        raise ToolError(
-            "timeout",
-            f"{path}: reading the PDF took more than {SECONDS:.0f} seconds. Ask for fewer pages",
-            field="pages",
-            expected="fewer pages",
-            received="a slow document",
-        )
+        raise _too_much(path, "timeout", f"{SECONDS:.0f} seconds")
+    if done.exit_code == NO_MEMORY:
+        raise _too_much(path, "execution_failed", f"{MEMORY >> 20} MB of memory")
     return done
+
+
+def _too_much(path: str, kind: ErrorKind, what: str) -> ToolError:
+    return ToolError(
+        kind,
+        f"{path}: reading the PDF takes more than {what}. Ask for fewer pages",
+        field="pages",
+        expected="fewer pages",
+        received="a document that is hard to read",
+    )
 
 
 def clean(text: str) -> str:
@@ -162,7 +145,9 @@ def _numbers(form: str, data: bytes, at: int) -> tuple[int, int]:
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
     at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
+    for _ in range(_MOST_SEGMENTS):
+        if at + 9 > len(data) or data[at] != 0xFF:
+            break
         if data[at + 1] in _JPEG_SIZES:
             height, width = _numbers(">HH", data, at + 5)
             return width, height

@@ -21,6 +21,7 @@ from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, 
 from codewhale.services.documents import PdfText, image_facts, pdf_text
 from codewhale.services.patching import Replaced, Replacer, unified_diff
 from codewhale.services.workspace import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
+from codewhale.system.sidework import AT_ONCE
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.worktree.walk import Entry, Walker
 
@@ -77,6 +78,7 @@ class FileTools:
 
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
+        self._documents = asyncio.Semaphore(AT_ONCE)
 
     @tool("read_file", effects={Effect.READS}, subjects=_reads, parallel=True)
     async def read_file(self, args: ReadFile, call: CallContext) -> ToolResult:
@@ -145,7 +147,8 @@ class FileTools:
 
     async def _pdf(self, file: FileBytes, args: ReadFile, workspace: str) -> ToolResult:
         first, last = _page_range(args)
-        found = await pdf_text(file.path, file.data, first, last, workspace)
+        async with self._documents:
+            found = await pdf_text(file.path, file.data, first, last, workspace)
         return ToolResult(_pages(file.path, found, last))
 
 
