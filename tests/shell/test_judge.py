@@ -65,7 +65,8 @@ def test_a_question_names_what_the_line_would_do() -> None:
         "npm test": "shell.project-code", "mkdir x": "shell.write", "git commit -m x": "shell.git-write",
         "curl -I https://x": "shell.network", "git fetch": "shell.network", "pip install x": "shell.network",
         "cat .env": "shell.secret-read", "python3 x.py .env": "shell.secret-read", "cat /etc/hosts": "shell.outside",
-        "foo": "shell.unknown", "ls > x": "shell.redirect", "echo $X": "shell.expansion", "A=1 ls": "shell.environment",
+        "foo": "shell.unknown", "ls > x": "shell.redirect", "echo $API_KEY": "shell.secret-read",
+        "cat $x": "shell.expansion", "PATH=. ls": "shell.environment",
         "ls &": "shell.construct", "sort -o x y": "shell.option", "kill 12": "shell.system",
     }  # fmt: skip
     assert {line: analyse(line, HERE).rule for line in rules} == rules

@@ -5,8 +5,7 @@ import pytest
 from codewhale.shell.judge import ShellContext, analyse
 from codewhale.shell.parse import parse
 from codewhale.shell.paths import Places, secret
-from codewhale.shell.plain import odd_character, plain_commands
-from codewhale.shell.words import UNKNOWN, bare, braces
+from codewhale.shell.words import UNKNOWN, bare, braces, odd_character
 
 KNOWN = {"PWD": "/w", "HOME": "/home/me"}
 PLACES = Places("/w", "/home/me")
@@ -39,17 +38,6 @@ def test_folders_are_followed() -> None:
         command.words[0].text: command.where for command in parse("cd /; a; (cd x; b); c; cd -; d", KNOWN).commands
     }
     assert (where["a"], where["b"], where["c"], where["d"]) == ("/", "/x", "/", UNKNOWN)
-
-
-def test_the_second_reader_takes_plain_lines_alone() -> None:
-    plain = plain_commands('! ls -la \'a b\' "c\\"d" e\\ f && (cd x; cat *.y) 2>/dev/null # z')
-    assert plain == [
-        (("ls", False), ("-la", False), ("a b", False), ('c"d', False), ("e f", False)),
-        (("cd", False), ("x", False)),
-        (("cat", False), ("*.y", True)),
-    ]
-    for line in ("ls $x", "ls `x`", "ls > x", "ls &", "ls <$x", "ls ~", "{ ls; }", "ls a=~/x", "ls \\", "ls 'x", "=ls"):
-        assert plain_commands(line) is None, line
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,14 @@ _FIND_VALUES = frozenset(
     -atime -amin -ctime -cmin -newer -anewer -cnewer -maxdepth -mindepth -perm -user -group -uid -gid -links -inum
     -samefile -printf -fstype -lname -ilname -used -newermt""".split()
 )
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)+/I?)"
+# Text of a regex up to its end. A bracket that holds the end is not read by all alike.
+_REGEX = r"(?:(?!END)[^\\\n\[]|\\.|\[\^?\]?(?:\[:\w+:\]|(?!END)[^\]\[\\\n])*\])"
+_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_REGEX.replace('END', '/')}+/I?)"
 _SED = re.compile(
     rf"""[;\s}}]*+(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*+!?+\s*+
     (?:\{{|(?:[pdDPhHgGxnN=]|[qQl]\s*\d*
-      |s(?P<by>[/|\#,:@!%_+])(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)[gpiIm0-9]*
+      |:[ ]*[a-zA-Z]\w*|[btT][ ]*\w*
+      |s(?P<by>[/|\#,:@!%_+]){_REGEX.replace("END", "(?P=by)")}*(?P=by)(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)[gpiIm0-9]*
       |y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)?[ \t]*(?:[;\n]\s*|(?=\}})|\Z))""",
     re.X,
 )
@@ -33,6 +36,15 @@ _AWK = re.compile(
 )
 _JQ = re.compile(r"\benv\b|\$ENV|\b(?:include|import|input_filename|modulemeta|get_search_list|debug|stderr)\b|\$__")
 _LISTS = frozenset(("l", "list", "contains", "no-contains", "merged", "no-merged", "points-at", "n", "show-current"))
+_PS_WORDS = re.compile(
+    r"-[AadefFHjlLmNTwM]+|-?aux[wfhlr]*|a|x|ax|au|ux|ww?|axjf|-?ef|f|auxf|\d+(?:,\d+)*|--(?:forest|no-headers?|headers?|version"
+    r"|(?:sort|ppid|pid|cols|rows|width)=[-+\w,%]+|(?:user|group)=\w+)"
+)
+_PS_NAMES = re.compile(r"[\w,./-]+")
+_PS_FIELDS = re.compile(
+    r"(?:(?:p?pid|pgid|sid|user|uid|group|gid|comm|cmd|args|command|ucmd|etimes?|time|cputime|%cpu|pcpu|%mem|pmem|rss|vsz|sz"
+    r"|stat|state|s|start|lstart|tty|tt|nice|ni|pri|psr|nlwp|lwp|wchan|tname|ruser|euser)=?(?:,|\Z))+"
+)
 _CREDENTIAL = re.compile(r"token|secret|passw|extraheader|url|credential|key|proxy|cookie", re.I)
 
 
@@ -105,12 +117,36 @@ def _printf(options: list[str], values: Values, operands: list[str]) -> str:
     return "" if operands else "printf has no format"
 
 
-def _ps(options: list[str], values: Values, operands: list[str]) -> str:
-    bad = [word for word in operands if not re.fullmatch(r"[auxwfhjlr]+|\d+", word)]
-    return f"ps {bad[0]} may show the environment of programs" if bad else ""
+def _ps(words: list[str], where: str, places: Places) -> tuple[str, str]:
+    """ps takes options in three styles: these spellings are the same in all, and none shows the environment."""
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, "") if word in ("-o", "-p", "-u", "-C", "-g", "-t", "-U", "-G") else None
+        if value is not None and not (_PS_FIELDS if word == "-o" else _PS_NAMES).fullmatch(value):
+            return "shell.option", f"ps {word} {value} is not known to only read"
+        if value is None and not _PS_WORDS.fullmatch(word):
+            return "shell.option", f"ps {word} may show the environment of programs"
+    return "", ""
+
+
+def _env(options: list[str], values: Values, operands: list[str]) -> str:
+    return ""
+
+
+def _names(options: list[str], values: Values, operands: list[str]) -> str:
+    bad = [name for name in operands if not re.fullmatch(r"\w+", name) or _CREDENTIAL.search(name)]
+    return f"{bad[0]} may be a secret" if bad else ""
+
+
+def _formats(options: list[str], values: Values, operands: list[str]) -> str:
+    """Git checks a signature by a program that the repository may name."""
+    bad = any(re.search(r"%[-+ ]?G|signature", value) for _, value in values)
+    return "a format with a signature starts the program that checks it" if bad else ""
 
 
 def _listing(options: list[str], values: Values, operands: list[str]) -> str:
+    if why := _formats(options, values, operands):
+        return why
     return "" if not operands or _LISTS.intersection(options) else f"{operands[0]} would be made"
 
 
@@ -120,7 +156,7 @@ def _remote(options: list[str], values: Values, operands: list[str]) -> str:
 
 
 def _config(options: list[str], values: Values, operands: list[str]) -> str:
-    if not {"get", "get-all"}.intersection(options) or len(operands) != 1:
+    if len(operands) != 1:
         return "git config may write, or show credentials"
     return "git config may show credentials" if _CREDENTIAL.search(operands[0]) else ""
 
@@ -150,11 +186,12 @@ def _unzip(options: list[str], values: Values, operands: list[str]) -> str:
 # Whole command lines of their own kind, and looks at operands that were sorted already.
 SYNTAXES: dict[str, Callable[[list[str], str, Places], tuple[str, str]]] = {
     "find": _find,
+    "ps": _ps,
     "test": _test,
     "command": _command,
     "tar": _tar,
 }
 CHECKS: dict[str, Callable[[list[str], Values, list[str]], str]] = {
-    "sed": _sed, "awk": _awk, "jq": _jq, "date": _date, "number": _number, "printf": _printf, "ps": _ps,
-    "listing": _listing, "remote": _remote, "config": _config, "unzip": _unzip,
+    "sed": _sed, "awk": _awk, "jq": _jq, "date": _date, "number": _number, "printf": _printf, "env": _env,
+    "names": _names, "formats": _formats,    "listing": _listing, "remote": _remote, "config": _config, "unzip": _unzip,
 }  # fmt: skip

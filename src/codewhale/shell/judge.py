@@ -1,7 +1,8 @@
 """Shell lines judged: allow what surely only reads, deny what must not happen in any mode, ask about all else.
 
 Fail closed. Every simple command of a line is judged, in chains, pipes, substitutions, here-documents, wrappers and
-`bash -c` down to three levels; the strictest verdict wins. Pure: no file is looked at, nothing is run.
+`bash -c` down to three levels; the strictest verdict wins. Nothing is run; the disk is looked at for links alone, for
+what patterns stand for, and for files that choose what runs.
 """
 
 import re
@@ -11,14 +12,14 @@ from msgspec import Struct
 
 from codewhale.shell.flow import may_run_input, sends
 from codewhale.shell.harm import Call, SimpleCommand, secret_word
-from codewhale.shell.harmless import DEEPEST, LONGEST, Floor
-from codewhale.shell.parse import Command, Line, Redirect, feed, parse
+from codewhale.shell.harmless import LONGEST, Floor
+from codewhale.shell.parse import INCOMPLETE, Line, feed, parse
 from codewhale.shell.paths import Places
-from codewhale.shell.plain import odd_character, plain_commands
-from codewhale.shell.reads import Candidate, Reading, only_reads, program
+from codewhale.shell.readings import Readings
+from codewhale.shell.reads import Reading
 from codewhale.shell.table import harm
-from codewhale.shell.words import Word
-from codewhale.shell.wrap import quiet
+from codewhale.shell.words import Word, odd_character
+from codewhale.shellread.strict import read, words_of
 
 Verdict = Literal["allow", "ask", "deny"]
 Profile = Literal["none", "read-only", "workspace-write"]
@@ -80,11 +81,16 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         found = floor.harm(context.stdin[:LONGEST], parse(context.stdin[:LONGEST], known))
     if found is not None:
         return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
-    reading = _Readings(places, known).line(line, parsed, 0)
+    steps = None if odd_character(line) else read(line)
+    agreed = steps is not None and _agree(list(words_of(steps)), parsed)
+    if steps is not None and agreed:
+        reading = Readings(places, known["PWD"]).line(steps, bool(context.stdin))
+    else:
+        reading = _unread(line, parsed)
     plain = (
         len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
     )
-    plain = plain and not parsed.commands[0].assigns and plain_commands(line) == [_seen(parsed.commands[0])]
+    plain = plain and agreed and not parsed.commands[0].assigns
     if not reading.rule and runs:
         reading = Reading("shell.construct", "it may run what it is given as input")
     if not reading.rule and reading.sandboxed and not context.sandbox:
@@ -117,8 +123,31 @@ def _tangles(line: str) -> int:
     return line.count("=(") + line.count("<<") + (len(_CASE.findall(line)) if "case" in line else 0)
 
 
-def _seen(command: Command) -> tuple[tuple[str, bool], ...]:
-    return tuple((word.text, word.glob) for word in command.words)
+def _unread(text: str, line: Line) -> Reading:
+    """Why a line is not one that every shell reads alike."""
+    if odd := odd_character(text):
+        return Reading("shell.bytes", f"it holds the character {odd}, which may look like another")
+    written = next((redirect for redirect in line.redirects if ">" in redirect.op and redirect.target.text), None)
+    if written is not None and written.target.text not in ("/dev/null", "1", "2"):
+        return Reading("shell.redirect", f"it redirects to {written.target.text}")
+    if line.shapes:
+        return Reading("shell.construct", f"it holds {line.shapes[0]}")
+    return Reading("shell.construct", "it is written in a way that shells may read differently")
+
+
+def _agree(strict: list[list[str | None]], line: Line) -> bool:
+    """Whether the strict reader and the grammar read the same words, as far as they are no values."""
+    if INCOMPLETE in line.shapes or len(strict) != len(line.commands):
+        return False
+    return all(_same(words, command.words) for words, command in zip(strict, line.commands, strict=True))
+
+
+def _same(words: list[str | None], seen: list[Word]) -> bool:
+    if words[0] == "[[":
+        return bool(seen) and seen[0].text == "[["
+    return len(words) == len(seen) and all(
+        text is None or text == word.text for text, word in zip(words, seen, strict=True)
+    )
 
 
 def _asked(rule: str, calls: list[Call], line: Line) -> str:
@@ -145,87 +174,3 @@ def _reaches(call: Call) -> bool:
     return (
         sends(call) or call.name in harm().asks["shell.network"] or bool(words and words.intersection(call.texts[:2]))
     )
-
-
-class _Readings:
-    """Whether a line, and every line inside it, only reads."""
-
-    def __init__(self, places: Places, known: dict[str, str]) -> None:
-        self._places = places
-        self._known = known
-
-    def line(self, text: str, line: Line, depth: int) -> Reading:
-        """The first thing that is more than reading, an empty Reading for none."""
-        odd = odd_character(text)
-        if odd:
-            return Reading("shell.bytes", f"it holds the character {odd}, which may look like another")
-        if line.shapes:
-            return Reading("shell.construct", f"it holds {line.shapes[0]}")
-        if not line.commands:
-            return Reading("shell.construct", "there is no command in it")
-        for redirect in line.redirects:
-            found = self._redirected(redirect, line)
-            if found.rule:
-                return found
-        sandboxed = False
-        for command in line.commands:
-            reading = self._command(command, command.words, depth)
-            if reading.rule:
-                return reading
-            sandboxed |= reading.sandboxed
-        if plain_commands(text) != [_seen(command) for command in line.commands]:
-            return Reading("shell.construct", "it is written in a way that shells may read differently")
-        return Reading(sandboxed=sandboxed)
-
-    def _redirected(self, redirect: Redirect, line: Line) -> Reading:
-        """A redirection is harmless that throws output away, or takes input from a file that may be read as seen from
-        every folder of the line."""
-        target = redirect.target
-        if _harmless(redirect):
-            return Reading()
-        if redirect.op != "<" or redirect.fd or not (target.literal and target.plain):
-            way = "from" if redirect.op == "<" else "to"
-            return Reading("shell.redirect", f"it redirects {way} {target.text or 'a file'}")
-        seen = {self._known["PWD"]: None, **{command.where: None for command in line.commands}}
-        found = (self._places.reading(target.text, where) for where in seen)
-        return next((Reading(rule, why) for rule, why in found if rule), Reading())
-
-    def _command(self, command: Command, words: list[Word], depth: int, more: bool = False) -> Reading:
-        if command.assigns:
-            return Reading("shell.environment", f"{command.assigns[0][0]} is set for it")
-        inner = quiet(words)
-        if inner is None:
-            return only_reads(Candidate(words, command.where, more), self._places)
-        if depth >= DEEPEST:
-            return Reading("shell.construct", "commands are wrapped more than three times")
-        if inner.line is not None:
-            return self.line(inner.line, parse(inner.line, {**self._known, "PWD": command.where}), depth + 1)
-        if inner.more and not _lists_workspace(command):
-            return Reading("shell.construct", "xargs takes words from where any may come")
-        return self._command(command, inner.words, depth + 1, more or inner.more)
-
-
-def _harmless(redirect: Redirect) -> bool:
-    op, fd, target = redirect.op, redirect.fd, redirect.target
-    if op == ">&":
-        return fd in ("", "1", "2") and target.text in ("1", "2")
-    return op in (">", ">>") and fd in ("", "1", "2") and target.text == "/dev/null" and target.literal
-
-
-def _lists_workspace(command: Command) -> bool:
-    """Whether all that is piped into a command are names of files below the working folder."""
-    if not command.feeds or command.carries:
-        return False
-    first, *others = command.feeds
-    name = program(first.words[0])
-    texts = [word.text for word in first.words[1:]]
-    lists = {
-        "find": "-printf" not in texts,
-        "fd": True,
-        "fdfind": True,
-        "rg": bool({"-l", "--files", "--files-with-matches"}.intersection(texts)),
-        "grep": any(re.fullmatch(r"-[rRinwEF]*l[rRinwEF]*|--files-with-matches", text) for text in texts),
-        "git": texts[:1] == ["ls-files"],
-    }
-    through = ("grep", "sort", "head", "tail", "uniq")
-    return lists.get(name, False) and all(program(other.words[0]) in through for other in others)

@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from codewhale.shell.secretfiles import secret_file
 from codewhale.shell.words import UNKNOWN
+from codewhale.shellread import ground
 
 # What every program may read anyway and no credential stands in.
 _OPEN = re.compile(
-    r"/(?:usr/(?:bin|sbin|include|lib\w*|share|src)|bin|sbin|lib(?:32|64)?)(?:/.*)?|/usr|/dev/null"
+    r"/dev/(?:stdin|fd/\d{1,3})|/(?:usr/(?:bin|sbin|include|lib\w*|share|src)|bin|sbin|lib(?:32|64)?)(?:/.*)?|/usr|/dev/null"
     r"|/etc/(?:os-release|debian_version|lsb-release|timezone)|/proc/(?:cpuinfo|meminfo|version|loadavg|uptime)"
 )
 # Secrets beside those that are so by their names: places, histories, and what tells who may come in.
@@ -23,6 +24,14 @@ _SECRET = re.compile(
     r"|/proc/(?:self|\d+)(?:/.*)?|/proc/kcore|/dev/k?mem",
     re.I,
 )
+# Files that choose the program behind a name, and a path or an address in one; files that hold options of test runners.
+_CHOOSERS = (
+    ".tool-versions", ".mise.toml", "mise.toml", "rust-toolchain", "rust-toolchain.toml", ".node-version", ".nvmrc",
+    ".python-version", ".ruby-version", ".java-version", ".cargo/config.toml", ".cargo/config", ".npmrc",
+    "go.work", "package.json",
+)  # fmt: skip
+_OWN_PATH = re.compile(rb"path|(?<![\w*^])[./]+/|prefix|node-options|\[build\]|packageManager|toolchain\s*=\s*\"?/")
+_SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "pytest.toml")
 # What may be a folder of secrets, told by its own name.
 _FOLDER = re.compile(r"(?:^|/)(?:\.[^/]+|gcloud|keyrings|gh|glab-cli|hub|rclone|op)/*$")
 _GUARDED = re.compile(
@@ -63,19 +72,66 @@ class Places(Struct, frozen=True):
         return path[len(self.workspace.rstrip("/")) :] if self.inside(path) else path
 
     def reading(self, text: str, here: str) -> tuple[str, str]:
-        """Why looking at this path is a matter to ask about: a rule and its reason, ("", "") for none."""
-        return _reading(self, text, here)
-
-    def look(self, text: str, here: str) -> tuple[str, str]:
-        """What `reading` says, worked out anew."""
+        """Why looking at this path is a matter to ask about: a rule and its reason, ("", "") for none. What it says
+        counts, and where it leads by links."""
         path = self.absolute(text, here)
         if not path:
             return "shell.expansion", "it names a path that is not known before it runs"
         if secret(self.below(path)):
             return "shell.secret-read", f"{text} may hold a secret"
-        if self.inside(path) or _OPEN.fullmatch(path):
+        if _OPEN.fullmatch(path):
             return "", ""
-        return "shell.outside", f"{text} is outside the workspace"
+        if not self.inside(path):
+            return "shell.outside", f"{text} is outside the workspace"
+        real = ground.real(posixpath.join(here, text))
+        if real == path or _OPEN.fullmatch(real):
+            return "", ""
+        top = ground.real(self.workspace)
+        if real != top and not real.startswith(top.rstrip("/") + "/"):
+            return "shell.outside", f"{text} is a link that leads out of the workspace"
+        return (
+            ("shell.secret-read", f"{text} leads to what may hold a secret") if secret(real[len(top) :]) else ("", "")
+        )
+
+    def reading_from(self, text: str, folders: tuple[str, ...]) -> tuple[str, str]:
+        """The same, wherever of these folders it is read from."""
+        return next((said for folder in folders if (said := self.reading(text, folder))[0]), ("", ""))
+
+    def links(self, operands: list[str], here: str) -> str:
+        """Why following links below these paths may lead out of the workspace."""
+        roots = [self.absolute(text, here) for text in operands or ["."]]
+        return ground.trouble_below([root for root in roots if self.inside(root)], ground.real(self.workspace), False)
+
+    def odd_names(self, here: str, index: bool) -> str:
+        """Why a list of the files there may hold more than names, or names of what lies elsewhere."""
+        if index:
+            return "the index of git is not looked into; use find or rg --files"
+        return ground.trouble_below([here], ground.real(self.workspace), True)
+
+    def chosen(self, here: str) -> str:
+        """The file that names a program of the project for one of the machine's."""
+        while self.inside(here):
+            for name in _CHOOSERS:
+                if _OWN_PATH.search(ground.content(posixpath.join(here, name)) or b""):
+                    return name
+            if here == self.workspace:
+                break
+            here = posixpath.dirname(here)
+        return ""
+
+    def shadowed(self, here: str) -> str:
+        """The file that Python would load in place of one of its own modules."""
+        names = ground.expand("*.py", here) or ["*"]
+        names += ground.expand("*/__init__.py", here) or ["*"]
+        return next((name for name in names if "*" not in name or len(name) == 1), "")
+
+    def loaded(self, here: str) -> str:
+        """The file from which a test runner would load code or options."""
+        for name in _SETTINGS:
+            if b"pytest" in (ground.content(posixpath.join(here, name)) or b""):
+                return name
+        found = [*(ground.expand("conftest.py*", here) or ["*"]), *(ground.expand("*/conftest.py", here) or ["*"])]
+        return next((name for name in found if "*" not in name or len(name) == 1), "")
 
     def guarded(self, text: str, here: str) -> bool:
         """Whether writing there would change what starts by itself, what is trusted, or who may come in."""
@@ -118,11 +174,6 @@ def secret(path: str) -> bool:
     if _SECRET.fullmatch(path) or secret_file(path):
         return True
     return bool(_FOLDER.search(path)) and bool(secret_file(path.rstrip("/") + "/_"))
-
-
-@functools.lru_cache(maxsize=4096)
-def _reading(places: Places, text: str, here: str) -> tuple[str, str]:
-    return places.look(text, here)
 
 
 @functools.lru_cache(maxsize=4096)

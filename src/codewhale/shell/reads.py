@@ -7,12 +7,14 @@ from msgspec import Struct
 
 from codewhale.shell.checks import CHECKS, SYNTAXES
 from codewhale.shell.paths import Places
-from codewhale.shell.table import Reads, reads
-from codewhale.shell.words import Word
+from codewhale.shell.table import Reads, reads, roles
+from codewhale.shell.words import UNKNOWN, Word
+from codewhale.shellread.gitreads import why_more
 
 _FOLDERS = re.compile(r"/(?:usr/)?bin/")
-# Options of programs that take any whose value is never a path.
-_TEXT_VALUES = frozenset(("e", "regexp", "include", "exclude", "exclude-dir", "format", "date", "pretty"))
+# A pattern for all names with an ending; checks that mind a text that is not known.
+_SUFFIX = re.compile(r"\*[\w.-]*\.\w+")
+_UNKNOWN_TEXT = frozenset(("printf",))
 _PATH_VALUES = frozenset(("r", "reference", "f", "file", "O", "exclude-from", "ignore-rev"))
 
 
@@ -34,75 +36,104 @@ class Given(Struct):
 
 
 class Candidate(Struct, frozen=True):
-    """One command to judge: its words, where it runs, and whether paths of the workspace that are not known yet will
-    join its words."""
+    """One command to judge: its words, the folders that it may run in, whether paths of the workspace that are not
+    known yet will join its words, and whether it is given an input."""
 
     words: Sequence[Word]
-    where: str
+    folders: tuple[str, ...]
     more: bool = False
+    fed: bool = False
 
 
 def only_reads(call: Candidate, places: Places) -> Reading:
     """Judge one command by its words."""
-    name, where = program(call.words[0]), call.where
+    name, folders = program(call.words[0]), call.folders
     if not name:
         return Reading("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
-    for word in call.words:
-        why = "" if word.literal else _doubt(word)
-        if why:
-            return Reading("shell.expansion", why)
     rest = [word.text for word in call.words[1:]]
+    versions = _version(name, rest, call, places)
+    if versions is not None:
+        return versions
     table = reads()
-    if len(rest) == 1 and rest[0] in table.versions and not call.more:
-        sandboxed = name in table.versions.get(f"{rest[0]} sandboxed", ())
-        if sandboxed or name in table.versions[rest[0]]:
-            return Reading(sandboxed=sandboxed or name in table.versions["sandboxed"])
     rules: Reads | None
     if name == "git":
         while rest and (rest[0] in table.before_git or (rest[0] == "-C" and len(rest) > 1)):
             if rest[0] == "-C":
-                rule, why = places.reading(rest[1], where)
+                rule, why = places.reading_from(rest[1], folders)
                 if rule:
                     return Reading(rule, why, True)
-                where, rest = places.absolute(rest[1], where), rest[1:]
+                folders, rest = tuple(places.absolute(rest[1], folder) for folder in folders), rest[1:]
             rest = rest[1:]
         name = f"git {rest[0]}" if rest else "git"
         rules, rest = reads().git.get(rest[0]) if rest else None, rest[1:]
+        command = name.partition(" ")[2]
+        why = next((why for folder in folders if (why := why_more(folder, command))), "") if rules is not None else ""
+        if why:
+            return Reading("shell.repository", f"git there may run programs or read elsewhere: {why}")
     else:
         rules = reads().programs.get(name)
     if rules is None:
         return Reading("shell.unknown", f"{name} is not known to only read")
-    if call.more and not rules.any:
+    if call.more and (not rules.any or rules.at):
         return Reading("shell.option", f"{name} may take the name of a file for an option")
-    rule, why = _look(name, rules, rest, where, places)
+    doubt = next((why for word in call.words[1:] if (why := _doubt(word, rules))), "")
+    if doubt:
+        return Reading("shell.expansion", doubt)
+    rule, why = _look(name, rules, rest, folders, places)
     return Reading(rule, why, rules.sandbox)
+
+
+def _version(name: str, rest: list[str], call: Candidate, places: Places) -> Reading | None:
+    """What is said of a question for a program's version, None for anything else. A program that takes code from its
+    input must have none, and one that a file of the project chooses is asked about where there is such a file."""
+    versions, questions = reads().versions, reads().questions
+    if call.more or not rest or rest[-1] not in versions or UNKNOWN in "".join(rest):
+        return None
+    module = rest[1] if name in ("python", "python3") and rest[0] == "-m" and len(rest) == 3 else ""
+    if (rest[-1] != "--version" or module not in questions["modules"]) if module else len(rest) > 1:
+        return None
+    if name not in versions[rest[-1]]:
+        return None
+    looks = [places.chosen] if name in questions["chosen"] else []
+    looks += [places.shadowed] if module else []
+    looks += [places.loaded] if (module or name) in questions["loading"] else []
+    why = next((why for look in looks for folder in call.folders if (why := look(folder))), "")
+    if why:
+        return Reading("shell.project-code", f"a file of the project decides what runs: {why}")
+    if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
+        return Reading("shell.construct", f"{name} may run what it reads")
+    return Reading()
 
 
 def program(word: Word) -> str:
     """The name of the program that a first word runs, "" where it is not surely the system's."""
-    if not word.literal or not word.plain:
+    if not word.literal or not word.plain or word.glob:
         return ""
     name = _FOLDERS.sub("", word.text, count=1) if word.text.startswith("/") else word.text
-    return "" if "/" in name or "=" in name else name
+    return "" if "/" in name or "=" in name or UNKNOWN in name else name
 
 
-def _doubt(word: Word) -> str:
-    """Why it is not known well enough what a word will be. A pattern is, where every name it can stand for begins with
-    what cannot be an option, and is not hidden."""
-    if not word.glob or not word.known or word.names or "{" in word.text:
-        return f"the value of ${word.names[0]} is not known before it runs" if word.names else "a word is not literal"
-    head = re.split(r"[*?\[]", word.text, maxsplit=1)[0]
-    if not head or (head.startswith("-") and "=" not in head):
-        return f"{word.text} may become an option: a file can be named like one; write ./{word.text.lstrip('-')}"
-    hidden = any(part.startswith(".") and re.search(r"[*?]", part) for part in word.text.split("/"))
-    return f"{word.text} may stand for hidden files" if hidden or "[" in word.text else ""
+def _doubt(word: Word, rules: Reads) -> str:
+    """Why it is not known well enough what a word will be. What is not known may stand where everything is text. A
+    pattern may, where every name it can stand for begins with what cannot be an option, and is not hidden."""
+    if UNKNOWN in word.text and not (rules.text and (rules.any or rules.check in _UNKNOWN_TEXT)):
+        return "a value is not known before it runs"
+    if not word.glob:
+        return ""
+    pattern = word.names[0]
+    head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    free = rules.any and not rules.at and ((rules.star and pattern == "*") or bool(_SUFFIX.fullmatch(pattern)))
+    if (not head and not free) or (head.startswith("-") and "=" not in head):
+        return f"{pattern} may become an option: a file can be named like one; write ./{pattern.lstrip('-')}"
+    hidden = any(part.startswith(".") and re.search(r"[*?]", part) for part in pattern.split("/"))
+    return f"{pattern} may stand for hidden files" if hidden or "[" in pattern else ""
 
 
-def _look(name: str, rules: Reads, words: list[str], where: str, places: Places) -> tuple[str, str]:
+def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: Places) -> tuple[str, str]:
     if rules.check in SYNTAXES:
-        return SYNTAXES[rules.check](words, where, places)
+        return next((said for where in folders if (said := SYNTAXES[rules.check](words, where, places))[0]), ("", ""))
     given = Given([], [], [])
-    bad = _loosely(words, given) if rules.any else _strictly(rules, words, given)
+    bad = _loosely(rules, words, given) if rules.any else _strictly(rules, words, given)
     if bad:
         return "shell.option", f"{name} {bad} is not known to only read"
     count = len(given.operands)
@@ -111,40 +142,54 @@ def _look(name: str, rules: Reads, words: list[str], where: str, places: Places)
     if rules.words and (given.operands[0] if given.operands else "") not in rules.words:
         return "shell.option", f"{name} {given.operands[0] if given.operands else ''} is not known to only read"
     why = CHECKS[rules.check](given.options, given.values, given.operands) if rules.check else ""
-    return ("shell.option", why) if why else _paths(rules, given, where, places)
+    if not why and rules.at and any(word.startswith("@") for word in given.operands):
+        why = f"{name} takes options from the file behind @"
+    if not why and rules.follows.intersection(given.options):
+        why = next((why for where in folders if (why := places.links(_operands(rules, given), where))), "")
+    return ("shell.option", why) if why else _paths(rules, given, folders, places)
 
 
-def _paths(rules: Reads, given: Given, where: str, places: Places) -> tuple[str, str]:
-    paths = [] if rules.text else list(given.operands)
-    if rules.pattern is not None and not rules.pattern.intersection(given.options):
-        paths = paths[1:]
-    for option, value in given.values:
-        looks = "/" in value or value.startswith((".", "~"))
-        if looks and (option in _PATH_VALUES or (rules.any and not rules.text and option not in _TEXT_VALUES)):
-            paths.append(value)
+def _operands(rules: Reads, given: Given) -> list[str]:
+    """The operands that are paths."""
+    patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
+    return given.operands[1:] if patterned else list(given.operands)
+
+
+def _paths(rules: Reads, given: Given, folders: tuple[str, ...], places: Places) -> tuple[str, str]:
+    paths = [] if rules.text else _operands(rules, given)
+    paths += [value for option, value in given.values if option in _PATH_VALUES and not rules.any]
     for path in paths:
         if rules.sandbox and ":" in path:  # git's REVISION:PATH
             path = path.partition(":")[2] or "."
-        rule, why = places.reading(path, where)
+        rule, why = places.reading_from(path, folders)
         if rule:
             return rule, why
     return "", ""
 
 
-def _loosely(words: list[str], given: Given) -> str:
-    ended = False
+def _loosely(rules: Reads, words: list[str], given: Given) -> str:
+    """Sort the words of a program whose options do no harm but those in `bars`; returns the first that is barred."""
+    ended, value = False, False
     for word in words:
-        if ended or not word.startswith("-"):
+        if value:
+            value = False
+        elif ended or not word.startswith("-") or word == "-":
             given.operands.append(word)
         elif word == "--":
             ended = True
         elif word.startswith("--"):
-            option, _, value = word[2:].partition("=")
+            option = word[2:].partition("=")[0]
             given.options.append(option)
-            given.values.append((option, value))
-        elif word != "-":
-            given.options.extend(word[1:])
-            given.values.append((word[1], word[2:]))
+            if any(len(bar) > 1 and bar.startswith(option) for bar in rules.bars):
+                return word
+        else:
+            for at, letter in enumerate(word[1:], 2):
+                given.options.append(letter)
+                if letter in rules.bars:
+                    return word
+                if letter in rules.values:
+                    value = at == len(word)
+                    break
     return ""
 
 

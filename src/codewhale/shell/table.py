@@ -26,18 +26,23 @@ class Reads(Struct, frozen=True):
     words: frozenset[str] = frozenset()
     check: str = ""
     counts: bool = False
+    bars: frozenset[str] = frozenset()
+    follows: frozenset[str] = frozenset()
+    at: bool = False
+    star: bool = False
     log: bool = False
     sandbox: bool = False
 
 
 class ReadTable(Struct, frozen=True):
-    """Programs by name, git's commands by name, what may stand before those, and whose version may be asked for, by
-    the one word that asks."""
+    """Programs by name, git's commands by name, what may stand before those; whose version may be asked for, by the one
+    word that asks; what else must be asked of whom."""
 
     programs: dict[str, Reads]
     git: dict[str, Reads]
     before_git: frozenset[str]
     versions: dict[str, frozenset[str]]
+    questions: dict[str, frozenset[str]]
 
 
 class Names(Struct, frozen=True):
@@ -103,14 +108,17 @@ _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 def reads() -> ReadTable:
     """What only reads."""
     programs, git = _load("reads.toml"), _load("git.toml")
-    versions = {key: frozenset(names.split()) for key, names in programs.pop("versions").items()}
+    versions, questions = (
+        {key: frozenset(names.split()) for key, names in programs.pop(part).items()}
+        for part in ("versions", "questions")
+    )
     before = frozenset(git.pop("options")["flags"])
     shared = git.pop("shared")["long"]
     for row in git.values():
         row["sandbox"] = True
         if row.get("log"):
             row["long"] = [*row.get("long", ()), *shared]
-    return ReadTable(_rules(programs), _rules(git), before, versions)
+    return ReadTable(_rules(programs), _rules(git), before, versions, questions)
 
 
 @functools.cache

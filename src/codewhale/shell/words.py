@@ -1,6 +1,7 @@
 """Words of a shell line as the shell will see them: quotes taken off, escapes decoded, what stays unknown marked."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -93,3 +94,22 @@ def braces(text: str, most: int = 64) -> Iterator[str]:
             yield word
         elif len(waiting) < most:
             waiting[:0] = [word[: found.start()] + part + word[found.end() :] for part in found[1].split(",")]
+
+
+def odd_character(text: str) -> str:
+    """The name of the first character that shell, reader and terminal may take for different things, "" for none:
+    controls, blanks other than space, tab and line feed, what has no width, and look-alikes of ASCII."""
+    if text.isascii() and text.isprintable():
+        return ""
+    for char in text:
+        if char in "\n\t" or " " <= char <= "~":
+            continue
+        if unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs", "Mn", "Me") or any(
+            " " <= like <= "~" for like in unicodedata.normalize("NFKC", char) if not like.isalpha()
+        ):
+            return f"U+{ord(char):04X}"
+        if unicodedata.east_asian_width(char) in "FH" or (
+            char.isalpha() and unicodedata.normalize("NFKC", char).isascii()
+        ):
+            return f"U+{ord(char):04X}"
+    return ""

@@ -1,0 +1,1 @@
+"""A command line as every shell reads it, and what it would meet on the disk."""

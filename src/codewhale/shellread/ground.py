@@ -1,0 +1,96 @@
+"""What lies on the disk where a line would run: where a path really leads, what a pattern stands for, links and odd
+names below a folder. Looks are bounded; what is beyond a bound is not known."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+# Entries that a pattern may meet, and that a look through folders may.
+MOST_NAMES = 500
+MOST_ENTRIES = 20_000
+_GLOB = re.compile(r"[*?\[]")
+_ODD = re.compile(r"[\s'\"\\]|^[-@]")
+
+
+def real(path: str) -> str:
+    """Where a path really leads."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def is_folder(path: str) -> bool:
+    """Whether a folder is there."""
+    try:
+        return os.path.isdir(path)
+    except ValueError:
+        return False
+
+
+def content(path: str, most: int = 65_536) -> bytes | None:
+    """What a regular file holds, None where there is none or it is larger."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(handle, "rb") as file:
+        try:
+            data = file.read(most + 1)
+        except OSError:
+            return None
+    return data if len(data) <= most else None
+
+
+def expand(pattern: str, folder: str) -> list[str] | None:
+    """The names that a pattern stands for there, the pattern itself where there are none; None when too many would have
+    to be looked at. A bracket counts as any character, so that there may be more names than the shell takes."""
+    left = MOST_ENTRIES
+    names = ["/" if pattern.startswith("/") else ""]
+    for part in filter(None, pattern.split("/")):
+        if not _GLOB.search(part):
+            names = [f"{name}{part}/" for name in names if os.path.lexists(os.path.join(folder, name, part))]
+            continue
+        wanted = re.compile(fnmatch.translate(re.sub(r"\[[^]]+\]", "?", part)))
+        met: list[str] = []
+        for name in names:
+            for entry in _entries(os.path.join(folder, name)):
+                left -= 1
+                if wanted.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
+                    met.append(f"{name}{entry.name}/")
+            if left < 0 or len(met) > MOST_NAMES:
+                return None
+        names = met
+    tail = "/" if pattern.endswith("/") else ""
+    return sorted(name.rstrip("/") + tail for name in names if name not in ("", "/")) or [pattern]
+
+
+def trouble_below(roots: Sequence[str], inside: str, names: bool) -> str:
+    """Why going through folders may lead elsewhere: a link out of `inside`; with `names`, a name that is not surely one
+    word and no option. "" for none."""
+    left = MOST_ENTRIES
+    waiting = list(roots)
+    while waiting:
+        folder = waiting.pop()
+        for entry in _entries(folder):
+            left -= 1
+            if left < 0:
+                return f"there are more than {MOST_ENTRIES} files to look at"
+            if names and _ODD.search(entry.name):
+                return f"{entry.name!r} is an odd name for a file"
+            if entry.is_symlink():
+                target = real(entry.path)
+                if target != inside and not target.startswith(inside.rstrip("/") + "/"):
+                    return f"{entry.path} is a link that leads out"
+            elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+    return ""
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            yield from found
+    except (OSError, ValueError):
+        return

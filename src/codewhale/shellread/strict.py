@@ -1,0 +1,399 @@
+"""A strict reader of shell lines: the subset that all shells read alike, as a tree. What it does not know it gives up.
+
+A line is believed harmless only where this reader and the grammar agree on each word.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+Kind = Literal["text", "glob", "variable", "output", "number", "file"]
+
+_BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)*(?:(?<![^\s;|&()])\#[^\n]*)?")
+_RUN = re.compile(r"[A-Za-z0-9_@%+=:,./^!\]-]+|[^\x00-\x7f]+")
+_DOUBLE = re.compile(r"[^\"\\$`]+")
+_NAME = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.A)
+_MATH = re.compile(r"\$\(\(((?:[-0-9+*/% ]|[a-z_]\w*|\([-0-9a-z+*/% ]*\))*)\)\)", re.A)
+_ASSIGN = re.compile(r"([A-Za-z_]\w*)=", re.A)
+_REDIRECT = re.compile(
+    r"(?P<fd>[12]?)(?P<op>>>|>&|>) *(?P<target>/dev/null|[12])(?=[\s;|&)]|\Z)|(?P<both>&> *)/dev/null(?=[\s;|&)]|\Z)"
+    r"|(?P<reads><<<|<)(?![<>&(]) *"
+)
+_END = r"(?=[\s;|&()<>]|\Z)"
+_RESERVED = re.compile(
+    rf"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|function|select|coproc|\[\[|\]\]|\{{|\}}){_END}|\)"
+)
+_OPERATOR = re.compile(r"&&|\|\||;(?!;)|\n|(?=\))|\Z")
+DEEPEST = 16
+
+
+class Part(Struct, frozen=True):
+    """A part of a word: text, a pattern, the value of a variable, the output of commands, a number that is worked out,
+    or the name of a file that holds the output of commands. `quoted`: it stays one word, whatever is in it."""
+
+    kind: Kind
+    text: str = ""
+    quoted: bool = False
+    steps: "tuple[Step, ...]" = ()
+
+
+class Term(Struct, frozen=True):
+    """One word as it is written; `bare` when no quote, no escape and nothing to be worked out stands in it."""
+
+    parts: tuple[Part, ...]
+    bare: bool
+
+    @property
+    def text(self) -> str | None:
+        """What it surely is, patterns as they are written; None when that is worked out."""
+        fixed = all(part.kind in ("text", "glob") for part in self.parts)
+        return "".join(part.text for part in self.parts) if fixed else None
+
+
+class Simple(Struct, frozen=True):
+    """A simple command. `reads` are the files that it is given, `given` the texts; what it writes is thrown away."""
+
+    assigns: tuple[tuple[str, Term], ...]
+    words: tuple[Term, ...]
+    reads: tuple[Term, ...] = ()
+    given: tuple[Term, ...] = ()
+
+
+class Block(Struct, frozen=True):
+    """A compound command: its kind (group, subshell, if, while, for), a loop's variable and words, what it holds."""
+
+    kind: str
+    bodies: "tuple[tuple[Step, ...], ...]"
+    name: str = ""
+    terms: tuple[Term, ...] = ()
+    reads: tuple[Term, ...] = ()
+    given: tuple[Term, ...] = ()
+
+
+class Step(Struct, frozen=True):
+    """A pipeline, and the operator behind it."""
+
+    stages: "tuple[Simple | Block, ...]"
+    by: str
+
+
+def read(text: str) -> tuple[Step, ...] | None:
+    """The pipelines of a line, None for one with anything beyond the subset."""
+    reader = _Reader(text)
+    try:
+        steps = reader.script(())
+        return steps if reader.at == len(text) else None
+    except _UnreadError:
+        return None
+
+
+def words_of(steps: tuple[Step, ...]) -> Iterator[list[str | None]]:
+    """The words of every simple command, in the order in which the grammar comes by."""
+    for step in steps:
+        for stage in step.stages:
+            if isinstance(stage, Simple):
+                for term in [*(value for _, value in stage.assigns), *stage.words, *stage.reads, *stage.given]:
+                    yield from _inner(term)
+                if stage.words:
+                    yield [term.text for term in stage.words]
+                continue
+            for term in stage.terms:
+                yield from _inner(term)
+            for body in stage.bodies:
+                yield from words_of(body)
+            for term in (*stage.reads, *stage.given):
+                yield from _inner(term)
+
+
+def _inner(term: Term) -> Iterator[list[str | None]]:
+    for part in term.parts:
+        yield from words_of(part.steps)
+
+
+class _UnreadError(Exception):
+    """The line is beyond the subset."""
+
+
+class _Reader:
+    """One pass over a line."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self._depth = 0
+
+    def script(self, ends: tuple[str, ...]) -> tuple[Step, ...]:
+        """Pipelines up to one of the words in `ends` (which is not taken), or to the end of the line."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _UnreadError
+        steps: list[Step] = []
+        while True:
+            self._space(lines=True)
+            if self.at == len(self.text) or self._reserved() in ends:
+                break
+            stages = self._pipe()
+            operator = _OPERATOR.match(self.text, self.at)
+            if operator is None:
+                raise _UnreadError
+            self.at = operator.end()
+            steps.append(Step(stages, operator[0]))
+        if (not steps and ends) or (steps and steps[-1].by in ("&&", "||")):
+            raise _UnreadError
+        self._depth -= 1
+        return tuple(steps)
+
+    def _space(self, lines: bool = False) -> None:
+        while True:
+            found = _BLANK.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            if not (lines and self.text.startswith("\n", self.at)):
+                return
+            self.at += 1
+
+    def _reserved(self) -> str:
+        found = _RESERVED.match(self.text, self.at)
+        return found[0] if found else ""
+
+    def _take(self, word: str) -> None:
+        self._space(lines=True)
+        if self._reserved() != word:
+            raise _UnreadError
+        self.at += len(word)
+
+    def _body(self, *ends: str) -> tuple[Step, ...]:
+        """The pipelines up to a word that is taken too."""
+        body = self.script(ends)
+        if self._reserved() not in ends:
+            raise _UnreadError
+        return body
+
+    def _pipe(self) -> tuple[Simple | Block, ...]:
+        while re.match(r"![ \t]", self.text[self.at : self.at + 2]):
+            self.at += 1
+            self._space()
+        stages = [self._command()]
+        self._space()
+        while self.text.startswith("|", self.at) and self.text[self.at + 1 : self.at + 2] not in ("|", "&"):
+            self.at += 1
+            self._space(lines=True)
+            stages.append(self._command())
+            self._space()
+        return tuple(stages)
+
+    def _command(self) -> Simple | Block:
+        if self.text.startswith("(", self.at) and not self.text.startswith("((", self.at):
+            self.at += 1
+            body = self._body(")")
+            self.at += 1
+            return self._behind(Block("subshell", (body,)))
+        word = self._reserved()
+        if not word:
+            return self._simple()
+        self.at += len(word)
+        if word == "[[":
+            return self._condition()
+        if word == "{" and self.text[self.at : self.at + 1] in (" ", "\t", "\n"):
+            body = self._body("}")
+            self._take("}")
+            return self._behind(Block("group", (body,)))
+        if word in ("while", "until"):
+            head = self._body("do")
+            return self._behind(Block("while", (head, self._loop())))
+        if word == "if":
+            return self._behind(Block("if", tuple(self._branches())))
+        if word == "for":
+            return self._behind(self._for())
+        raise _UnreadError
+
+    def _branches(self) -> Iterator[tuple[Step, ...]]:
+        yield self._body("then")
+        self._take("then")
+        yield self._body("elif", "else", "fi")
+        while self._reserved() == "elif":
+            self._take("elif")
+            yield self._body("then")
+            self._take("then")
+            yield self._body("elif", "else", "fi")
+        if self._reserved() == "else":
+            self._take("else")
+            yield self._body("fi")
+        self._take("fi")
+
+    def _loop(self) -> tuple[Step, ...]:
+        self._take("do")
+        body = self._body("done")
+        self._take("done")
+        return body
+
+    def _for(self) -> Block:
+        self._space()
+        found = re.compile(r"([a-zA-Z_]\w*)[ \t]+in[ \t]+", re.A).match(self.text, self.at)
+        if found is None:
+            raise _UnreadError
+        self.at = found.end()
+        terms = []
+        while not self.text.startswith((";", "\n"), self.at):
+            terms.append(self._term())
+            self._space()
+        self.at += 1
+        return Block("for", (self._loop(),), found[1], tuple(terms))
+
+    def _condition(self) -> Simple:
+        """What stands between [[ and ]]: words alone."""
+        words = [Term((Part("text", "[["),), True)]
+        self._space()
+        while self._reserved() != "]]":
+            words.append(self._term())
+            self._space()
+        self.at += 2
+        return Simple((), (*words, Term((Part("text", "]]"),), True)))
+
+    def _simple(self) -> Simple:
+        assigns: list[tuple[str, Term]] = []
+        words: list[Term] = []
+        reads: list[Term] = []
+        given: list[Term] = []
+        while self._more():
+            if self._redirect(reads, given):
+                continue
+            named = _ASSIGN.match(self.text, self.at) if not words else None
+            if named is None:
+                words.append(self._term())
+                continue
+            self.at = named.end()
+            ended = self.at == len(self.text) or self.text[self.at] in " \t\n;|&)"
+            assigns.append((named[1], Term((), True) if ended else self._term(named=True)))
+        if not words and not assigns:
+            raise _UnreadError
+        return Simple(tuple(assigns), tuple(words), tuple(reads), tuple(given))
+
+    def _behind(self, block: Block) -> Block:
+        reads: list[Term] = []
+        given: list[Term] = []
+        while self._more():
+            if not self._redirect(reads, given):
+                raise _UnreadError
+        return Block(block.kind, block.bodies, block.name, block.terms, tuple(reads), tuple(given))
+
+    def _more(self) -> bool:
+        self._space()
+        rest = self.text[self.at : self.at + 2]
+        return bool(rest) and (rest[0] not in ";|&)\n" or rest == "&>")
+
+    def _redirect(self, reads: list[Term], given: list[Term]) -> bool:
+        found = _REDIRECT.match(self.text, self.at)
+        if found is None:
+            return False
+        if found["op"] is not None and (found["op"] == ">&") != (found["target"] in ("1", "2")):
+            raise _UnreadError
+        self.at = found.end()
+        if found["reads"]:
+            (reads if found["reads"] == "<" else given).append(self._term())
+        return True
+
+    def _term(self, named: bool = False) -> Term:
+        text, parts, bare, begun = self.text, [], True, self.at
+        while self.at < len(text) and (char := text[self.at]) not in " \t\n;|&)":
+            run = _RUN.match(text, self.at)
+            if run is not None:
+                # A shell may take what stands behind = for a program, and ~ behind = or : for a folder.
+                if self.at == begun and not named and re.match(r"=[^\s=]", run[0] + text[run.end() : run.end() + 1]):
+                    raise _UnreadError
+                self.at = run.end()
+                parts.append(Part("text", run[0]))
+            elif char in "*?[":
+                self.at += 1
+                parts.append(Part("glob", char))
+            elif (char == "#" and self.at > begun) or (
+                char == "~" and (self.at > begun or named) and text[self.at - 1] not in "=:"
+            ):
+                self.at += 1
+                parts.append(Part("text", char))
+            elif (
+                text.startswith("{}", self.at)
+                and begun == self.at
+                and text[self.at + 2 : self.at + 3] in ("", *" \t\n;|)")
+            ):
+                self.at += 2
+                parts.append(Part("text", "{}"))
+            else:
+                bare = False
+                parts += self._quoted_or_worked_out(char, begun)
+        if self.at == begun:
+            raise _UnreadError
+        joined = "".join(part.text for part in parts if part.kind in ("text", "glob"))
+        if joined in ("[", "]") and len(parts) == 1:
+            parts = [Part("text", joined)]
+        return Term(tuple(parts), bare)
+
+    def _quoted_or_worked_out(self, char: str, begun: int) -> list[Part]:
+        text = self.text
+        if char == "'":
+            end = text.find("'", self.at + 1)
+            if end < 0:
+                raise _UnreadError
+            inner, self.at = text[self.at + 1 : end], end + 1
+            return [Part("text", inner, quoted=True)]
+        if char == '"':
+            self.at += 1
+            return list(self._double())
+        if char == "\\" and text[self.at + 1 : self.at + 2] not in ("", "\n"):
+            self.at += 2
+            return [Part("text", text[self.at - 1], quoted=True)]
+        if char == "~" and self.at == begun and text[self.at + 1 : self.at + 2] in ("", "/", " ", ";", "\n", ")"):
+            self.at += 1
+            return [Part("variable", "HOME", quoted=True)]
+        if char == "<" and text.startswith("<(", self.at) and self.at == begun:
+            return [self._steps("file", 2, True)]
+        if char == "$":
+            return [self._dollar(quoted=False)]
+        raise _UnreadError
+
+    def _double(self) -> Iterator[Part]:
+        text = self.text
+        yield Part("text", "", quoted=True)
+        while True:
+            run = _DOUBLE.match(text, self.at)
+            if run is not None:
+                self.at = run.end()
+                yield Part("text", run[0], quoted=True)
+            elif text.startswith('"', self.at):
+                self.at += 1
+                return
+            elif text.startswith("$", self.at) and text[self.at + 1 : self.at + 2] in ('"', " ", "|", ")"):
+                self.at += 1
+                yield Part("text", "$", quoted=True)
+            elif text.startswith("$", self.at):
+                yield self._dollar(quoted=True)
+            elif text.startswith("\\", self.at) and text[self.at + 1 : self.at + 2] not in ("", "\n"):
+                char = text[self.at + 1]
+                self.at += 2
+                yield Part("text", char if char in '$`"\\' else "\\" + char, quoted=True)
+            else:
+                raise _UnreadError
+
+    def _dollar(self, quoted: bool) -> Part:
+        text = self.text
+        if text.startswith("$?", self.at):
+            self.at += 2
+            return Part("number", "0", quoted)
+        worked = _MATH.match(text, self.at)
+        if worked is not None:
+            self.at = worked.end()
+            return Part("number", worked[1], quoted)
+        if text.startswith("$(", self.at) and not text.startswith("$((", self.at):
+            return self._steps("output", 2, quoted)
+        named = _NAME.match(text, self.at)
+        if named is None or (not named[2] and text.startswith("[", named.end())):
+            raise _UnreadError
+        self.at = named.end()
+        return Part("variable", named[1] or named[2], quoted)
+
+    def _steps(self, kind: Kind, skip: int, quoted: bool) -> Part:
+        self.at += skip
+        steps = self._body(")")
+        self.at += 1
+        return Part(kind, "", quoted, steps)
