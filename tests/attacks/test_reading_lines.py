@@ -326,7 +326,11 @@ rg -L x
 fd -L x
 ls -LR
 du -L
-find . -type f | xargs cat
+find . | xargs cat
+find -L . -type f | xargs cat
+find -L . -name x
+find . -follow
+find . -newer LINK/x
 test -f LINK/x
 sort < LINK
 bash -c 'cat LINK'

@@ -15,7 +15,7 @@ from support.shelllines import HERE, Jail, kept, named, spoiled, suite, table
 
 
 @pytest.mark.parametrize(("name", "verdicts"), [
-    ("reads", {"allow"}), ("asks", {"ask"}), ("never", {"deny"}), ("ordinary", {"ask"}),
+    ("reads", {"allow"}), ("everyday", {"allow"}), ("asks", {"ask"}), ("never", {"deny"}), ("ordinary", {"ask"}),
 ])  # fmt: skip
 def test_lines_of_ours_are_judged_as_they_stand(name: str, verdicts: set[str]) -> None:
     wrong = {line: analyse(line, HERE).rule for line in kept(name) if analyse(line, HERE).verdict not in verdicts}

@@ -29,19 +29,19 @@ def test_very_many_names_are_not_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a b", "-n", "@x", "a'b", "a\nb", "sub/ x"])
 def test_odd_names_are_met_wherever_they_are(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
-    assert ground.trouble_below([str(tmp_path)], str(tmp_path), True) == ""
+    assert ground.trouble_below([str(tmp_path)], str(tmp_path), "*") == ""
     (tmp_path / name).touch()
-    assert "odd name" in ground.trouble_below([str(tmp_path)], str(tmp_path), True)
-    assert ground.trouble_below([str(tmp_path)], str(tmp_path), False) == ""
+    assert "odd name" in ground.trouble_below([str(tmp_path)], str(tmp_path), "*")
+    assert ground.trouble_below([str(tmp_path)], str(tmp_path)) == ""
 
 
 def test_a_link_that_leads_out_is_met(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     (inside / "sub").mkdir(parents=True)
     (inside / "sub" / "ok").symlink_to("../sub")
-    assert ground.trouble_below([str(inside)], str(inside), False) == ""
+    assert ground.trouble_below([str(inside)], str(inside)) == ""
     (inside / "sub" / "out").symlink_to(tmp_path)
-    assert "leads out" in ground.trouble_below([str(inside)], str(inside), False)
+    assert "leads out" in ground.trouble_below([str(inside)], str(inside))
 
 
 def test_no_path_is_too_odd(tmp_path: Path) -> None:
@@ -49,4 +49,4 @@ def test_no_path_is_too_odd(tmp_path: Path) -> None:
     for path in ("\0", "/nowhere/x", str(tmp_path / "loop")):
         assert ground.expand(f"{path}/*", str(tmp_path)) == [f"{path}/*"]
         assert not ground.is_folder(path) and ground.content(path) is None and ground.real(path)
-        assert ground.trouble_below([path], "/", True) == ""
+        assert ground.trouble_below([path], "/", "*") == ""

@@ -8,8 +8,9 @@ from codewhale.shell.paths import Places, secret
 Values = list[tuple[str, str]]
 
 _TESTS = frozenset(
-    "! = == != -eq -ne -lt -le -gt -ge -nt -ot -ef -z -n -e -f -d -r -w -x -s -L -h -p -S -b -c -a -o ( ) ]".split()
+    "! = == != -eq -ne -lt -le -gt -ge -nt -ot -ef -z -n -e -f -d -r -w -x -s -L -h -p -S -b -c -a -o ( ) ] ]]".split()
 )
+_COUNTING = frozenset("-eq -ne -lt -le -gt -ge".split())
 _FIND_FLAGS = frozenset(
     """-L -H -P -print -print0 -ls -prune -quit -empty -readable -writable -executable -depth -d -mount -xdev -follow
     -daystart -nouser -nogroup -true -false -not ! -a -and -o -or ( ) , -noleaf -warn -nowarn -O0 -O1 -O2 -O3""".split()
@@ -19,6 +20,7 @@ _FIND_VALUES = frozenset(
     -atime -amin -ctime -cmin -newer -anewer -cnewer -maxdepth -mindepth -perm -user -group -uid -gid -links -inum
     -samefile -printf -fstype -lname -ilname -used -newermt""".split()
 )
+_FIND_FILES = frozenset("-newer -anewer -cnewer -samefile".split())
 # Text of a regex up to its end. A bracket that holds the end is not read by all alike.
 _REGEX = r"(?:(?!END)[^\\\n\[]|\\.|\[\^?\]?(?:\[:\w+:\]|(?!END)[^\]\[\\\n])*\])"
 _ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_REGEX.replace('END', '/')}+/I?)"
@@ -49,9 +51,12 @@ _CREDENTIAL = re.compile(r"token|secret|passw|extraheader|url|credential|key|pro
 
 
 def _test(words: list[str], where: str, places: Places) -> tuple[str, str]:
+    counted = words[-1:] == ["]]"] and not _COUNTING.isdisjoint(words)
     for word in words:
         if word.startswith("-") and word not in _TESTS and not word[1:].isdigit():
             return "shell.option", f"test {word} is not known to only read"
+        if counted and word not in _TESTS and not word.isdigit():
+            return "shell.expansion", "[[ works out what it counts with"
         if word not in _TESTS and ("/" in word or word.startswith(".")):
             rule, why = places.reading(word, where)
             if rule:
@@ -62,12 +67,16 @@ def _test(words: list[str], where: str, places: Places) -> tuple[str, str]:
 def _find(words: list[str], where: str, places: Places) -> tuple[str, str]:
     rest = iter(words)
     roots = True
+    if not {"-L", "-follow"}.isdisjoint(words) and (why := places.links(["."], where)):
+        return "shell.option", why
     for word in rest:
         if word in _FIND_VALUES:
             roots = False
             value = next(rest, "")
             if secret(value):
                 return "shell.secret-read", f"{value} is the name of a secret"
+            if word in _FIND_FILES and (said := places.reading(value, where))[0]:
+                return said
         elif word in _FIND_FLAGS:
             roots = roots and word in ("-L", "-H", "-P")
         elif word.startswith(("-", "(", "!")) or not roots:
@@ -121,8 +130,8 @@ def _ps(words: list[str], where: str, places: Places) -> tuple[str, str]:
     """ps takes options in three styles: these spellings are the same in all, and none shows the environment."""
     rest = iter(words)
     for word in rest:
-        value = next(rest, "") if word in ("-o", "-p", "-u", "-C", "-g", "-t", "-U", "-G") else None
-        if value is not None and not (_PS_FIELDS if word == "-o" else _PS_NAMES).fullmatch(value):
+        value = next(rest, "") if re.fullmatch(r"-[AaefF]*o|-[puCgtUG]", word) else None
+        if value is not None and not (_PS_FIELDS if word.endswith("o") else _PS_NAMES).fullmatch(value):
             return "shell.option", f"ps {word} {value} is not known to only read"
         if value is None and not _PS_WORDS.fullmatch(word):
             return "shell.option", f"ps {word} may show the environment of programs"

@@ -3,6 +3,7 @@
 import functools
 import posixpath
 import re
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -32,6 +33,7 @@ _CHOOSERS = (
 )  # fmt: skip
 _OWN_PATH = re.compile(rb"path|(?<![\w*^])[./]+/|prefix|node-options|\[build\]|packageManager|toolchain\s*=\s*\"?/")
 _SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "pytest.toml")
+_LOADS = re.compile(rb"addopts|testpaths|pythonpath|plugins")
 # What may be a folder of secrets, told by its own name.
 _FOLDER = re.compile(r"(?:^|/)(?:\.[^/]+|gcloud|keyrings|gh|glab-cli|hub|rclone|op)/*$")
 _GUARDED = re.compile(
@@ -100,13 +102,17 @@ class Places(Struct, frozen=True):
     def links(self, operands: list[str], here: str) -> str:
         """Why following links below these paths may lead out of the workspace."""
         roots = [self.absolute(text, here) for text in operands or ["."]]
-        return ground.trouble_below([root for root in roots if self.inside(root)], ground.real(self.workspace), False)
+        return ground.trouble_below([root for root in roots if self.inside(root)], ground.real(self.workspace))
 
-    def odd_names(self, here: str, index: bool) -> str:
+    def odd_names(self, here: str, lister: list[str]) -> str:
         """Why a list of the files there may hold more than names, or names of what lies elsewhere."""
-        if index:
+        if lister[0] == "git":
             return "the index of git is not looked into; use find or rg --files"
-        return ground.trouble_below([here], ground.real(self.workspace), True)
+        names, linked = "*", lister[0] in ("find", "fd", "fdfind")
+        if lister[0] == "find" and not {"-o", "-or", ",", "!", "-not", "(", "-iname"}.intersection(lister):
+            names = next((value for option, value in pairwise(lister) if option == "-name"), names)
+            linked = ("-type", "f") not in pairwise(lister) or not {"-L", "-follow"}.isdisjoint(lister)
+        return ground.trouble_below([here], ground.real(self.workspace), names, linked)
 
     def chosen(self, here: str) -> str:
         """The file that names a program of the project for one of the machine's."""
@@ -128,7 +134,8 @@ class Places(Struct, frozen=True):
     def loaded(self, here: str) -> str:
         """The file from which a test runner would load code or options."""
         for name in _SETTINGS:
-            if b"pytest" in (ground.content(posixpath.join(here, name)) or b""):
+            text = ground.content(posixpath.join(here, name)) or b""
+            if b"pytest" in text and _LOADS.search(text):
                 return name
         found = [*(ground.expand("conftest.py*", here) or ["*"]), *(ground.expand("*/conftest.py", here) or ["*"])]
         return next((name for name in found if "*" not in name or len(name) == 1), "")

@@ -161,7 +161,7 @@ class Readings:
 
     def _for(self, block: Block, state: _State, depth: int) -> None:
         _assignable(block.name, None)
-        values = [text for term in block.terms for text in self._texts(term, state, depth, loop=True)]
+        values = [text for term in block.terms for text in self._texts(term, state, depth, loop=True)[0]]
         self._forget(block, state)
         for value in values:
             state.variables[block.name] = None if UNKNOWN in value else value
@@ -271,7 +271,7 @@ class Readings:
         if not lists.get(name, False) or any(not other or other[0] not in _LISTED for other in others):
             _ask("shell.construct", "xargs takes words from where any may come")
         for folder in state.folders:
-            why = self._places.odd_names(folder, index=name == "git")
+            why = self._places.odd_names(folder, first)
             if why:
                 _ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
 
@@ -280,33 +280,33 @@ class Readings:
     def _words(self, term: Term, state: _State, depth: int, condition: bool) -> list[Word]:
         if condition and term.text is not None:
             return [Word(term.text)]
-        texts = self._texts(term, state, depth)
-        glob = any(part.kind == "glob" for part in term.parts)
-        pattern = (term.text or "",) if glob else ()
-        return [Word(text, plain=term.bare, glob=glob, names=pattern) for text in texts]
+        texts, pattern = self._texts(term, state, depth)
+        names = (pattern,) if pattern else ()
+        return [Word(text, plain=term.bare, glob=bool(pattern), names=names) for text in texts]
 
     def _one(self, term: Term, state: _State, depth: int) -> str:
         """The one text that a word is where nothing splits it."""
         return "".join(part.text if part.kind == "glob" else self._part(part, state, depth)[0] for part in term.parts)
 
-    def _texts(self, term: Term, state: _State, depth: int, loop: bool = False) -> list[str]:
-        """The words that a word becomes."""
-        text, literal = "", True
+    def _texts(self, term: Term, state: _State, depth: int, loop: bool = False) -> tuple[list[str], str]:
+        """The words that a word becomes, and the pattern that they come from."""
+        text, literal, glob = "", True, False
         for part in term.parts:
             value, tame = (part.text, True) if part.kind == "glob" else self._part(part, state, depth)
             text += value
-            literal = literal and not (part.quoted and re.search(r"[*?\[]", value))
-            if part.quoted or part.kind in ("text", "glob", "number"):
-                continue
-            if loop and part.kind == "output":
-                return [UNKNOWN]
-            if not value or re.search(r"[\s*?\[]", value) or (UNKNOWN in value and not tame):
+            if part.quoted or part.kind == "text":
+                literal = literal and not re.search(r"[*?\[]", value)
+            elif loop and part.kind == "output":
+                return [UNKNOWN], ""
+            elif not value or re.search(r"\s", value) or (UNKNOWN in value and not tame):
                 _ask("shell.expansion", "a value that is not quoted may become several words")
-        if not any(part.kind == "glob" for part in term.parts):
-            return [text]
+            else:
+                glob = glob or bool(re.search(r"[*?\[]", value))
+        if not glob:
+            return [text], ""
         if UNKNOWN in text or not literal:
             _ask("shell.expansion", "a pattern is not known before it runs")
-        return self._expanded(text, state)
+        return self._expanded(text, state), text
 
     def _expanded(self, text: str, state: _State) -> list[str]:
         names: dict[str, None] = {}

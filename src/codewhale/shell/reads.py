@@ -12,9 +12,9 @@ from codewhale.shell.words import UNKNOWN, Word
 from codewhale.shellread.gitreads import why_more
 
 _FOLDERS = re.compile(r"/(?:usr/)?bin/")
-# A pattern for all names with an ending; checks that mind a text that is not known.
-_SUFFIX = re.compile(r"\*[\w.-]*\.\w+")
-_UNKNOWN_TEXT = frozenset(("printf",))
+# A pattern for all names with an ending, or for folders; checks that mind a text that is not known.
+_SUFFIX = re.compile(r"\*[\w.-]*\.\w+|\*/(?:[\w.*-]+/?)*")
+_UNKNOWN_TEXT = frozenset(("printf", "test"))
 _PATH_VALUES = frozenset(("r", "reference", "f", "file", "O", "exclude-from", "ignore-rev"))
 
 

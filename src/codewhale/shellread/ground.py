@@ -66,9 +66,10 @@ def expand(pattern: str, folder: str) -> list[str] | None:
     return sorted(name.rstrip("/") + tail for name in names if name not in ("", "/")) or [pattern]
 
 
-def trouble_below(roots: Sequence[str], inside: str, names: bool) -> str:
-    """Why going through folders may lead elsewhere: a link out of `inside`; with `names`, a name that is not surely one
-    word and no option. "" for none."""
+def trouble_below(roots: Sequence[str], inside: str, names: str = "", linked: bool = True) -> str:
+    """Why going through folders may lead elsewhere: with `linked`, a link out of `inside`; a name that is not surely
+    one word and no option. Where `names` are listed, files of other names do not count. "" for none."""
+    wanted = re.compile(fnmatch.translate(names or "*"))
     left = MOST_ENTRIES
     waiting = list(roots)
     while waiting:
@@ -77,13 +78,16 @@ def trouble_below(roots: Sequence[str], inside: str, names: bool) -> str:
             left -= 1
             if left < 0:
                 return f"there are more than {MOST_ENTRIES} files to look at"
+            folder_there = entry.is_dir(follow_symlinks=False)
+            if not folder_there and not wanted.match(entry.name):
+                continue
             if names and _ODD.search(entry.name):
                 return f"{entry.name!r} is an odd name for a file"
-            if entry.is_symlink():
+            if linked and entry.is_symlink():
                 target = real(entry.path)
                 if target != inside and not target.startswith(inside.rstrip("/") + "/"):
                     return f"{entry.path} is a link that leads out"
-            elif entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+            elif folder_there and entry.name != ".git":
                 waiting.append(entry.path)
     return ""
 
