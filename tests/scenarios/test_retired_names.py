@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from codewhale.catalog.lifecycle import ALIASES, HIDDEN
+from codewhale.catalog.lifecycle import ALIASES, HIDDEN, NOT_YET, PROMISED, RETIRED
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.events import CallFinished
+from codewhale.repair.foreign import rows_of
 from codewhale.testing import harness
 from support.scenes import results
 
@@ -55,16 +56,21 @@ async def test_a_retired_name_does_what_its_twin_does(alias: str, tmp_path: Path
     assert (own.ok, other.ok, other.name) == (True, True, row.canonical)
     metadata = dict(other.metadata)
     notice = metadata.pop("_deprecation", None)
-    assert steady(metadata) == steady(own.metadata)
+    if alias not in HIDDEN:
+        assert (metadata["canonical_tool"], metadata["compat_alias"]) == (row.canonical, True)
+        assert own.metadata["compat_alias"] is False
+    assert steady({**metadata, "compat_alias": False}) == steady({**own.metadata, "compat_alias": False})
+    assert steady(other.content) == steady(own.content)
+    (own_said, said) = (steady(json.loads(found[-1])["messages"][-1]["content"]) for found in (own_requests, requests))
     told = f"Tool '{alias}' is deprecated; use '{row.canonical}' instead."
     if alias in HIDDEN:
-        assert notice is None and steady(other.content) == steady(own.content)
+        assert notice is None and said == own_said and "compat_alias" not in metadata
     else:
         assert notice == {
             "this_tool": alias, "use_instead": row.canonical, "first_deprecated": "0.8.53",
             "removed_in": "TBD (>= 0.9.x)", "message": told,
         }  # fmt: skip
-        assert steady(other.content) == f"{steady(own.content)}\n\n{told}"
+        assert said == f"{own_said}\n\n{told}"
     # Nothing of it in what stays: the array is the same, and says nothing of either.
     arrays = [json.dumps(json.loads(body)["tools"]) for body in (*own_requests, *requests)]
     assert len(set(arrays)) == 1 and alias not in arrays[0] and "deprecat" not in arrays[0]
@@ -84,3 +90,23 @@ async def test_each_use_is_a_line_of_the_audit_log(home: Path, workspace: Path) 
     assert {(line["alias"], line["canonical"], line["state"]) for line in lines} == {
         ("todo_add", "checklist_add", "deprecated")
     }
+
+
+@pytest.mark.parametrize("name", sorted(RETIRED | (NOT_YET | PROMISED) - {"web_run"}))
+@pytest.mark.parametrize("form", ["{}", "functions.{}", "{}:0"])
+async def test_a_name_that_is_retired_or_not_built_says_so_and_runs_nothing(
+    name: str, form: str, home: Path, workspace: Path
+) -> None:
+    arguments = {"id": "shell_1", "input": "x", "prompt": "look", "query": "x", "text": "x", "content": "x"}
+    calls = [{"name": form.format(name), "arguments": arguments}, {"name": form.format(name), "arguments": {}}]
+    async with harness(home, workspace, [{"calls": calls}, {"text": "Done."}]) as stage:
+        found = results(await stage.turn("Go."))
+    for result in found:
+        assert (result.ok, result.error, result.metadata["error"]["fix"]) == (False, "not_available", None)
+        assert "not available in this version" in result.content and "Did you mean" not in result.content
+        assert name not in RETIRED or "agent_open, agent_eval and agent_close" in result.content
+
+
+def test_no_row_of_another_harness_runs_a_tool_by_a_name_of_ours_that_is_none() -> None:
+    for name in RETIRED | NOT_YET | PROMISED:
+        assert [row.names for row in rows_of(name) if row.tool or row.verb] == [], name

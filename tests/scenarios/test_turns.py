@@ -224,7 +224,9 @@ async def test_an_alias_runs_and_says_so_where_it_is_deprecated(home: Path, work
     assert (old.name, new.name) == ("checklist_write", "checklist_write")
     assert old.metadata["_deprecation"]["use_instead"] == "checklist_write"
     assert "_deprecation" not in new.metadata
-    assert "'todo_write' is deprecated" in old.content and "deprecated" not in new.content
+    assert "deprecated" not in old.content + new.content
+    (said, other) = [message["content"] for message in sent(stage) if message["role"] == "tool"]
+    assert "'todo_write' is deprecated" in said and "deprecated" not in other
 
 
 async def test_a_model_call_that_failed_ends_the_turn_and_is_not_sent_back(home: Path, workspace: Path) -> None:

@@ -37,7 +37,6 @@ def test_checklist_write_replaces_the_list_and_says_how_it_stands(work: WorkTool
     assert result.display == (ChecklistBlock((("completed", "a"), ("in_progress", "b"), ("pending", "c"))),)
     update = result.metadata["task_updates"]["checklist"]
     assert {**payload(result), "updated_at": update["updated_at"]} == update
-    assert (result.metadata["canonical_tool"], result.metadata["compat_alias"]) == ("checklist_write", False)
 
 
 def test_the_last_of_several_in_progress_wins_in_a_checklist(work: WorkTools) -> None:

@@ -1,5 +1,6 @@
 """The short way of a call whose arguments are right as they came: one strict read and one check, nothing mended."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,13 +10,15 @@ from codewhale.protocol.tools import ToolSpec
 
 MAX_CHARACTERS = 1_048_576
 _MANY_KEYS = 50
+# What models write for an argument that they leave out.
+_NOTHING = re.compile(r':\s*"(?:null|None|undefined)"')
 _decode = msgspec.json.Decoder().decode
 
 
 def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
     """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
-    5); None for all else: nulls, an empty string, files named by an address, keys that came twice and what is longer
-    than any call included."""
+    5); None for all else: nulls and words for one, an empty string, files named by an address, keys that came twice and
+    what is longer than any call included."""
     if len(raw) > MAX_CHARACTERS:
         return None
     try:
@@ -25,6 +28,8 @@ def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
     if not isinstance(value, dict) or '"file://' in raw or doubled(raw, value):
         return None
     if "null" in raw and _holds_null(value):
+        return None
+    if _NOTHING.search(raw):
         return None
     if "." in raw or "E" in raw or "e" in raw:  # a number that may be whole is written with one of these
         value = whole(value)

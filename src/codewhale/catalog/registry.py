@@ -25,6 +25,7 @@ from codewhale.protocol.tools import ToolSpec
 _LONGEST = 100
 # Names this much alike may be the same, misspelt; words that many names have say nothing of one.
 _ALIKE = 0.7
+_RETIRED = frozenset(name.replace("_", "") for name in RETIRED)
 _COMMON = frozenset("get tool the run open close create update wait".split())
 SPECS_FILE = Path(__file__).with_name("specs.json")
 VERBS_FILE = Path(__file__).with_name("verbs.json")
@@ -94,7 +95,7 @@ class Catalog:
         alias = self.aliases.get(name)
         if alias is not None and alias.state == "removed":
             return f"It was removed in {alias.removal}; use {alias.canonical}."
-        if name in RETIRED:
+        if re.sub(r"[^a-z]", "", name.lower()) in _RETIRED:
             there = all(successor in self.rows for successor in SUCCESSORS)
             said = "." if there else ", which are not available in this version: do the work yourself."
             return f"It is retired. Sub-agents are run by {', '.join(SUCCESSORS[:-1])} and {SUCCESSORS[-1]}{said}"

@@ -88,7 +88,7 @@ class Fold(ABC):
                 self._add(message)
             case CallFinished(call_id=call_id) if call_id in self._open:
                 # Results stand together right behind their calls: whatever is pending waits.
-                self._answer(call_id, event.content, event.ok)
+                self._answer(call_id, _rendered(event), event.ok)
                 if event.images:
                     self._pending += [Text(f"Shown by {event.name}:", source="harness"), *event.images]
             case ContextAppended(text=text):
@@ -213,3 +213,13 @@ class Conversation(Fold):
 def result_parts(message: Message) -> tuple[ResultPart, ...]:
     """The results of a tool message."""
     return tuple(part for part in message.parts if isinstance(part, ResultPart))
+
+
+def _rendered(event: CallFinished) -> str:
+    """A result as the model reads it: of a call by a name on its way out, with one line that says so. A log that holds
+    the line already is said as it was."""
+    notice = event.metadata.get("_deprecation")
+    said = notice.get("message") if isinstance(notice, dict) else None
+    if not isinstance(said, str) or event.content.endswith(said):
+        return event.content
+    return f"{event.content}\n\n{said}"

@@ -31,12 +31,14 @@ _LENGTHS = frozenset(
 
 
 class RawCall(Struct, frozen=True):
-    """A call as streamed; `id` may be empty or a repeat. `code` names the format of one written as text."""
+    """A call as streamed; `id` may be empty or a repeat. `code` names the format of one written as text,
+    `ended` that its answer came to the end that its model meant."""
 
     id: str
     name: str
     arguments: str
     code: str = ""
+    ended: bool = False
 
 
 class Answer(Struct, frozen=True):

@@ -24,6 +24,7 @@ from codewhale.protocol.tools import BoundCall, Effect, ToolResult, ToolSpec
 from codewhale.stores.audit import AuditLog
 
 _LISTS = ("checklist", "plan")
+_RENAMED = frozenset(alias.canonical for alias in ALIASES.values() if alias.state == "deprecated")
 
 
 class Toolbox(Protocol):
@@ -151,7 +152,7 @@ class Dispatcher:
         limit = FETCH_LIMIT if prepared.spec is not None and prepared.spec.family == "results" else inline_limit(window)
         kept = kept_output(result.metadata)
         content, cut = self._outputs.fit(session.id, prepared.call.id, _announced(prepared, result), limit, kept)
-        metadata = {**result.metadata, **cut, **_deprecation(prepared), **_mended(prepared)}
+        metadata = {**result.metadata, **cut, **_named(prepared), **_mended(prepared)}
         ms = clock.ms
         finished = CallFinished(
             call_id=prepared.call.id,
@@ -220,19 +221,24 @@ def _canonical(prepared: Prepared) -> str:
     return alike(prepared.arguments, Effect.EXECUTES in prepared.spec.effects)
 
 
-def _deprecation(prepared: Prepared) -> dict[str, Any]:
-    alias = ALIASES.get(prepared.alias)
-    if alias is None or alias.state != "deprecated":
+def _named(prepared: Prepared) -> dict[str, Any]:
+    """What programs are told of the name that a tool was called by, where another one is on its way out."""
+    if prepared.spec is None or prepared.name not in _RENAMED:
         return {}
+    alias = ALIASES.get(prepared.alias)
+    names = {"canonical_tool": prepared.name, "compat_alias": alias is not None}
+    if alias is None:
+        return names
     message = f"Tool '{prepared.alias}' is deprecated; use '{alias.canonical}' instead."
     return {
+        **names,
         "_deprecation": {
             "this_tool": prepared.alias,
             "use_instead": alias.canonical,
             "first_deprecated": alias.since,
             "removed_in": alias.removal,
             "message": message,
-        }
+        },
     }
 
 
@@ -245,5 +251,4 @@ def _announced(prepared: Prepared, result: ToolResult) -> str:
     if prepared.lossy and prepared.error is None:
         said = one_line(msgspec.json.encode(prepared.arguments).decode(), 300)
         lines.append(f"The call was read as {prepared.name} {said}.")
-    notice = _deprecation(prepared).get("_deprecation")
-    return "\n\n".join([*lines, notice["message"]] if notice else lines)
+    return "\n\n".join(lines)

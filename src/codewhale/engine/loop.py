@@ -14,7 +14,7 @@ from codewhale.engine.dispatch import Dispatcher, Outcome
 from codewhale.engine.endings import LOST, LOST_CALL, PAUSED, REASONS, shortfall
 from codewhale.engine.failures import explain
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.prepare import Prepared, may_hold_calls, prepare, unread
+from codewhale.engine.prepare import ENDED, Prepared, may_hold_calls, prepare, unread
 from codewhale.engine.refusals import beyond
 from codewhale.engine.report import Report, Status
 from codewhale.engine.room import Room
@@ -136,7 +136,8 @@ class Turn:
         array = header.tools_json if header is not None else ""
         prepared: list[Prepared] = []
         fresh: set[str] = set()
-        for raw in answer.calls:
+        for came in answer.calls:
+            raw = msgspec.structs.replace(came, ended=answer.finish in ENDED)
             call_id = raw.id
             if not call_id or call_id in used or call_id in fresh:
                 call_id = f"call_{self._session.state.last_call + len(fresh) + 1}"

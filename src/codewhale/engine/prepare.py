@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from codewhale.repair.judge import Verdict
     from codewhale.repair.textcalls import Found
 
+# What an answer that came to its end says of it, whose calls are as its model meant them.
+ENDED = frozenset(("stop", "tool_calls", "function_call", "tool_use", "end_turn", "completed"))
+_BEGINNING = 40
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # What every text that may hold calls has somewhere.
 _CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
@@ -29,7 +32,7 @@ _CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
 class Mender(Protocol):
     """Makes out what was meant; built when the first call needs it."""
 
-    def judge(self, name: str, raw: str, cut: bool = False) -> "Verdict":
+    def judge(self, name: str, raw: str, cut: bool = False, ended: bool = False) -> "Verdict":
         """What a call means and whether it may run."""
         ...
 
@@ -64,9 +67,9 @@ def prepare(
     found = None if cut else catalog.resolve(raw.name)
     arguments = None if found is None else right_already(raw.arguments, found.spec)
     written = (raw.code,) if raw.code else ()
-    if found is not None and arguments is not None:
+    if found is not None and arguments is not None and not _applies_patch(found.spec, arguments):
         return Prepared(_wire(raw, call_id, found.spec, arguments), found.spec, arguments, found.alias, repairs=written)
-    verdict = mender().judge(raw.name, raw.arguments, cut)
+    verdict = mender().judge(raw.name, raw.arguments, cut, raw.ended)
     runs = verdict.error is None
     # A verb that the array shows as a tool goes back under its own name, as it was said.
     shown = bool(raw.name) and f'"name":"{raw.name}"' in array
@@ -100,6 +103,11 @@ def read_on(prepared: Prepared, workspace: str) -> Prepared:
         return prepared
     arguments = {**prepared.arguments, "path": likely}
     return msgspec.structs.replace(prepared, arguments=arguments, repairs=(*prepared.repairs, "A10"), lossy=True)
+
+
+def _applies_patch(spec: ToolSpec, arguments: dict[str, Any]) -> bool:
+    """Whether a command may be one that other harnesses take for a call of a tool."""
+    return spec.name == "exec_shell" and "apply_patch" in str(arguments.get("command", ""))[:_BEGINNING]
 
 
 def may_hold_calls(text: str) -> bool:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
+from codewhale.engine.prepare import ENDED
 from codewhale.protocol.errors import ConfigError, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.face import Repair
@@ -24,6 +25,7 @@ class _Line(Struct, frozen=True):
     name: str | None = None
     arguments: Any = None
     text: str | None = None
+    finish: str = ""
 
 
 class Checker:
@@ -35,7 +37,8 @@ class Checker:
         self._repair = Repair(self.catalog)
 
     def line(self, data: bytes) -> dict[str, Any]:
-        """The answer to one line: `{"id","name","arguments"}` or `{"id","text"}`. Raises ValueError, in words, for
+        """The answer to one line: `{"id","name","arguments"}`, with the `finish` of its answer where that is known, or
+        `{"id","text"}`. Raises ValueError, in words, for
         a line that is neither."""
         try:
             line = msgspec.json.decode(data, type=_Line)
@@ -50,14 +53,15 @@ class Checker:
             raw = ""
         elif not isinstance(raw, str):
             raw = msgspec.json.encode(raw).decode()
-        return {"id": line.id, **_told(self._judge(line.name, raw))}
+        return {"id": line.id, **_told(self._judge(line.name, raw, line.finish))}
 
-    def _judge(self, name: str, raw: str) -> Verdict:
+    def _judge(self, name: str, raw: str, finish: str = "") -> Verdict:
         spec = self.catalog.spec(name)
         arguments = right_already(raw, spec) if spec is not None else None
-        if arguments is not None:
+        cut = finish == "length"
+        if arguments is not None and not cut:
             return Verdict(name, spec, arguments)
-        return self._repair.judge(name, raw)
+        return self._repair.judge(name, raw, cut, finish in ENDED)
 
     def _text(self, text: str) -> dict[str, Any]:
         found = self._repair.find_calls(text)

@@ -22,7 +22,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.context.state import kept_output
 from codewhale.engine.collect import RawCall
 from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
-from codewhale.engine.prepare import Prepared, prepare
+from codewhale.engine.prepare import ENDED, Prepared, prepare
 from codewhale.engine.redaction import Redactor
 from codewhale.policy.decide import decide
 from codewhale.protocol.decisions import DecisionRequest
@@ -49,12 +49,12 @@ async def replay(home: str, session: str, environ: Mapping[str, str], run_reads:
     mender = Repair(catalog)
     record = _Record(log)
     if not run_reads:
-        for seq, call, cut in _calls(log):
-            yield _replayed(seq, call, record, _prepared(call, cut, record, catalog, mender))
+        for seq, call, finish in _calls(log):
+            yield _replayed(seq, call, record, _prepared(call, finish, record, catalog, mender))
         return
     async with _reading(home, session, environ, log, catalog) as reads:
-        for seq, call, cut in _calls(log):
-            prepared = _prepared(call, cut, record, catalog, mender)
+        for seq, call, finish in _calls(log):
+            prepared = _prepared(call, finish, record, catalog, mender)
             reads.remember(record.finished.get(call.id))
             told = _replayed(seq, call, record, prepared)
             now, why = await reads.run(prepared, record.finished.get(call.id))
@@ -78,18 +78,18 @@ class _Record:
                     self.formats[mended.call_id] = mended.codes[0]
 
 
-def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, bool]]:
-    """Each call with the seq of its message and whether that hit its length limit."""
+def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:
+    """Each call with the seq of its message and how that ended."""
     for envelope in log:
         event = envelope.event
         if isinstance(event, MessageAdded):
             for call in event.message.calls:
-                yield envelope.seq, call, event.finish == "length"
+                yield envelope.seq, call, event.finish
 
 
-def _prepared(call: ToolCall, cut: bool, record: _Record, catalog: Catalog, mender: Repair) -> Prepared:
-    raw = RawCall(call.id, call.name, call.arguments, record.formats.get(call.id, ""))
-    return prepare(raw, call.id, catalog, cut, lambda: mender)
+def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, mender: Repair) -> Prepared:
+    raw = RawCall(call.id, call.name, call.arguments, record.formats.get(call.id, ""), finish in ENDED)
+    return prepare(raw, call.id, catalog, finish == "length", lambda: mender)
 
 
 def _replayed(seq: int, call: ToolCall, record: _Record, prepared: Prepared) -> Replayed:

@@ -14,11 +14,12 @@ class Repair:
         self._catalog = catalog
         self._extent = extent
 
-    def judge(self, name: str, raw: str, cut: bool = False) -> Verdict:
-        """What a call means and whether it may run; `cut` says that its answer hit the length limit."""
+    def judge(self, name: str, raw: str, cut: bool = False, ended: bool = False) -> Verdict:
+        """What a call means and whether it may run; `cut` says that its answer hit the length limit, `ended` that its
+        model said that it was at its end."""
         if self._extent != "full":
             return judge_strictly(name, raw, self._catalog, cut=cut, names=self._extent == "names")
-        return judge(name, raw, self._catalog, cut=cut)
+        return judge(name, raw, self._catalog, cut=cut, ended=ended)
 
     def find_calls(self, text: str) -> Found | None:
         """The calls that a model wrote as text, None where it wrote none that was meant."""

@@ -4,6 +4,7 @@ Each change is recorded by its code; a change that chose between readings is los
 is, for validation to refuse.
 """
 
+import json
 import re
 from typing import Any
 from urllib.parse import unquote
@@ -30,7 +31,7 @@ _REMARKS = frozenset(
 KEY_ALIASES: dict[str, str] = {
     "path": """filepath file filename targetfile target absolutepath relativepath fullpath pathname fpath uri
         directory dir dirpath directorypath folder folderpath root searchpath notebookpath""",
-    "command": "cmd shellcommand bashcommand commandline script bash shell code",
+    "command": "cmd commands shellcommand bashcommand commandline script bash shell code",
     "search": "oldstring oldstr oldtext old find searchstring searchtext original originaltext target before",
     "replace": "newstring newstr newtext new replacement replacewith replacementtext replacestring after",
     "replace_all": "replaceall all global alloccurrences everyoccurrence",
@@ -59,11 +60,23 @@ KEY_ALIASES: dict[str, str] = {
     "status": "state",
     "questions": "question",
 }
+_TIMES = frozenset("timeout timeoutseconds timeoutsecs timeouts timeoutsec seconds".split())
+# Arguments whose text may come as its lines.
+_TEXTS = ("content", "search", "replace", "patch")
 _ENUM_ALIASES = {
     "done": "completed", "complete": "completed", "finished": "completed", "inprogress": "in_progress",
     "doing": "in_progress", "active": "in_progress", "started": "in_progress", "todo": "pending", "open": "pending",
     "notstarted": "pending", "canceled": "cancelled",
 }  # fmt: skip
+# Members that say what is done anyway: folded name -> the values that do.
+_ANYWAY: dict[str, tuple[Any, ...]] = {
+    "encoding": ("utf-8", "utf8", "UTF-8", "UTF8"), "overwrite": (True,), "createdirs": (True,), "makedirs": (True,),
+    "createdirectories": (True,), "createparents": (True,), "mkdirs": (True,), "append": (False,), "dryrun": (False,),
+    "backup": (False,), "force": (False,), "confirm": (True,), "mode": ("w", "write", "overwrite"),
+}  # fmt: skip
+# Texts that a model writes for nothing, and arguments whose text may be just that.
+_NOTHING = ("null", "None", "undefined")
+_FREE = frozenset("command content explanation input pattern patch query replace search stdin symbol text".split())
 _INTEGER = re.compile(r"\s*[-+]?\d{1,18}(?:\.0+)?\s*")
 _DECIMAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?\s*")
 
@@ -154,23 +167,36 @@ class _Fitter:
             return given
         required = schema.get("required", ())
         closed = schema.get("additionalProperties", False) is False
+        if "timeout_ms" in properties and closed:
+            given = self._milliseconds(given, properties["timeout_ms"])
         found = self._named(given, properties) if closed else dict(given)
         fitted: dict[str, Any] = {}
         for key, value in found.items():
             wanted = properties.get(key)
-            if value is None and wanted is not None and key not in required and not _takes(wanted, "null"):
+            if wanted is not None and key not in required and _is_nothing(key, value, wanted):
                 self._note("A8")
             elif wanted is not None:
                 fitted[key] = self._value(value, wanted, depth + 1, key)
             elif not closed:
                 fitted[key] = value
-            elif value is None or fold(key) in _REMARKS:
+            elif value is None or fold(key) in _REMARKS or value in _ANYWAY.get(fold(key), ()):
                 self._note("A5")
             elif self._guess and self._is_extra(key, found, properties):
                 self._note("A5", lossy=True)
             else:
                 fitted[key] = value
         return fitted
+
+    def _milliseconds(self, given: dict[str, Any], wanted: Schema) -> dict[str, Any]:
+        """A time limit under another name as milliseconds, where the bounds leave one reading of the number."""
+        named = [key for key in given if fold(key) in _TIMES]
+        if len(named) != 1 or given.get("timeout_ms") is not None or fold(named[0]) == "timeoutms":
+            return given
+        value = milliseconds(given[named[0]], seconds=fold(named[0]) != "timeout")
+        if value is None or not wanted.get("minimum", 0) <= value <= wanted.get("maximum", value):
+            return given
+        self._note("A4")
+        return {("timeout_ms" if key == named[0] else key): value if key == named[0] else given[key] for key in given}
 
     @staticmethod
     def _is_extra(key: str, given: dict[str, Any], properties: dict[str, Schema]) -> bool:
@@ -206,6 +232,8 @@ class _Fitter:
         return {renamed.get(key, key): value for key, value in kept.items()}
 
     def _could_be(self, value: object, wanted: Schema) -> bool:
+        if isinstance(value, list) and len(value) > 1 and wanted.get("type") == "string":
+            return False
         trial = _Fitter(self._guess)
         return not check(
             {"value": trial._value(value, wanted, 1, "")}, {"type": "object", "properties": {"value": wanted}}
@@ -307,7 +335,23 @@ class _Fitter:
             return unquote(re.sub(r"(?i)^file://(localhost)?", "", value))
         if isinstance(value, list) and name == "command" and value and all(isinstance(item, str) for item in value):
             return self._command(value)
+        if name in _TEXTS and isinstance(value, list | dict) and value:
+            return self._lines(value, name)
         return value
+
+    def _lines(self, value: list[Any] | dict[str, Any], name: str) -> Any:
+        """A text that came as its lines, or as the JSON that it holds. Only lines with their ends leave no choice."""
+        lines = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+        texts = bool(lines) and len(lines) == len(value)
+        if texts and all(line.endswith("\n") for line in lines[:-1]) and len(lines) > 1:
+            self._note("A12")
+            return "".join(lines)
+        if not self._guess or not (texts or name == "content"):
+            return value
+        self._note("A12", lossy=True)
+        if texts:
+            return "\n".join(lines) + ("\n" if name == "content" else "")
+        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
     def _command(self, argv: list[str]) -> str:
         """A command given as a list of words; the text of a `sh -c` as it stands."""
@@ -359,6 +403,23 @@ def _is_one(value: Any, items: Schema) -> bool:
     if value.lstrip()[:1] in ("", "[", "{") or kind in ("object", "array"):
         return False
     return kind != "string" or "," not in value or "{" in value
+
+
+def _is_nothing(key: str, value: Any, wanted: Schema) -> bool:
+    """Whether an optional argument came to say that there is none."""
+    if _takes(wanted, "null") or (isinstance(value, str) and value in wanted.get("enum", ())):
+        return False
+    return value is None or (isinstance(value, str) and value in _NOTHING and key not in _FREE)
+
+
+def milliseconds(value: object, *, seconds: bool) -> int | None:
+    """A time limit in milliseconds: of a number of seconds, or of one that can only be the one or the other."""
+    if isinstance(value, bool) or not re.fullmatch(r"\d{1,9}(?:\.\d{1,3})?", str(value)):
+        return None
+    number = float(str(value))
+    if number and (seconds or number <= 600):
+        return int(number * 1000)
+    return int(number) if 1000 <= number <= 600_000 else None
 
 
 def _same(folded: str, name: str) -> bool:

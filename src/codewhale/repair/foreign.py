@@ -143,6 +143,11 @@ _BLOCK = re.compile(
     re.S,
 )
 _HEREDOC = re.compile(r"\s*apply_patch\s*<<-?\s*(['\"]?)(\w+)\1\s*\n(?P<patch>.*?)\n\2\s*", re.S)
+# In double quotes a shell would put other things in the place of some of it.
+_QUOTED_PATCH = re.compile(
+    r"\s*apply_patch\s+(?:'\s*(?P<one>\*\*\* Begin Patch\n[^']*?\*\*\* End Patch)\s*'"
+    r"|\"\s*(?P<two>\*\*\* Begin Patch\n[^\"$`\\]*?\*\*\* End Patch)\s*\")\s*"
+)
 _BOX = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\[(?P<mark>[ xX~/-])\]\s+(?P<what>\S.*)")
 _MARKS = {" ": "pending", "x": "completed", "X": "completed"}
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
@@ -301,6 +306,15 @@ def _block(given: Given, key: str) -> bool | None:
     return False
 
 
+def patch_within(command: str) -> str:
+    """The patch that a command line hands to a program which applies it, "" where it does anything else."""
+    match = _HEREDOC.fullmatch(command)
+    if match is not None:
+        return match["patch"] + "\n"
+    quoted = _QUOTED_PATCH.fullmatch(command)
+    return (quoted["one"] or quoted["two"]) + "\n" if quoted is not None else ""
+
+
 def _patch_in(given: Given, key: str) -> bool | None:
     """A patch handed to a program of that name on a command line."""
     said = given.pop(key)
@@ -308,10 +322,10 @@ def _patch_in(given: Given, key: str) -> bool | None:
         given["patch"] = said[1]
         return False
     text = said[2] if isinstance(said, list) and len(said) == 3 and str(said[1]).startswith("-") else said
-    match = _HEREDOC.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
+    patch = patch_within(text) if isinstance(text, str) else ""
+    if not patch:
         return None
-    given["patch"] = match["patch"] + "\n"
+    given["patch"] = patch
     return False
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from codewhale.catalog.schema import check
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import ToolSpec
-from codewhale.repair.fit import fit, fold
+from codewhale.repair.fit import fit, fold, milliseconds
 from codewhale.repair.wording import checklist, decoded, question, search_words
 
 Given = dict[str, Any]
@@ -318,17 +318,10 @@ def _job(job: str, rest: Given) -> Lowered:
 def _seconds(rest: Given) -> None:
     """A time limit under another name as milliseconds: the tool's bounds leave one reading of the number."""
     exact = _take(rest, "timeout_seconds timeout_secs timeout_s timeout_sec seconds")
-    bare = _take(rest, "timeout") if exact is None else None
-    value = exact if exact is not None else bare
-    if value is None:
-        return
-    number = float(value) if re.fullmatch(r"\d{1,9}(?:\.\d{1,3})?", str(value)) else 0.0
-    if number and (exact is not None or number <= 600):
-        rest["timeout_ms"] = int(number * 1000)
-    elif 1000 <= number <= 600_000:
-        rest["timeout_ms"] = int(number)
-    else:
-        rest["timeout"] = value
+    value = exact if exact is not None else _take(rest, "timeout")
+    if value is not None:
+        found = milliseconds(value, seconds=exact is not None)
+        rest.update({"timeout": value} if found is None else {"timeout_ms": found})
 
 
 _SERVES = re.compile(

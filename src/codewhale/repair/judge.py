@@ -17,7 +17,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import Unclear
-from codewhale.repair.names import Named, NameRefused, resolve
+from codewhale.repair.names import Named, NameRefused, parts, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
 from codewhale.repair.righting import righted
 
@@ -39,11 +39,12 @@ class Verdict(Struct, frozen=True):
     error: ToolError | None = None
 
 
-def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
-    """What a call means. `cut` says that the answer it stands in hit its length limit."""
-    if gone := tools.gone(name):
+def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False, ended: bool = False) -> Verdict:
+    """What a call means. `cut` says that the answer it stands in hit its length limit, `ended` that it ended as its
+    model meant it to: where nothing but closers is missing then, nothing that was begun is."""
+    if gone := next(filter(None, map(tools.gone, parts(name))), ""):
         return Verdict(name, error=unknown(name, tools, gone))
-    reading, unreadable = _read(raw)
+    reading, unreadable = _read(raw, ended)
     try:
         named = resolve(name, reading.value if reading else None, tools.rows)
     except NameRefused as refusal:
@@ -65,11 +66,11 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False) -> Verdict:
     return Verdict(spec.name, spec, alias=named.alias, repairs=named.repairs, lossy=named.lossy, error=error)
 
 
-def _read(raw: str) -> tuple[Reading | None, Unreadable | None]:
+def _read(raw: str, ended: bool) -> tuple[Reading | None, Unreadable | None]:
     if not raw.strip():
         return Reading({}, ("P14",) if raw else ()), None
     try:
-        return read(raw), None
+        return read(raw, ended=ended), None
     except Unreadable as error:
         return None, error
 
@@ -121,7 +122,7 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
     """The value as an object, with the code of what that took and whether it was a choice."""
     if isinstance(value, dict):
         return value, "", False
-    if isinstance(value, list) and value and isinstance(value[0], dict) and all(item == value[0] for item in value):
+    if isinstance(value, list) and value and isinstance(value[0], dict) and _all_same(value):
         return value[0], "A12" if len(value) == 1 else "P10", False
     if value is None or value == []:
         return {}, "P14", False
@@ -130,6 +131,12 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
     if len(required) == 1 and plain and reads_only(spec):
         return {required[0]: value}, "P15", True
     return None
+
+
+def _all_same(values: list[Any]) -> bool:
+    """Whether values are the same to the letter: 1 is not true."""
+    first = msgspec.json.encode(values[0])
+    return all(msgspec.json.encode(value) == first for value in values[1:])
 
 
 def reads_only(spec: ToolSpec) -> bool:
@@ -165,7 +172,7 @@ def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec)
     if not problems:
         return None
     error = invalid(problems, certain, spec)
-    if all(problem.kind == "unknown" or "boolean" in problem.expected for problem in problems):
+    if not any(problem.received.startswith("the number") and "a string" in problem.expected for problem in problems):
         error.fix = NextCall(spec.name, proposed)
     return error
 

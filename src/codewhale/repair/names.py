@@ -12,7 +12,7 @@ from codewhale.catalog.schema import check
 from codewhale.protocol.errors import NextCall
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.fit import fit, fold
-from codewhale.repair.foreign import ForeignRow, applies, instead, rows_of, translate
+from codewhale.repair.foreign import ForeignRow, applies, instead, patch_within, rows_of, translate
 from codewhale.repair.intents import Unclear, lower
 
 _PREFIX = re.compile(
@@ -44,13 +44,25 @@ class NameRefused(Exception):
         self.fix = fix
 
 
+def forms(name: str) -> tuple[str, ...]:
+    """A name as it came, and without what models and their servers put around one."""
+    said = name.strip()[:_LONGEST]
+    return tuple(dict.fromkeys((name, said, _SUFFIX.sub("", _PREFIX.sub("", said)) or said)))
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """The same, and what stands behind a prefix or before a number of it."""
+    return (*forms(name), *re.split(r"[.:/\s]+", name.strip()[:_LONGEST]))
+
+
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
     """What `name` means among `rows`, None when nothing. `arguments` (as far as they could be read) tell one foreign
     tool from another of that name. Raises NameRefused, Unclear."""
-    said = name.strip()[:_LONGEST]
-    bare = _SUFFIX.sub("", _PREFIX.sub("", said)) or said
-    for form in dict.fromkeys((name, said, bare)):
+    said, bare = name.strip()[:_LONGEST], forms(name)[-1]
+    for form in forms(name):
         found = _shared(form, arguments, rows) or _intent(form, arguments, rows) or _named(form, arguments, rows)
+        if found is not None:
+            found = _patching(found, arguments, rows)
         if found is not None:
             return found if form in (name, said) else msgspec.structs.replace(found, repairs=("N4", *found.repairs))
     if fold(bare) in _SEVERAL:
@@ -60,9 +72,7 @@ def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
 
 def known(name: str, rows: Mapping[str, ToolSpec]) -> bool:
     """Whether a name means a tool here, whatever its arguments."""
-    said = name.strip()[:_LONGEST]
-    bare = _SUFFIX.sub("", _PREFIX.sub("", said)) or said
-    if any(row.tool in rows or row.verb for form in (said, bare) for row in rows_of(form)):
+    if any(row.tool in rows or row.verb for form in forms(name) for row in rows_of(form)):
         return True
     try:
         found = resolve(name, None, rows)
@@ -87,6 +97,16 @@ def _shared(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
         return None
     found = _foreign(name, arguments, rows, shared=True)
     return None if found is None or found.lossy or _strange(found.given or {}, found.spec) else found
+
+
+def _patching(found: Named, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named:
+    """The patch that a command line would apply by a program that there is not, as a call of the tool that does."""
+    given = arguments if found.given is None else found.given
+    command = given.get("command") if found.spec.name == "exec_shell" and isinstance(given, dict) else None
+    patch = patch_within(command) if isinstance(command, str) else ""
+    if not patch or "apply_patch" not in rows:
+        return found
+    return Named(rows["apply_patch"], repairs=(*found.repairs, "N3"), given={"patch": patch})
 
 
 def _strange(given: dict[str, Any], spec: ToolSpec) -> bool:

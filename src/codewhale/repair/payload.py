@@ -41,11 +41,12 @@ class Reading(Struct, frozen=True):
     open: bool = False
 
 
-def read(raw: str) -> Reading:
-    """The value that `raw` says. Raises Unreadable."""
+def read(raw: str, *, ended: bool = False) -> Reading:
+    """The value that `raw` says; `ended` says that its writer was at the end, so that a number there is whole and no
+    member was cut off. Raises Unreadable."""
     if len(raw) > MAX_CHARACTERS:
         raise Unreadable(f"it is {len(raw)} characters long; at most {MAX_CHARACTERS} are read", 0)
-    reading = _strict(raw) or _encoded(raw) or _Reader(raw).whole()
+    reading = _strict(raw) or _encoded(raw) or _Reader(raw, ended).whole()
     for _ in range(_MAX_WRAPS):
         inner = _unwrapped(reading.value)
         if inner is None:
@@ -124,8 +125,9 @@ def _encoded(raw: str) -> Reading | None:
 class _Reader(Scanner):
     """One pass over one damaged string."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, ended: bool = False) -> None:
         super().__init__(text)
+        self._ended = ended
         self._unclosed = 0
         self._fenced = False
         self._values = 0
@@ -140,7 +142,7 @@ class _Reader(Scanner):
             value: Any = self._members(1)
         else:
             value = self._value(0)
-        if self._unclosed and self._ends_in_number:
+        if self._unclosed and self._ends_in_number and not self._ended:
             self._note("P2", lossy=True)
         self._complete = True
         value = self._rest(value)
@@ -148,7 +150,7 @@ class _Reader(Scanner):
             msgspec.json.encode(value)
         except UnicodeEncodeError:
             raise Unreadable("it holds half of a character (a lone surrogate)", 0) from None
-        return Reading(value, tuple(self._codes), self._lossy, self._unclosed > 0)
+        return Reading(value, tuple(self._codes), self._lossy, self._unclosed > 0 and not self._ended)
 
     # ------------------------------------------------------------------ around the value
 

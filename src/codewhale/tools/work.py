@@ -118,7 +118,7 @@ class WorkTools:
             there = ", ".join(f"{item['id']} ({item['content']})" for item in items)
             text = f"There is no checklist item {args.id}; nothing was changed. "
             text += f"The items are: {there}." if there else "The checklist is empty: write one with checklist_write."
-            return ToolResult(text, ok=False, metadata=_METADATA, origin=Origin.HARNESS)
+            return ToolResult(text, ok=False, origin=Origin.HARNESS)
         changed = [{**item, "status": status} if item["id"] == args.id else item for item in items]
         current = args.id if status == "in_progress" else _current(changed)
         return self._store(call, _with_one_current(changed, current), f"Item {args.id} is {status}")
@@ -188,15 +188,12 @@ class WorkTools:
         return _show(items, sentence, {"task_updates": {"checklist": update}})
 
 
-_METADATA: dict[str, Any] = {"canonical_tool": "checklist_write", "compat_alias": False}
-
-
 def _show(items: Sequence[Item], sentence: str, metadata: dict[str, Any]) -> ToolResult:
     done = _count(items, "completed")
     return ToolResult(
         f"{sentence}: {done} of {len(items)} completed.\n{pretty(_checklist(items))}",
         display=(ChecklistBlock(tuple((item["status"], item["content"]) for item in items)),),
-        metadata={**_METADATA, **metadata},
+        metadata=metadata,
         origin=Origin.HARNESS,
     )
 
