@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs ignore-trees weak-model peers-cases smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs ignore-trees weak-model peers-cases chaos real-server smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -119,6 +119,12 @@ weak-model: $(STAMP) ## what mending calls is worth to a model that errs, over 2
 
 peers-cases: $(STAMP) ## 58 damaged answers through the front door, at a lenient and a strict endpoint
 	@$(PY) scripts/peers_cases.py
+
+chaos: $(STAMP) ## tasks in three wire formats against a mock of providers that breaks on purpose and judges its client
+	@$(PY) scripts/chaos.py
+
+real-server: $(STAMP) ## llama.cpp with real weights, asked, cancelled, overflown and restarted through the front door
+	@$(PY) scripts/real_server.py
 
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py

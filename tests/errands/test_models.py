@@ -27,6 +27,20 @@ def test_a_known_model(home: Path) -> None:
     assert found.others and "deepseek" not in found.others
 
 
+def test_a_provider_may_stand_before_the_id(home: Path) -> None:
+    found = resolve(str(home), str(home), {}, "moonshot/kimi-k2.6")
+    assert (found.provider, found.model, found.known) == ("moonshot", "kimi-k2.6", True)
+    assert resolve(str(home), str(home), {}, "kimi-k2.6", "moonshot") == found
+    (home / "config.toml").write_text('provider = "box"\n[providers.box]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    for whole in ("acme/kimi-k2.6", "box/", "acme/deepseek/x"):
+        found = resolve(str(home), str(home), {}, whole)
+        assert (found.provider, found.model) == ("box", whole)
+    found = resolve(str(home), str(home), {}, "box/acme/mine")
+    assert (found.provider, found.model) == ("box", "acme/mine")
+    found = resolve(str(home), str(home), {}, "deepseek/deepseek-v4-pro", "openrouter")
+    assert (found.provider, found.model) == ("openrouter", "deepseek/deepseek-v4-pro")
+
+
 def test_a_model_nobody_knows(home: Path) -> None:
     found = resolve(str(home), str(home), {}, "my-own-64k", "novita")
     assert (found.provider, found.known, found.window, found.window_source) == ("novita", False, 64_000, "name")

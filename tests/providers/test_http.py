@@ -15,7 +15,7 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Finished, Resent, Retrying, StreamEvent, TextDelta
 from codewhale.providers.exchange import Limits
 from codewhale.providers.http import HttpProvider, limits_from, limits_of
-from codewhale.providers.retries import Retries
+from codewhale.providers.retries import Retries, retries_of
 from support.loopserver import LoopServer
 from support.wire import CERTIFICATE, Reply, Wire, answer, delta, sse, stream
 
@@ -236,6 +236,16 @@ def test_a_time_out_out_of_bounds_is_named(fields: dict[str, float]) -> None:
     [key] = fields
     with pytest.raises(ConfigError, match=rf"providers\.p\.{key} = "):
         limits_of("p", ProviderSettings(base_url="https://example.com", **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("key", ["request_retries", "stream_retries"])
+def test_how_often_is_a_setting_with_bounds(key: str) -> None:
+    assert retries_of("p", ProviderSettings()) == Retries(5, 5)
+    settings = ProviderSettings(**{key: 0})  # type: ignore[arg-type]
+    assert (retries_of("p", settings).most(key == "stream_retries"), Retries().most(True)) == (0, 5)
+    for count in (-1, 101):
+        with pytest.raises(ConfigError, match=rf"providers\.p\.{key} = {count}"):
+            retries_of("p", ProviderSettings(**{key: count}))  # type: ignore[arg-type]
 
 
 async def test_the_version_in_an_address_may_be_missing_or_too_much() -> None:

@@ -16,7 +16,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     every = actions.add_parser("list", help="the models that are known, by provider and by pattern of their ids")
     every.add_argument("--live", action="store_true", help="ask the provider which models it serves now")
     one = actions.add_parser("resolve", help="all that holds for a model: window and its source, price, facts")
-    one.add_argument("id", metavar="ID", help="the id as it would be sent")
+    one.add_argument("id", metavar="ID", help="the id as it would be sent, or PROVIDER/ID")
     for action in (every, one):
         action.add_argument(
             "--provider", metavar="P", default="", help="the provider (resolve: default the configured)"

@@ -54,12 +54,11 @@ def model_rows(home: str, workspace: str, environ: Mapping[str, str], provider: 
 
 
 def resolve(home: str, workspace: str, environ: Mapping[str, str], model: str, provider: str = "") -> ModelView:
-    """What holds for a model id; an id nobody knows holds too. Without a provider it is the configured one. Raises
-    ConfigError for an unknown provider."""
-    routes = _routes(home, workspace, environ)
-    name = provider or routes.default()[0]
+    """What holds for a model id; an id nobody knows holds too. Without a provider it is the one that stands before the
+    id (PROVIDER/ID), else the configured one. Raises ConfigError for an unknown provider."""
+    routes, known = _routes(home, workspace, environ), load_known()
+    name, model = (provider, model) if provider else _split(routes, known, model)
     settings, facts = resolve_model(name, routes.settings(name), model)
-    known = load_known()
     rows = list(known.rows(known.provider(name, settings), model))
     others = (other for other, row in sorted(known.providers.items()) if other != name and _own(known, row, model))
     return ModelView(
@@ -89,6 +88,16 @@ async def live_models(home: str, workspace: str, environ: Mapping[str, str], pro
         return await Listings(name, ready.settings, ready.dialect.headers(routes.key(name).value)).ids()
     finally:
         await ready.aclose()
+
+
+def _split(routes: Routes, known: Known, written: str) -> tuple[str, str]:
+    """The provider and the id of PROVIDER/ID; an id with a slash of its own is the configured provider's."""
+    default = routes.default()[0]
+    name, slash, model = written.partition("/")
+    row = known.provider(default, routes.settings(default))
+    if not slash or not model or name not in routes.tables or _own(known, row, written):
+        return default, written
+    return name, model
 
 
 def _routes(home: str, workspace: str, environ: Mapping[str, str]) -> Routes:

@@ -12,10 +12,9 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Resent, Retrying, StreamEvent
 from codewhale.providers.endpoint import Endpoint, other_place
 from codewhale.providers.exchange import AnswerParser, Exchange, Limits
-from codewhale.providers.loopback import host_of
+from codewhale.providers.loopback import is_near
 from codewhale.providers.retries import Retries, retries_of
 from codewhale.providers.transport import Transport
-from codewhale.system.addresses import address_kind, is_local_name
 
 
 class HttpDialect(Dialect, Protocol):
@@ -122,7 +121,6 @@ class HttpProvider:
 # An answer that comes in one piece begins when it is whole.
 _ONE_PIECE_SECONDS = 300.0
 _FIRST_NEAR, _FIRST_FAR = 600.0, 120.0
-_NEAR = ("loopback", "private", "link-local", "shared")
 
 
 def limits_of(name: str, settings: ProviderSettings) -> Limits:
@@ -134,16 +132,6 @@ def limits_of(name: str, settings: ProviderSettings) -> Limits:
         if not 0 < value <= 86_400:
             raise ConfigError(f"providers.{name}.{key} = {value:g} is not a number of seconds up to 86400")
     return Limits(first=first, gap=gap)
-
-
-def is_near(base_url: str) -> bool:
-    """Whether a URL leads to this machine or its own network, where models may be slow to begin."""
-    host = host_of(base_url)
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    try:
-        return address_kind(name) in _NEAR
-    except ValueError:
-        return bool(name) and is_local_name(name)
 
 
 # Limits from the environment: variable, field, least and greatest value.

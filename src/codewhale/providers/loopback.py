@@ -3,9 +3,12 @@ asked at start-up."""
 
 import re
 
+from codewhale.system.addresses import address_kind, is_local_name
+
 _LOOPBACK = re.compile(
     r"https?://(?:localhost|[a-z0-9.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?:/.*)?", re.IGNORECASE
 )
+_NEAR = ("loopback", "private", "link-local", "shared")
 _HOST = re.compile(r"(https?)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::0*(\d{1,5}))?(?:/|$)", re.IGNORECASE)
 
 
@@ -22,6 +25,16 @@ def host_of(base_url: str) -> str:
         return ""
     scheme, host, port = match[1].lower(), match[2].lower(), match[3]
     return host if port in (None, "443" if scheme == "https" else "80") else f"{host}:{port}"
+
+
+def is_near(base_url: str) -> bool:
+    """Whether a URL leads to this machine or its own network, where models may be slow to begin."""
+    host = host_of(base_url)
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    try:
+        return address_kind(name) in _NEAR
+    except ValueError:
+        return bool(name) and is_local_name(name)
 
 
 def plain_url(base_url: str) -> str:

@@ -23,9 +23,10 @@ from codewhale.protocol.stream import (
     UsageReport,
 )
 from codewhale.protocol.tools import Effect, ToolSpec
+from codewhale.providers.loopback import is_near
 
 MAX_OUTPUT = 1024
-SECONDS = 60.0
+SECONDS, SECONDS_NEAR = 60.0, 600.0  # for one answer; a machine of one's own may be slow
 SLOW = 1.0  # Seconds after which an answer in one piece was held back: a quick one may just have come in one packet.
 FINDINGS = ("streams", "tool_calls", "parallel_calls", "reasoning", "undeclared_calls", "cache_telemetry", "window")
 
@@ -96,6 +97,7 @@ class _Prober:
     def __init__(self, provider: Provider, model: str, slow: float) -> None:
         self._slow = slow
         self._provider = provider
+        self._seconds = SECONDS_NEAR if is_near(provider.settings.base_url) else SECONDS
         self._model = model
         self._heard: list[Heard] = []
         self._found: dict[str, Finding] = {}
@@ -122,16 +124,18 @@ class _Prober:
         """One answer; what the provider would send again is given up."""
         dialect = self._provider.dialect
         message = dialect.message(Message("user", (Text(prompt),)), _no_image)
-        options = RequestOptions(MAX_OUTPUT)
+        options = RequestOptions(min(MAX_OUTPUT, self._provider.model.max_output or MAX_OUTPUT))
         body = dialect.body(self._model, system, dialect.tools_json(tools) if tools else "", [message], options)
         heard = Heard()
         self._heard.append(heard)
         begun = time.monotonic()
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(self._seconds):
                 await self._listen(body, heard)
         except TimeoutError:
-            heard.failure = Failed("timeout", f"no whole answer within {SECONDS:.0f} seconds", True, heard.pieces > 0)
+            heard.failure = Failed(
+                "timeout", f"no whole answer within {self._seconds:.0f} seconds", True, heard.pieces > 0
+            )
         heard.seconds = time.monotonic() - begun
         return heard
 
