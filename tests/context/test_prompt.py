@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codewhale.catalog.lifecycle import ACTIVE, DEFERRED, PROFILES
+from codewhale.catalog.registry import Catalog
 from codewhale.context.prompt import (
     INSTRUCTION_LIMIT,
     Instruction,
@@ -18,6 +20,18 @@ from codewhale.context.prompt import (
     system_text,
 )
 from codewhale.protocol.modes import Mode
+
+HEAD = {row.name for row in Catalog.load().head}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_system_text_of_a_profile_names_no_tool_that_its_array_lacks(profile: str) -> None:
+    shown = {row.name for row in Catalog.load().head_of(profile)}
+    text = system_text(shown, ())
+    known = ACTIVE | DEFERRED | PROFILES["intent"]
+    assert {name for name in known if re.search(rf"\b{name}\b", text)} <= shown
+    assert "{" not in text and "}" not in text and "read_file" in text
+    assert [line for line in text.splitlines() if line.rstrip() != line or line.startswith((",", ".", ";"))] == []
 
 
 def load(home: Path, workspace: Path, root: Path | None = None) -> list[tuple[str, str]]:
@@ -50,7 +64,7 @@ def test_agents_comes_before_claude_and_empty_files_count_as_absent(home: Path, 
 
 def test_nothing_is_no_chain(home: Path, workspace: Path) -> None:
     assert load(home, workspace) == []
-    assert "<instructions" not in system_text(())
+    assert "<instructions" not in system_text(HEAD, ())
 
 
 def test_the_nearest_files_are_kept_first_within_the_bound(home: Path, tmp_path: Path) -> None:
@@ -122,10 +136,10 @@ def test_a_folder_name_cannot_leave_its_quotes() -> None:
 
 def test_the_system_text_ends_with_the_chain_and_holds_nothing_of_the_day() -> None:
     chain = (Instruction("AGENTS.md", "Use tabs.", 9),)
-    text = system_text(chain)
+    text = system_text(HEAD, chain)
     assert text.endswith(instruction_text(chain))
-    assert text.startswith(system_text(()))
-    assert re.search(r"\b20\d\d\b", system_text(())) is None
+    assert text.startswith(system_text(HEAD, ()))
+    assert re.search(r"\b20\d\d\b", system_text(HEAD, ())) is None
 
 
 @pytest.mark.parametrize("mode", list(Mode))

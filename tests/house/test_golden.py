@@ -24,6 +24,9 @@ HEADS = {
     "tools.openai-chat.compact.json": ("head", "--dialect", "openai-chat", "--profile", "compact"),
     "tools.openai-chat.intent.json": ("head", "--dialect", "openai-chat", "--profile", "intent"),
     "system.txt": ("head", "--system"),
+    "system.arcee.txt": ("head", "--system", "--profile", "arcee"),
+    "system.compact.txt": ("head", "--system", "--profile", "compact"),
+    "system.intent.txt": ("head", "--system", "--profile", "intent"),
 }
 
 
@@ -52,7 +55,7 @@ async def test_every_mode_sends_the_head_checked_in(mode: Mode, profile: str, tm
     (body,) = await bodies(tmp_path, f'[tools]\nprofile = "{profile}"\n', mode=mode)
     assert body.count(b'"tools":' + tools) == 1
     sent = msgspec.json.decode(body)
-    assert sent["messages"][0]["content"] == (GOLDEN / "system.txt").read_text()
+    assert sent["messages"][0]["content"] == (GOLDEN / f"system{profile and '.'}{profile}.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def _head(args: argparse.Namespace) -> int:
     folder = workspace(args)
     try:
         view = View(args.profile, args.provider, args.model)
-        text = system_head(home_dir(os.environ), folder) if args.system else tools_head(args.dialect, view)
+        text = system_head(home_dir(os.environ), folder, view) if args.system else tools_head(args.dialect, view)
     except ConfigError as error:
         raise ChoiceError(f"--dialect {args.dialect}: {error}" if args.dialect else str(error)) from error
     put_bytes(text.encode())

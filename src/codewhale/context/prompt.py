@@ -7,7 +7,7 @@ does change (date, branch, mode, edited instructions) is appended once with the 
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +18,8 @@ from codewhale.protocol.modes import Mode
 INSTRUCTION_LIMIT = 32_768
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
 _CLOSING = re.compile(r"</(?=\s*(?:instructions|context|skills))", re.IGNORECASE)
+# A part of the text for arrays that hold some tools and lack others.
+_FOR = re.compile(r"\{(?P<when>[a-z_0-9|+!]+):(?P<text>[^{}]*)\}")
 _PROMPTS = Path(__file__).with_name("prompts")
 
 
@@ -34,11 +36,23 @@ def mode_text(mode: Mode) -> str:
     return (_PROMPTS / f"{mode}.md").read_text(encoding="utf-8").strip()
 
 
-def system_text(instructions: Iterable[Instruction], skills: str = "", codemap: str = "") -> str:
-    """The system text with the map of the code, the listed skills and the instruction chain behind it."""
+def system_text(
+    tools: Collection[str], instructions: Iterable[Instruction], skills: str = "", codemap: str = ""
+) -> str:
+    """The system text for an array of these tools, which names no other, with the map of the code, the listed skills
+    and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
+    base = _FOR.sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
     parts = (base, codemap_text(codemap), skills_text(skills), instruction_text(instructions))
     return "\n\n".join(part for part in parts if part)
+
+
+def _holds(when: str, tools: Collection[str]) -> bool:
+    """Whether one of the alternatives holds: all of its tools are in the array, those with a mark before them not."""
+    return any(
+        all((name[1:] not in tools) if name.startswith("!") else name in tools for name in names.split("+"))
+        for names in when.split("|")
+    )
 
 
 def codemap_text(codemap: str) -> str:

@@ -212,9 +212,10 @@ class Opener:
     def _header(self, session: Session, provider: Provider) -> HeaderPinned:
         state, choice, around = session.state, self._around.tools, self._around
         chain, skills = self.instructions(state.workspace), around.skills(state.workspace)
-        system = system_text(chain, skills, around.redactor.text(around.codemap(state.workspace)))
         tools_json = head_tools(self._catalog, choice, state, provider)
         profile = chosen_profile(choice, provider)
+        shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
+        system = system_text(shown, chain, skills, around.redactor.text(around.codemap(state.workspace)))
         return HeaderPinned(
             dialect=provider.dialect.name,
             provider=state.provider,

@@ -56,9 +56,10 @@ def tools_head(dialect: str = "", view: View = ANY) -> str:
     return build_dialect(view.provider or settings.dialect, settings).tools_json(view.head(Catalog.load()))
 
 
-def system_head(home: str, workspace: str) -> str:
-    """The system text exactly as it would be sent for a workspace."""
-    return system_text(load_instructions(workspace, home, find_root(workspace)))
+def system_head(home: str, workspace: str, view: View = ANY) -> str:
+    """The system text exactly as it would be sent for a workspace. Raises ConfigError for what is not known."""
+    shown = {row.name for row in view.head(Catalog.load())}
+    return system_text(shown, load_instructions(workspace, home, find_root(workspace)))
 
 
 def tools_list(mode: Mode, view: View = ANY) -> list[dict[str, Any]]:
