@@ -6,15 +6,19 @@ They are given what is around them as `at` (see support.escapeworld) and run by 
 
 from msgspec import Struct
 
+from support.plantings import PLANTINGS
+
 
 class Probe(Struct, frozen=True):
-    """One way out; `network` where the command is one that may have it."""
+    """One way out; `network` where the command is one that may have it, `planting` where its code is a shell line of
+    support.plantings."""
 
     name: str
     code: str
     reads: bool = False
     writes: bool = False
     network: bool = False
+    planting: bool = False
 
 
 PRELUDE = """
@@ -259,6 +263,7 @@ PROBES: tuple[Probe, ...] = (
         for table in (_OUTSIDE, _KERNEL, _OTHERS, _NETWORK, _TERMINALS)
         for name, code in table.items()
     ),
+    *(Probe(f"leave {name}", name, writes=True, planting=True) for name in PLANTINGS),
     *(Probe(name, code, network=True) for name, code in _CONNECTED.items()),
     *(Probe(name, code, writes=True) for name, code in _PROTECTED.items()),
     *(Probe(name, code, reads=True) for name, code in _SECRETS.items()),

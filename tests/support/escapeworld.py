@@ -16,6 +16,7 @@ from typing import Any
 
 from codewhale.system.launch import Launch, run
 from support.escapes import Probe, program
+from support.plantings import lay_repositories, line, person_looks
 
 CANARY = "sk-CANARY-7f3a9b"
 PYTHON = "/usr/bin/python3"
@@ -24,8 +25,9 @@ PYTHON = "/usr/bin/python3"
 class World:
     """Everything around one probe. `base` lies not below /tmp: what the sandbox's own /tmp covers proves nothing."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, repositories: bool = False) -> None:
         self.base = base
+        self.repositories = repositories
         self.workspace, self.out, self.home = base / "workspace", base / "out", base / "home"
         self.mark = f"codewhale-escape-{os.getpid()}-{id(self):x}"
         self.tmp = Path("/tmp") / f"{self.mark}.secret"
@@ -64,11 +66,10 @@ class World:
         shutil.rmtree(self.base, ignore_errors=True)
 
     def _lay_out(self) -> None:
-        for folder in ("src", ".git/hooks", ".git/objects", ".git/refs", ".git/modules/sub"):
-            (self.workspace / folder).mkdir(parents=True)
-        files = {".git/HEAD": "ref: refs/heads/main\n", ".git/config": "", ".git/modules/sub/config": ""}
-        for name, text in {**files, ".bashrc": "", "AGENTS.md": "", ".Envrc": "", "src/a.py": ""}.items():
-            (self.workspace / name).write_text(text)
+        if self.repositories:
+            lay_repositories(self.workspace)
+        else:
+            self._lay_workspace()
         (self.out / "empty").mkdir(parents=True)
         (self.out / "file").write_text("as it was\n")
         os.utime(self.out / "file", (1_700_000_000, 1_700_000_000))
@@ -77,6 +78,13 @@ class World:
             path.parent.mkdir(parents=True)
             path.write_text(CANARY)
         self.tmp.write_text(CANARY)
+
+    def _lay_workspace(self) -> None:
+        for folder in ("src", ".git/hooks", ".git/objects", ".git/refs", ".git/modules/sub"):
+            (self.workspace / folder).mkdir(parents=True)
+        files = {".git/HEAD": "ref: refs/heads/main\n", ".git/config": "", ".git/modules/sub/config": ""}
+        for name, text in {**files, ".bashrc": "", "AGENTS.md": "", ".Envrc": "", "src/a.py": ""}.items():
+            (self.workspace / name).write_text(text)
 
     def _listen(self, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> int:
         one = socket.socket(family, kind)
@@ -148,14 +156,17 @@ class World:
 
 async def try_probe(base: Path, probe: Probe, profile: str) -> list[str]:
     """Let one probe loose; what it reached, nothing when it was held."""
-    with World(base) as world:
+    with World(base, probe.planting) as world:
         own = "." if profile == "read-only" else str(world.workspace / "src")
-        text = program(probe).replace("{own}", own)
+        text = "" if probe.planting else program(probe).replace("{own}", own)
+        python = (PYTHON, "-I", "-S", "-c", text, json.dumps(world.at()))
+        mark = world.out / "PWNED"
+        shell = ("/bin/bash", "-c", line(probe.code, world.workspace, mark)) if probe.planting else ()
         environ = {"HOME": str(world.home), "CODEWHALE_HOME": str(world.home / "state"), "DEEPSEEK_API_KEY": CANARY}
         os.environ.update(environ)
         done = await run(
             Launch(
-                (PYTHON, "-I", "-S", "-c", text, json.dumps(world.at())),
+                shell or python,
                 str(world.workspace),
                 profile=profile,
                 workspace=str(world.workspace),
@@ -168,6 +179,9 @@ async def try_probe(base: Path, probe: Probe, profile: str) -> list[str]:
         if "Traceback" in said:
             reached.append(f"the probe failed: {said[-300:]}")
         after = world.fingerprint()
+        if probe.planting:
+            looked = person_looks(world.workspace, mark)
+            return [looked] if looked else []
         reached += [f"{key}: {world.before.get(key)} -> {after.get(key)}" for key in {*world.before, *after}
                     if world.before.get(key) != after.get(key)]  # fmt: skip
         reached += [f"heard by {name}" for name in world.heard()] + [f"planted {name}" for name in world.planted()]

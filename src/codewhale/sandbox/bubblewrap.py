@@ -29,7 +29,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
     guards = find_guards(site) if confinement.writes else Guards()
     args = [program, *_namespaces(confinement, site), *_machine(site)]
     args += _writable(confinement, site, guards)
-    for path in dict.fromkeys((*guards.fixed, *guards.folders, *guards.pointers)):
+    for path in dict.fromkeys((*guards.fixed, *site.arms, *guards.folders, *guards.pointers)):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
     args += ("{masks}", "--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
@@ -41,6 +41,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
         folders=guards.folders,
         pointers=guards.pointers,
         inits=1,
+        held=(*guards.fixed, *guards.pointers),
     )
 
 

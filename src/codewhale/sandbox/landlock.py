@@ -43,10 +43,12 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
     words.append(f"filter={build_filter(Filter(bare=True, network=confinement.network)).hex()}")
     if site.foreign:
         words.append("rights=1")
+    tops = os.listdir(site.workspace) if confinement.writes else ()
     temp = {"TMPDIR": site.temp, "TMP": site.temp, "TEMP": site.temp}
     return Plan(
         argv=(os.path.realpath(sys.executable), "-I", "-S", _ENTER, *words, "--", *argv),
         env={**temp, **private_caches(confinement.caches, os.path.join(site.temp, ".cache"))},
+        held=tuple(os.path.join(site.workspace, name) for name in tops if name.lower() in _KEPT),
     )
 
 

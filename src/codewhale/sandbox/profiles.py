@@ -37,7 +37,8 @@ class Site(Struct, frozen=True):
     """Where a command runs. `workspace`, `cwd` and `temp` (a private folder for temporary files) are absolute and
     real; `home` is the person's home and `state` the harness's own folder, "" where there is none. `git` are the
     directories of the workspace's repository. `foreign`: the workspace is another user's and this process is root.
-    `lasting`: what the command leaves running may outlive it."""
+    `lasting`: what the command leaves running may outlive it. `arms` are files of further git directories that must
+    stay as they are."""
 
     workspace: str
     cwd: str
@@ -47,6 +48,7 @@ class Site(Struct, frozen=True):
     git: tuple[GitPlace, ...] = ()
     foreign: bool = False
     lasting: bool = True
+    arms: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True):
@@ -54,7 +56,7 @@ class Plan(Struct, frozen=True):
     word `{filter}` of argv; in the place of `{masks}` stand the words that lay /dev/null over each of `masks` that is
     still there at that moment; `folders` and `pointers` are names that must be taken while it runs, so that nothing can
     be put there (empty folders, and git's pointer to itself). `inits`: processes of the mechanism itself that stay as
-    long as anything of the command does."""
+    long as anything of the command does. `held` are places that it cannot change."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
@@ -63,6 +65,7 @@ class Plan(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()
     inits: int = 0
+    held: tuple[str, ...] = ()
 
 
 def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:

@@ -24,6 +24,7 @@ from codewhale.system.environment import launch_env
 from codewhale.system.itself import own_path, package
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
+from codewhale.system.watching import Watch, watched
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 
@@ -34,12 +35,13 @@ _FRESH = 60.0  # seconds in which a folder may not be locked yet
 
 class Confined(Struct, frozen=True):
     """A command ready to start, in `env`: `words` are what must be held around it (see system.launcher). `mechanism` is
-    "" where nothing holds it."""
+    "" where nothing holds it. `watch` must be left once it is gone."""
 
     launch: Launch
     env: dict[str, str]
     words: tuple[str, ...] = ()
     mechanism: str = ""
+    watch: Watch | None = None
 
 
 async def confine(launch: Launch) -> Confined:
@@ -60,7 +62,16 @@ async def confine(launch: Launch) -> Confined:
         raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
     _find(launch)
     site = _site(launch)
-    plan = _plan(found.mechanism, found.program, launch, wanted, site)
+    watch = await asyncio.to_thread(watched, site, wanted) if wanted.writes else None
+    try:
+        site = structs.replace(site, arms=watch.arms if watch is not None else ())
+        plan = _plan(found.mechanism, found.program, launch, wanted, site)
+    except BaseException:
+        if watch is not None:
+            watch.leave()
+        raise
+    if watch is not None:
+        watch.hold(plan.held)
     words = [f"inits={plan.inits}"]
     if plan.filter:
         words.append(f"filter={plan.filter.hex()}")
@@ -72,7 +83,7 @@ async def confine(launch: Launch) -> Confined:
     asked = structs.replace(launch, env={**launch.env, **plan.env})
     env, inner = split_loader(launch_env(asked), site.workspace)
     held = structs.replace(asked, argv=_with_env(found.mechanism, plan.argv, inner), supervised=supervised)
-    return Confined(held, env, tuple(words), found.mechanism)
+    return Confined(held, env, tuple(words), found.mechanism, watch)
 
 
 def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> tuple[str, ...]:
@@ -84,6 +95,13 @@ def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> t
         words = tuple(f"env={name}={value}" for name, value in inner.items())
     begin = argv.index("--") if words else 0
     return (*argv[:begin], *words, *argv[begin:])
+
+
+def taken_over(fresh: Confined, former: Confined) -> Confined:
+    """The same command held anew; what is watched goes on from where it was when it was held first."""
+    if fresh.watch is not None:
+        fresh.watch.leave()
+    return structs.replace(fresh, watch=former.watch)
 
 
 def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:

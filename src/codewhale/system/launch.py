@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.protocol.errors import ToolError
 from codewhale.system.command import Ceiling, Completed, Held, Launch
-from codewhale.system.confinement import Confined, confine
+from codewhale.system.confinement import Confined, confine, taken_over
 from codewhale.system.environment import hide_own
 from codewhale.system.output import Early, HeadTail
 from codewhale.system.owners import Direct, Owner, Supervised
@@ -78,12 +78,17 @@ class Child:
         self._timer: asyncio.TimerHandle | None = None
         self._finishing: asyncio.TimerHandle | None = None
         self._killing: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._timed_out = self._killed = False
         self._over = ""
 
     async def begin(self) -> None:
         """Start it. Raises OSError."""
         self._launched()
+        if self._hold.watch is not None:
+            follow = self._hold.watch.follow(self._gone, self._done, self._told)
+            self._watching = self._loop.create_task(follow)
         await asyncio.shield(self._started)
         self._feed()
 
@@ -195,7 +200,7 @@ class Child:
         complaint, self._early = self._early, Early(self._take, watch=False)
         self._exited_after = None
         try:
-            self._hold = await confine(self._asked)
+            self._hold = taken_over(await confine(self._asked), self._hold)
             if self._ordered:
                 return self._tree_gone()
             self._launch = self._hold.launch
@@ -218,9 +223,20 @@ class Child:
             reader.drain()
         if self._gone.done():
             self._close()
-        if not self._done.done():
-            self._early.end()
-            self._done.set_result(self._completed())
+        if not self._done.done() and self._looking is None:
+            self._looking = self._loop.create_task(self._complete())
+
+    async def _complete(self) -> None:
+        if self._hold.watch is not None:
+            await self._hold.watch.look(self._gone, self._told)
+        self._early.end()
+        self._done.set_result(self._completed())
+
+    def _told(self, text: str) -> None:
+        """Our own word among its output."""
+        self._early.feed(
+            "stdout" if self._launch.merge or self._launch.tty else "stderr", text.encode("utf-8", "replace")
+        )
 
     def _completed(self) -> Completed:
         stdout, stdout_gap = self._kept["stdout"].kept()
@@ -270,6 +286,8 @@ class Child:
     async def ended(self) -> None:
         """Nothing of the tree is left."""
         await asyncio.shield(self._gone)
+        if self._watching is not None:
+            await asyncio.shield(self._watching)
 
     async def kill(self) -> None:
         """End the whole tree: gone within two seconds. Does nothing to what is gone already."""
@@ -287,6 +305,8 @@ class Child:
         if not self._gone.done():
             self._finish()
             self._close()
+        elif self._watching is not None:
+            await asyncio.shield(self._watching)
 
 
 class _Ends:
@@ -361,6 +381,8 @@ async def start(launch: Launch, on_output: OnOutput | None = None) -> Child:
     try:
         await child.begin()
     except BaseException:
+        if confined.watch is not None:
+            confined.watch.leave()
         await settle(child.kill())
         raise
     return child
