@@ -80,3 +80,8 @@ STARTED: tuple[tuple[str, str], ...] = (
         ".pythonrc.py", ".ipython",
     )),
 )  # fmt: skip
+
+
+def is_git_directory(names: set[str]) -> bool:
+    """Whether git takes a folder with these names in it for a git directory."""
+    return "HEAD" in names and ({"objects", "refs"} <= names or "commondir" in names)

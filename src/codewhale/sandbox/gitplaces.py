@@ -41,11 +41,6 @@ def arms_of(place: str, root: str) -> list[Arm]:
     return list(_of_pointer(place, root))
 
 
-def is_layout(names: "set[str]") -> bool:
-    """Whether git takes a folder with these names in it for a git directory."""
-    return "HEAD" in names and ({"objects", "refs"} <= names or "commondir" in names)
-
-
 def read_file(path: str) -> bytes | None:
     """The bytes of a regular file, at most 1 MiB; None for anything else, a link among it."""
     try:
@@ -159,21 +154,23 @@ def _of_pointer(path: str, root: str) -> Iterator[Arm]:
             return
         named = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(data[len(b"gitdir:") :].strip())))
     if not beneath(named, root):
-        if not _names_back(named, path):
+        if not names_back(named, os.path.dirname(path)):
             yield from _arm(path, "leads elsewhere", named)
     elif os.path.isdir(named):
         yield from _in_directory(named, root)
 
 
-def _names_back(gitdir: str, pointer: str) -> bool:
+def names_back(gitdir: str, tree: str) -> bool:
+    """Whether a git directory is that of a linked worktree or a submodule at `tree`, by its own word."""
+    tree = os.path.realpath(tree)
     back = os.fsdecode((read_file(os.path.join(gitdir, "gitdir")) or b"").strip())
     if back:
-        return os.path.realpath(os.path.join(gitdir, back)) == os.path.realpath(os.path.dirname(pointer)) + "/.git"
+        return os.path.realpath(os.path.join(gitdir, back)) == os.path.join(tree, ".git")
     try:
-        tree = dict(entries(read_file(os.path.join(gitdir, "config")) or b"")).get("core.worktree", "")
+        named = dict(entries(read_file(os.path.join(gitdir, "config")) or b"")).get("core.worktree", "")
     except ValueError:
         return False
-    return bool(tree) and os.path.realpath(os.path.join(gitdir, tree)) == os.path.realpath(os.path.dirname(pointer))
+    return bool(named) and os.path.realpath(os.path.join(gitdir, named)) == tree
 
 
 def _digest(data: bytes | None) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from codewhale.lib.beneath import Root
-from codewhale.sandbox.gitplaces import SET_ASIDE, Arm, arms_of, existing_arms, harmless, is_layout, read_file
+from codewhale.protocol.protected import is_git_directory
+from codewhale.sandbox.gitplaces import SET_ASIDE, Arm, arms_of, existing_arms, harmless, read_file
 from codewhale.sandbox.profiles import beneath
 
 MOST_FOLDERS = 200_000
@@ -117,7 +118,7 @@ class Ward:
         names = {name for name, _, _ in rows}
         folders = [path for name, path, inner in rows if inner]
         places = [path for name, path, _ in rows if name == ".git"]
-        if is_layout(names) or os.path.basename(folder) == ".git":
+        if is_git_directory(names) or os.path.basename(folder) == ".git":
             folders = [path for path in folders if os.path.basename(path) != "objects"]
             places += [folder] if folder == self.root or os.path.basename(folder) != ".git" else []
         return _Folder((0, 0, 0) if racy else stamp, tuple(folders), tuple(places))

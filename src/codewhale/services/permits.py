@@ -19,7 +19,7 @@ from codewhale.policy.rules import NO_RULES, RuleSet, View
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
-from codewhale.protocol.protected import GIT_LAYOUT
+from codewhale.protocol.protected import GIT_LAYOUT, is_git_directory
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 from codewhale.stores.audit import AuditLog
 from codewhale.stores.constitution import find_constitution, folder_of, parse_constitution
@@ -32,12 +32,13 @@ from codewhale.stores.permissions import (
     remove_rule,
 )
 from codewhale.system.environment import home_inside
-from codewhale.system.repository import find_repository, is_git_directory, read_small, steering
+from codewhale.system.repository import find_repository, read_small, steering
 
 PROJECT_FILE = os.path.join(".codewhale", PERMISSIONS_FILE)
 # How much of the files that a command names is part of what is approved.
 MOST_FILES = 32
 _MOST_DEPTH = 64
+_GIT_NAMES = {name.casefold(): name for name in GIT_LAYOUT}
 _WORD = re.compile(r"""[^\s;|&<>()]+""")
 
 
@@ -337,10 +338,10 @@ def _layouts(request: DecisionRequest, root: str) -> Iterator[str]:
     for name in {name for names in written for name in names}:
         parts = name.split("/")
         for depth, part in enumerate(parts[:_MOST_DEPTH]):
-            added.setdefault("/".join(parts[:depth]), set()).add(part.casefold())
+            added.setdefault("/".join(parts[:depth]), set()).add(_GIT_NAMES.get(part.casefold(), part))
     for folder, names in added.items():
         place = os.path.join(root, folder)
-        if is_git_directory({*names, *(name.casefold() for name in GIT_LAYOUT if _there(place, name))}):
+        if is_git_directory({*names, *(name for name in GIT_LAYOUT if _there(place, name))}):
             yield from (f"{folder}/{name}".lstrip("/") for name in GIT_LAYOUT)
 
 

@@ -71,7 +71,7 @@ async def confine(launch: Launch) -> Confined:
             watch.leave()
         raise
     if watch is not None:
-        watch.hold(plan.held)
+        watch.held = plan.held
     words = [f"inits={plan.inits}"]
     if plan.filter:
         words.append(f"filter={plan.filter.hex()}")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.lib.bounded import read_regular
 from codewhale.sandbox.gitconfig import entries, named_files
+from codewhale.sandbox.gitplaces import names_back
 
 _SMALL = 1 << 20
 _MOST_INCLUDED = 32
@@ -40,17 +41,11 @@ def named_elsewhere(path: str) -> str:
 
 
 def _points_back(found: Repository) -> bool:
-    """Whether the git directories are those of this work tree: they lie in it, or are a linked worktree's or a
-    submodule's that name it."""
+    """Whether the git directories are those of this work tree: they lie in it, or name it."""
     root, gitdir, common = (os.path.realpath(path) for path in (found.root, found.gitdir, found.common))
     if gitdir == common and gitdir.startswith(root.rstrip("/") + "/"):
         return True
-    if gitdir != common:
-        back = os.fsdecode((read_small(os.path.join(gitdir, "gitdir")) or b"").strip())
-        named = os.path.realpath(os.path.join(gitdir, back))
-        return named == os.path.join(root, ".git") and os.path.dirname(os.path.dirname(gitdir)) == common
-    tree = dict(config_entries(os.path.join(gitdir, "config"))).get("core.worktree", "")
-    return bool(tree) and os.path.realpath(os.path.join(gitdir, tree)) == root
+    return names_back(gitdir, root) and common in (gitdir, os.path.dirname(os.path.dirname(gitdir)))
 
 
 def _find(path: str) -> Repository | None:
@@ -92,11 +87,6 @@ def config_files(repository: Repository) -> list[str]:
     return files
 
 
-def is_git_directory(names: set[str]) -> bool:
-    """Whether git takes a folder with these names in it, in small letters, for a git directory."""
-    return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
-
-
 def steering(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files that the configuration of the repository around `path` includes, at most 32, and the folders that it
     takes hooks from, both absolute."""
@@ -104,8 +94,7 @@ def steering(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if found is None:
         return (), ()
     todo = [os.path.join(found.common, "config"), os.path.join(found.gitdir, "config.worktree")]
-    included: list[str] = []
-    hooks: list[str] = []
+    included, hooks = list[str](), list[str]()
     while todo:
         file = todo.pop()
         files, folders = named_files(read_small(file) or b"", os.path.dirname(file))

@@ -11,8 +11,6 @@ from codewhale.sandbox.profiles import Confinement, Site, beneath
 from codewhale.sandbox.wards import Ward
 from codewhale.system.command import Completed
 
-Tell = Callable[[str], None]
-
 # Files that are laid over each; what is beyond is put back afterwards.
 _MOST_ARMS = 256
 # Seconds between two looks, and at least so many times the cost of one.
@@ -20,20 +18,18 @@ _PAUSE, _SHARE = 1.0, 20
 
 
 class Watch:
-    """What is watched for one command. `arms` are there already and must stay as they are."""
+    """What is watched for one command. `arms` are there already and must stay as they are; `held` it cannot change."""
 
     def __init__(self, roots: Sequence[str]) -> None:
         self._wards = [_ward(root) for root in roots]
-        self._held: tuple[str, ...] = ()
+        self.held: tuple[str, ...] = ()
         self._left = self._last = False
         found = dict.fromkeys(path for ward in self._wards for path in ward.enter())
         self.arms = tuple(found)[:_MOST_ARMS]
 
-    def hold(self, places: Sequence[str]) -> None:
-        """These the command cannot change."""
-        self._held = tuple(places)
-
-    async def follow(self, gone: "asyncio.Future[None]", done: "asyncio.Future[Completed]", tell: Tell) -> None:
+    async def follow(
+        self, gone: "asyncio.Future[None]", done: "asyncio.Future[Completed]", tell: Callable[[str], None]
+    ) -> None:
         """Look now and then while anything of it runs, and a last time after that."""
         cost = 0.0
         while not gone.done():
@@ -47,15 +43,12 @@ class Watch:
             await self.look(gone, tell)
         self.leave()
 
-    async def look(self, gone: "asyncio.Future[None]", tell: Tell) -> None:
+    async def look(self, gone: "asyncio.Future[None]", tell: Callable[[str], None]) -> None:
         """Put back or set aside what is there now, and tell."""
         self._last = gone.done()
-        lines = await asyncio.to_thread(self._mend)
-        if lines:
-            tell("".join(f"codewhale: {one_line(line, 400)}\n" for line in lines))
-
-    def _mend(self) -> list[str]:
-        return [line for ward in self._wards for line in ward.mend(self._held)]
+        for ward in self._wards:
+            for line in await asyncio.to_thread(ward.mend, self.held):
+                tell(f"codewhale: {one_line(line, 400)}\n")
 
     def leave(self) -> None:
         """The command is gone. A second time does nothing."""
@@ -68,10 +61,7 @@ class Watch:
 def watched(site: Site, wanted: Confinement) -> Watch:
     """A share for a command that may write there; it looks through all of it."""
     outside = (place.path for place in site.git if not beneath(place.path, site.workspace))
-    roots = (site.workspace, *outside, *wanted.folders)
-    return Watch(
-        [root for root in dict.fromkeys(roots) if not any(root != one and beneath(root, one) for one in roots)]
-    )
+    return Watch(list(dict.fromkeys((site.workspace, *outside, *wanted.folders))))
 
 
 @lru_cache(maxsize=256)
