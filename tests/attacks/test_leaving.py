@@ -101,3 +101,20 @@ async def test_ordinary_work_with_repositories_goes_on(tmp_path: Path) -> None:
         git -C dep $who commit -q --allow-empty -m z; git -C lib status --short; git add -A; echo done"""
     done = await run(Launch(("/bin/bash", "-c", text), str(workspace), profile="workspace-write", seconds=60))
     assert done.stdout.endswith(b"done\n") and b"codewhale:" not in done.stderr, done.stderr
+
+
+async def test_b7_a_home_folder_that_is_the_workspace_keeps_its_names(
+    mechanism: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    for folder in (".ssh", "project", "bin"):
+        (home / folder).mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    names = (".ssh/authorized_keys", ".bash_login", ".config/autostart/x", ".netrc", ".gitconfig", ".profile", "bin/ls",
+             ".unheard-of", ".local/bin/ls", ".pam_environment", ".vimrc", "Library/x", ".project/x")  # fmt: skip
+    text = "; ".join(f"mkdir -p $(dirname {name}); echo x > {name}; mv project/x {name}" for name in names)
+    for space in (home, tmp_path):
+        await run(Launch(("/bin/sh", "-c", f"cd {home}; {text}"), str(space), profile="workspace-write"))
+        assert [name for name in names if (home / name).exists()] == []
+    done = await run(Launch(("/bin/sh", "-c", "echo x > project/x"), str(home), profile="workspace-write"))
+    assert (home / "project" / "x").exists() == (mechanism == BUBBLEWRAP), done.stderr

@@ -1,11 +1,11 @@
 """The tables of files that make others run things: well-formed, and without a name that is nobody's."""
 
 from codewhale.policy.paths import matches, started_by
-from codewhale.protocol.protected import GIT_LAYOUT, HOME_NAMES, STARTED
+from codewhale.protocol.protected import GIT_LAYOUT, STARTED
 
 
 def test_every_name_stands_once_and_every_pattern_can_be_read() -> None:
-    for table in ([pattern for pattern, _ in STARTED], HOME_NAMES, GIT_LAYOUT):
+    for table in ([pattern for pattern, _ in STARTED], GIT_LAYOUT):
         assert len(table) == len(set(table))
     for pattern, who in STARTED:
         assert not matches(pattern, "src/a.py") and who.startswith("is ")

@@ -51,4 +51,6 @@ def test_a_workspace_that_holds_the_home_folder_keeps_its_settings(tmp_path: Pat
     for name in (".ssh", ".config", "bin", "src", "state"):
         (tmp_path / "me" / name).mkdir(parents=True)
     found = find_guards(site(tmp_path, home=str(tmp_path / "me"), state=str(tmp_path / "me" / "state")))
-    assert {str(tmp_path / "me" / name) for name in (".ssh", ".config", "bin", "state")} == set(found.fixed)
+    assert found.home == str(tmp_path / "me") and found.fixed == (str(tmp_path / "me" / "state"),)
+    assert {str(tmp_path / "me" / name) for name in ("src", "state")} == set(found.open)
+    assert find_guards(site(tmp_path / "me", home=str(tmp_path / "me"))).folders == ()

@@ -8,7 +8,7 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.system.repository import find_repository
-from codewhale.system.specials import first_special, hidden_special
+from codewhale.system.specials import refuse_specials
 from codewhale.worktree.git import git
 from support.repos import make_repo, raw_git
 
@@ -55,10 +55,12 @@ async def test_a_pipe_that_the_configuration_names_is_found(text: str, tmp_path:
     assert str(path) in refused.value.message.replace(".git/../", "")
 
 
-def test_ordinary_repositories_have_none(tmp_path: Path) -> None:
+async def test_ordinary_repositories_have_none(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {"a.txt": "one\n"})
     raw_git(repo, "worktree", "add", "-q", str(tmp_path / "tree"))
     placed(repo, "pipe")
     for place in (repo, tmp_path / "tree"):
         found = find_repository(str(place))
-        assert found is not None and first_special(found) == hidden_special(found) == ""
+        assert found is not None
+        await refuse_specials(found)
+        assert (await git(("status",), str(place))).exit_code == 0

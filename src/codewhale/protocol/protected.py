@@ -22,20 +22,6 @@ GIT_LAYOUT: tuple[str, ...] = (
 )  # fmt: skip
 # Directly below the home folder, beside all that begins with a dot: where programs are taken from by name.
 HOME_FOLDERS: tuple[str, ...] = ("bin", "Library")
-# Names in the home folder that programs act on by themselves; a command cannot make them either.
-HOME_NAMES: tuple[str, ...] = (
-    ".ssh", ".config", ".local", ".gnupg", ".netrc", ".gitconfig", ".git-credentials", ".bashrc", ".bash_profile",
-    ".bash_login", ".bash_logout", ".bash_aliases", ".bash_completion", ".profile", ".zshrc", ".zshenv", ".zprofile",
-    ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", ".xinitrc",
-    ".xprofile", ".xsession", ".xsessionrc", ".Xresources", ".pam_environment", ".environment", ".forward", ".rhosts",
-    ".shosts", ".k5login", ".vimrc", ".vim", ".exrc", ".nanorc", ".emacs", ".emacs.d", ".screenrc", ".tmux.conf",
-    ".tmux", ".gdbinit", ".lldbinit", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".Rprofile", ".irbrc", ".pryrc",
-    ".psqlrc", ".sqliterc", ".mailcap", ".muttrc", ".curlrc", ".wgetrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc",
-    ".pydistutils.cfg", ".cargo", ".m2", ".gradle", ".docker", ".kube", ".aws", ".azure", ".gem", ".bundle", ".rbenv",
-    ".pyenv", ".nvm", ".asdf", ".tool-versions", ".mise.toml", ".envrc", ".direnvrc", ".oh-my-zsh", ".claude",
-    ".claude.json", ".codex", ".gemini", ".cursor", ".vscode", ".vscode-server", ".mcp.json", ".crontab", ".hgrc",
-    ".subversion", ".bazelrc", ".ripgreprc", ".dbshell", ".mozilla", ".gnome", ".kde", ".icons", ".themes", "bin",
-)  # fmt: skip
 # Anywhere below the workspace, files that other programs act on by themselves: pattern -> who does, for people. A
 # tool's writing them is asked about; commands may change them, as every checkout of a branch does.
 STARTED: tuple[tuple[str, str], ...] = (

@@ -97,7 +97,10 @@ def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[
             if _covered(path):
                 yield from ("--ro-bind", path, path)
     else:
-        for path in dict.fromkeys((*places, *guards.writable)):
+        yield from ("--bind", site.workspace, site.workspace)
+        if guards.home:
+            yield from ("--ro-bind", guards.home, guards.home)
+        for path in dict.fromkeys((*guards.open, *places[1:], *guards.writable)):
             yield from ("--bind", path, path)
     for path in confinement.folders:
         if os.path.isdir(path):
@@ -130,9 +133,15 @@ def _sockets(site: Site) -> list[str]:
     except OSError:
         return []
     paths = {os.fsdecode(fields[7]) for line in lines if b" /" in line and len(fields := line.split(None, 7)) == 8}
-    seen = [path for path in sorted(paths) if not _covered(path) and not beneath(path, site.workspace)]
+    seen = [path for path in sorted(paths) if not _covered(path) and not _own(path, site)]
     lasting = (path for path in seen if os.path.realpath(path) == path and _lasting(path))
     return [path for path in lasting if site.foreign or _open_way(path)][:_MOST_SOCKETS]
+
+
+def _own(path: str, site: Site) -> bool:
+    """Whether a socket is one of the workspace's: those of a home folder in it, but for its projects', are not."""
+    of_home = site.home and path.startswith(os.path.join(site.home, "."))
+    return beneath(path, site.workspace) and not of_home
 
 
 def _open_way(path: str) -> bool:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from codewhale.protocol.protected import (
     GIT_FILES,
     GIT_FOLDERS,
+    HOME_FOLDERS,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     RULE_FILES,
@@ -21,16 +22,20 @@ HELD = (
 _NAMES = frozenset(name.lower() for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES))
 _HELD = frozenset(name.lower() for name in HELD)
 _MOST_MODULES = 64
+_MOST_OPEN = 1000
 
 
 class Guards(Struct, frozen=True):
     """`writable` are git directories to open (the workspace's own lies in it already and is pinned, so that it cannot
-    be renamed away); `fixed` exist and must not change; `folders` and `pointers` are absent and must stay so."""
+    be renamed away); `fixed` exist and must not change; `folders` and `pointers` are absent and must stay so. Of
+    a `home` folder in the workspace only what is `open` may change."""
 
     writable: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()
+    home: str = ""
+    open: tuple[str, ...] = ()
 
 
 def find_guards(site: Site) -> Guards:
@@ -42,18 +47,21 @@ def find_guards(site: Site) -> Guards:
     taken = {name for name in free.intersection(HELD) if not os.path.islink(os.path.join(root, name))}
     paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES and name not in taken]
     fixed = [real for path in paths for real in _fixed(root, path)]
-    folders = [os.path.join(root, name) for name in HELD if name.lower() not in present]
+    folders = [os.path.join(root, name) for name in HELD if name.lower() not in present and root != site.home]
     dot_git = os.path.join(root, ".git")
     if os.path.isfile(dot_git):
         fixed.append(dot_git)
+    home, opened = _home(site)
     git = _git(site.git)
     if site.state and beneath(site.state, root) and os.path.isdir(site.state):
         fixed.append(site.state)
     return Guards(
         writable=git.writable,
-        fixed=tuple(dict.fromkeys((*fixed, *git.fixed, *_home(site)))),
+        fixed=tuple(dict.fromkeys((*fixed, *git.fixed))),
         folders=tuple(dict.fromkeys((*folders, *git.folders))),
         pointers=git.pointers,
+        home=home,
+        open=opened,
     )
 
 
@@ -113,10 +121,10 @@ def _modules(folder: str) -> Guards:
     return Guards(tuple(pinned), tuple(fixed))
 
 
-def _home(site: Site) -> list[str]:
-    """In a workspace that holds the home folder, all that is configured there."""
+def _home(site: Site) -> tuple[str, tuple[str, ...]]:
+    """A home folder in the workspace, in which nothing new can be made and nothing changes that programs act on by
+    themselves; and what else stands in it, which is open."""
     if not site.home or not beneath(site.home, site.workspace):
-        return []
-    dotted = [entry.path for entry in os.scandir(site.home) if entry.name.startswith(".")]
-    places = [*dotted, *(path for name in ("bin", "Library") if os.path.isdir(path := os.path.join(site.home, name)))]
-    return [path for path in places if not os.path.islink(path) and os.path.basename(path) != ".git"]
+        return "", ()
+    rows = [entry for entry in os.scandir(site.home) if not entry.is_symlink() and not entry.name.startswith(".")]
+    return site.home, tuple(entry.path for entry in rows if entry.name not in HOME_FOLDERS)[:_MOST_OPEN]

@@ -33,8 +33,9 @@ class Ward:
     """The git directories of one workspace. All commands that run there at the same time share one; its methods are
     called by one thread at a time each."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, home: str = "") -> None:
         self.root = root
+        self.home = home  # where it lies in there, no command changes what begins with a dot
         self.over = self._warned = False
         self._folders: dict[str, _Folder] = {}
         self._known: set[tuple[object, ...]] = set()
@@ -117,6 +118,8 @@ class Ward:
             return None
         names = {name for name, _, _ in rows}
         folders = [path for name, path, inner in rows if inner]
+        if folder == self.home:
+            folders = [path for path in folders if os.path.basename(path)[0] != "." or path.endswith("/.git")]
         places = [path for name, path, _ in rows if name == ".git"]
         if is_git_directory(names) or os.path.basename(folder) == ".git":
             folders = [path for path in folders if os.path.basename(path) != "objects"]

@@ -20,7 +20,7 @@ _LONG = 2.0  # seconds after which a command may be waiting on what never answer
 
 async def refuse_specials(repository: Repository) -> None:
     """Raise ToolError not_available where git would wait at once."""
-    _refuse(await asyncio.to_thread(first_special, repository))
+    _refuse(await asyncio.to_thread(_first_special, repository))
 
 
 async def ended_where_it_waits(running: Awaitable[Completed], repository: Repository) -> Completed:
@@ -30,7 +30,7 @@ async def ended_where_it_waits(running: Awaitable[Completed], repository: Reposi
     try:
         await asyncio.wait((task,), timeout=_LONG)
         if not task.done():
-            _refuse(await asyncio.to_thread(hidden_special, repository))
+            _refuse(await asyncio.to_thread(_hidden_special, repository))
         return await task
     finally:
         if not task.done():
@@ -45,7 +45,7 @@ def _refuse(path: str) -> None:
         raise ToolError("not_available", text, expected="a regular file", fix=fix)
 
 
-def first_special(repository: Repository) -> str:
+def _first_special(repository: Repository) -> str:
     """The first of the places that git looks at in any case which holds no regular file, "" for none."""
     configs = [*config_files(repository), *steering(repository.root)[0]]
     own = [os.path.join(place, name) for place in (repository.gitdir, repository.common) for name in _OWN]
@@ -55,7 +55,7 @@ def first_special(repository: Repository) -> str:
     return first or next((path for path in top if _waits(path, follow=False)), "")
 
 
-def hidden_special(repository: Repository) -> str:
+def _hidden_special(repository: Repository) -> str:
     """The first pipe or device anywhere below git's own folders, or in a place of the tree where git reads rules; ""
     for none in five seconds."""
     deadline = time.monotonic() + _SECONDS

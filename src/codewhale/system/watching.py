@@ -20,8 +20,8 @@ _PAUSE, _SHARE = 1.0, 20
 class Watch:
     """What is watched for one command. `arms` are there already and must stay as they are; `held` it cannot change."""
 
-    def __init__(self, roots: Sequence[str]) -> None:
-        self._wards = [_ward(root) for root in roots]
+    def __init__(self, roots: Sequence[str], home: str) -> None:
+        self._wards = [_ward(root, home) for root in roots]
         self.held: tuple[str, ...] = ()
         self._left = self._last = False
         found = dict.fromkeys(path for ward in self._wards for path in ward.enter())
@@ -61,9 +61,9 @@ class Watch:
 def watched(site: Site, wanted: Confinement) -> Watch:
     """A share for a command that may write there; it looks through all of it."""
     outside = (place.path for place in site.git if not beneath(place.path, site.workspace))
-    return Watch(list(dict.fromkeys((site.workspace, *outside, *wanted.folders))))
+    return Watch(list(dict.fromkeys((site.workspace, *outside, *wanted.folders))), site.home)
 
 
 @lru_cache(maxsize=256)
-def _ward(root: str) -> Ward:
-    return Ward(root)
+def _ward(root: str, home: str) -> Ward:
+    return Ward(root, home)
