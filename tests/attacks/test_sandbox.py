@@ -17,7 +17,7 @@ held = pytest.mark.skipif(
     not sandbox().mechanism or not os.access(PYTHON, os.X_OK), reason="nothing on this machine holds a command"
 )
 NAMED = {probe.name: probe for probe in PROBES}
-PROTECTED = [probe for probe in PROBES if probe.writes]
+PROTECTED = [probe for probe in PROBES if probe.writes and not probe.planting]
 SENDING = ("connect to this machine", "send a packet", "look up a name", "a service by name", "a service by packets")
 REACHING = ("end the harness", "read its environment", "write through a link", "outlive the command", "new namespaces",
             "mount over what is read-only", "the kernel's settings", "a set-id program", "rights kept")  # fmt: skip

@@ -33,8 +33,8 @@ def test_a_git_directory_is_pinned_and_its_settings_fixed(tmp_path: Path) -> Non
     (git / "modules" / "deep" / "sub" / "config").write_text("")
     found = find_guards(site(tmp_path, GitPlace(str(git))))
     modules = git / "modules"
-    assert set(found.writable) == {str(path) for path in (git, modules, modules / "deep", modules / "deep" / "sub")}
-    assert {str(git / "config"), str(modules / "deep" / "sub" / "config")} <= set(found.fixed)
+    assert set(found.writable) == {str(path) for path in (git, modules)}
+    assert str(git / "config") in found.fixed
     assert str(git / "hooks") in found.folders and found.pointers == (str(git / "commondir"),)
 
 

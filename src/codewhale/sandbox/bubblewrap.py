@@ -133,15 +133,11 @@ def _sockets(site: Site) -> list[str]:
     except OSError:
         return []
     paths = {os.fsdecode(fields[7]) for line in lines if b" /" in line and len(fields := line.split(None, 7)) == 8}
-    seen = [path for path in sorted(paths) if not _covered(path) and not _own(path, site)]
+    dotted = f"{site.home}/." if beneath(site.home, site.workspace) else "\0"
+    outside = {path for path in paths if path.startswith(dotted) or not beneath(path, site.workspace)}
+    seen = [path for path in sorted(outside) if not _covered(path)]
     lasting = (path for path in seen if os.path.realpath(path) == path and _lasting(path))
     return [path for path in lasting if site.foreign or _open_way(path)][:_MOST_SOCKETS]
-
-
-def _own(path: str, site: Site) -> bool:
-    """Whether a socket is one of the workspace's: those of a home folder in it, but for its projects', are not."""
-    of_home = site.home and path.startswith(os.path.join(site.home, "."))
-    return beneath(path, site.workspace) and not of_home
 
 
 def _open_way(path: str) -> bool:

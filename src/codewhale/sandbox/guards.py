@@ -21,7 +21,6 @@ HELD = (
 )  # fmt: skip
 _NAMES = frozenset(name.lower() for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES))
 _HELD = frozenset(name.lower() for name in HELD)
-_MOST_MODULES = 64
 _MOST_OPEN = 1000
 
 
@@ -93,32 +92,9 @@ def _git(places: tuple[GitPlace, ...]) -> Guards:
             absent = [os.path.join(place.path, name) for name in GIT_FOLDERS]
             folders += [path for path in absent if _free(path)]
             pointers.append(os.path.join(place.path, "commondir"))
-        modules = _modules(os.path.join(place.path, "modules"))
-        pinned += (place.path, *modules.writable)
-        fixed += modules.fixed
+        modules = os.path.join(place.path, "modules")
+        pinned += (place.path, modules) if os.path.isdir(modules) else (place.path,)
     return Guards(tuple(pinned), tuple(fixed), tuple(folders), tuple(pointers))
-
-
-def _modules(folder: str) -> Guards:
-    """The submodules' git directories, at most 64 and three folders deep: they are pinned with the folders that lead to
-    them, their configuration and hooks are fixed."""
-    pinned: list[str] = []
-    fixed: list[str] = []
-    todo = [(folder, 0)]
-    while todo and len(pinned) < _MOST_MODULES:
-        place, depth = todo.pop()
-        try:
-            inner = [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
-        except OSError:
-            continue
-        pinned.append(place)
-        for path in inner:
-            if os.path.isfile(os.path.join(path, "config")):
-                pinned.append(path)
-                fixed += [part for name in ("config", "hooks") if os.path.exists(part := os.path.join(path, name))]
-            elif depth < 2:
-                todo.append((path, depth + 1))
-    return Guards(tuple(pinned), tuple(fixed))
 
 
 def _home(site: Site) -> tuple[str, tuple[str, ...]]:

@@ -121,7 +121,11 @@ class Ward:
         if folder == self.home:
             folders = [path for path in folders if os.path.basename(path)[0] != "." or path.endswith("/.git")]
         places = [path for name, path, _ in rows if name == ".git"]
-        if is_git_directory(names) or os.path.basename(folder) == ".git":
+        if (
+            is_git_directory(names)
+            or os.path.basename(folder) == ".git"
+            or ("config" in names and "/.git/modules/" in folder)
+        ):
             folders = [path for path in folders if os.path.basename(path) != "objects"]
             places += [folder] if folder == self.root or os.path.basename(folder) != ".git" else []
         return _Folder((0, 0, 0) if racy else stamp, tuple(folders), tuple(places))

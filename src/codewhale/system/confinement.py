@@ -19,12 +19,12 @@ from codewhale.sandbox.landlock import landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.sandbox.trusted import split_loader
+from codewhale.sandbox.watching import Watch, watched
 from codewhale.system.command import Launch
 from codewhale.system.environment import launch_env
 from codewhale.system.itself import own_path, package
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
-from codewhale.system.watching import Watch, watched
 
 __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
 
@@ -44,8 +44,8 @@ class Confined(Struct, frozen=True):
     watch: Watch | None = None
 
 
-async def confine(launch: Launch) -> Confined:
-    """The command as the sandbox starts it; as it is, for the profile none.
+async def confine(launch: Launch, watch: Watch | None = None) -> Confined:
+    """The command as the sandbox starts it; as it is, for the profile none. `watch` is that of an earlier attempt.
 
     Raises OSError where the program is not there, ValueError for a profile or an allowance that is not known, and
     ToolError not_available where nothing on this machine can hold a command.
@@ -62,7 +62,8 @@ async def confine(launch: Launch) -> Confined:
         raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
     _find(launch)
     site = _site(launch)
-    watch = await asyncio.to_thread(watched, site, wanted) if wanted.writes else None
+    if wanted.writes and watch is None:
+        watch = await asyncio.to_thread(watched, site, wanted)
     try:
         site = structs.replace(site, arms=watch.arms if watch is not None else ())
         plan = _plan(found.mechanism, found.program, launch, wanted, site)
@@ -95,13 +96,6 @@ def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> t
         words = tuple(f"env={name}={value}" for name, value in inner.items())
     begin = argv.index("--") if words else 0
     return (*argv[:begin], *words, *argv[begin:])
-
-
-def taken_over(fresh: Confined, former: Confined) -> Confined:
-    """The same command held anew; what is watched goes on from where it was when it was held first."""
-    if fresh.watch is not None:
-        fresh.watch.leave()
-    return structs.replace(fresh, watch=former.watch)
 
 
 def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:

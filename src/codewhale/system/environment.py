@@ -79,7 +79,5 @@ def hide_own() -> None:
 
 def home_inside(workspace: str) -> str:
     """Where the home folder lies below a workspace, "." for all of it, "" for outside."""
-    root, home = os.path.realpath(workspace), os.path.realpath(os.environ.get("HOME") or "/nonexistent")
-    if home == root:
-        return "."
-    return home[len(root.rstrip("/")) + 1 :] if home.startswith(root.rstrip("/") + "/") and os.path.isdir(home) else ""
+    inside = os.path.relpath(os.path.realpath(os.environ.get("HOME") or "/nonexistent"), os.path.realpath(workspace))
+    return "" if inside.split("/")[0] == ".." or not os.path.isdir(os.path.join(workspace, inside)) else inside

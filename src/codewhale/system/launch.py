@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.protocol.errors import ToolError
 from codewhale.system.command import Ceiling, Completed, Held, Launch
-from codewhale.system.confinement import Confined, confine, taken_over
+from codewhale.system.confinement import Confined, confine
 from codewhale.system.environment import hide_own
 from codewhale.system.output import Early, HeadTail
 from codewhale.system.owners import Direct, Owner, Supervised
@@ -200,7 +200,7 @@ class Child:
         complaint, self._early = self._early, Early(self._take, watch=False)
         self._exited_after = None
         try:
-            self._hold = taken_over(await confine(self._asked), self._hold)
+            self._hold = await confine(self._asked, self._hold.watch)
             if self._ordered:
                 return self._tree_gone()
             self._launch = self._hold.launch

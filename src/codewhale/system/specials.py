@@ -3,24 +3,21 @@ in the whole tree once it takes long."""
 
 import asyncio
 import os
+import re
 import stat
 import time
 from collections.abc import Awaitable, Iterator
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.system.command import Completed
-from codewhale.system.repository import Repository, config_entries, config_files, steering
+from codewhale.system.repository import Repository, config_files, read_small, steering
 
 # Beside the configuration, what git opens below its own folder with nearly every command, and at the top of the tree.
 _OWN = ("HEAD", "index", "packed-refs", "info/exclude", "info/attributes", "commondir", "gitdir", "shallow")
 _NAMES = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
+_VALUE = re.compile(rb"=[ \t]*\"?([^\"\n#;\0]{1,1000})")
 _SECONDS = 5.0
 _LONG = 2.0  # seconds after which a command may be waiting on what never answers
-
-
-async def refuse_specials(repository: Repository) -> None:
-    """Raise ToolError not_available where git would wait at once."""
-    _refuse(await asyncio.to_thread(_first_special, repository))
 
 
 async def ended_where_it_waits(running: Awaitable[Completed], repository: Repository) -> Completed:
@@ -30,7 +27,7 @@ async def ended_where_it_waits(running: Awaitable[Completed], repository: Reposi
     try:
         await asyncio.wait((task,), timeout=_LONG)
         if not task.done():
-            _refuse(await asyncio.to_thread(_hidden_special, repository))
+            await refuse_specials(repository, everywhere=True)
         return await task
     finally:
         if not task.done():
@@ -38,48 +35,41 @@ async def ended_where_it_waits(running: Awaitable[Completed], repository: Reposi
             await asyncio.gather(task, return_exceptions=True)
 
 
-def _refuse(path: str) -> None:
+async def refuse_specials(repository: Repository, everywhere: bool = False) -> None:
+    """Raise ToolError not_available where git would wait: at once, or at any place that it may look at."""
+    places = _everywhere(repository) if everywhere else _at_once(repository)
+    path = await asyncio.to_thread(next, filter(_waits, places), "")
     if path:
         text = f"{path} is a pipe or a device, on which git would wait for ever. Put a file in its place, or remove it."
         fix = NextCall("list_dir", {"path": "."})
         raise ToolError("not_available", text, expected="a regular file", fix=fix)
 
 
-def _first_special(repository: Repository) -> str:
-    """The first of the places that git looks at in any case which holds no regular file, "" for none."""
+def _at_once(repository: Repository) -> Iterator[str]:
     configs = [*config_files(repository), *steering(repository.root)[0]]
-    own = [os.path.join(place, name) for place in (repository.gitdir, repository.common) for name in _OWN]
-    top = [os.path.join(repository.root, name) for name in _NAMES]
-    named = (path for config in configs for path in _named(repository, config))
-    first = next((path for path in (*configs, *own, *named) if _waits(path, follow=True)), "")
-    return first or next((path for path in top if _waits(path, follow=False)), "")
-
-
-def _hidden_special(repository: Repository) -> str:
-    """The first pipe or device anywhere below git's own folders, or in a place of the tree where git reads rules; ""
-    for none in five seconds."""
-    deadline = time.monotonic() + _SECONDS
-    for place, own in ((repository.gitdir, True), (repository.common, True), (repository.root, False)):
-        for folder, _, names in os.walk(place):
-            if time.monotonic() > deadline:
-                return ""
-            paths = (os.path.join(folder, name) for name in names if own or name in _NAMES)
-            if waited_on := next((path for path in paths if _waits(path, follow=own)), ""):
-                return waited_on
-    return ""
-
-
-def _named(repository: Repository, config: str) -> Iterator[str]:
-    """Files that a configuration may name: any value can be a path."""
-    for _, value in config_entries(config):
-        if value and "\0" not in value and len(value) < 1024:
-            path = os.path.expanduser(value)
+    yield from configs
+    yield from (os.path.join(place, name) for place in (repository.gitdir, repository.common) for name in _OWN)
+    yield from (os.path.join(repository.root, name) for name in _NAMES)
+    for config in configs:  # any value can be the path of a file that git reads
+        for value in _VALUE.findall(read_small(config) or b""):
+            path = os.path.expanduser(os.fsdecode(value.strip()))
             yield from (os.path.join(place, path) for place in (os.path.dirname(config), repository.root))
 
 
-def _waits(path: str, follow: bool) -> bool:
+def _everywhere(repository: Repository) -> Iterator[str]:
+    """Below git's own folders, and in the tree where git reads rules; five seconds long."""
+    deadline = time.monotonic() + _SECONDS
+    for place in (repository.gitdir, repository.common, repository.root):
+        for folder, _, names in os.walk(place):
+            if time.monotonic() > deadline:
+                return
+            yield from (os.path.join(folder, name) for name in names if place != repository.root or name in _NAMES)
+
+
+def _waits(path: str) -> bool:
+    """Rules of a tree that are a link are passed over by git."""
     try:
-        found = os.stat(path, follow_symlinks=follow)
+        found = os.stat(path, follow_symlinks=os.path.basename(path) not in _NAMES)
         nothing = os.stat(os.devnull).st_rdev
     except OSError:
         return False

@@ -16,7 +16,6 @@ from codewhale.system.repository import (
     Repository,
     config_files,
     find_repository,
-    named_elsewhere,
     read_head,
     read_small,
 )
@@ -117,9 +116,7 @@ async def git(
         raise _unavailable(not_installed("git"))
     repository = find_repository(cwd)
     if repository is None:
-        elsewhere = named_elsewhere(cwd)
-        named = f" (its .git names {elsewhere}, which does not name it back)" if elsewhere else ""
-        raise _unavailable(f"{cwd} is not inside a git repository{named}.")
+        raise _unavailable(f"{cwd} is not inside a git repository, or only in one that does not name it back.")
     await refuse_specials(repository)
     overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
     argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])

@@ -5,12 +5,13 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from codewhale.lib.text import one_line
 from codewhale.sandbox.profiles import Confinement, Site, beneath
 from codewhale.sandbox.wards import Ward
-from codewhale.system.command import Completed
 
+Ended = asyncio.Future[Any]
 # Files that are laid over each; what is beyond is put back afterwards.
 _MOST_ARMS = 256
 # Seconds between two looks, and at least so many times the cost of one.
@@ -27,9 +28,7 @@ class Watch:
         found = dict.fromkeys(path for ward in self._wards for path in ward.enter())
         self.arms = tuple(found)[:_MOST_ARMS]
 
-    async def follow(
-        self, gone: "asyncio.Future[None]", done: "asyncio.Future[Completed]", tell: Callable[[str], None]
-    ) -> None:
+    async def follow(self, gone: Ended, done: Ended, tell: Callable[[str], None]) -> None:
         """Look now and then while anything of it runs, and a last time after that."""
         cost = 0.0
         while not gone.done():
@@ -43,7 +42,7 @@ class Watch:
             await self.look(gone, tell)
         self.leave()
 
-    async def look(self, gone: "asyncio.Future[None]", tell: Callable[[str], None]) -> None:
+    async def look(self, gone: Ended, tell: Callable[[str], None]) -> None:
         """Put back or set aside what is there now, and tell."""
         self._last = gone.done()
         for ward in self._wards:
