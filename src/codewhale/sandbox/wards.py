@@ -4,13 +4,13 @@ worktrees, folders that git takes for one, and changes of those that nothing can
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from codewhale.lib.beneath import Root
 from codewhale.protocol.protected import is_git_directory
-from codewhale.sandbox.gitplaces import SET_ASIDE, Arm, arms_of, existing_arms, harmless, read_file
+from codewhale.sandbox.gitplaces import SET_ASIDE, arms_of, existing_arms, harmless, read_file
 from codewhale.sandbox.profiles import beneath
 
 MOST_FOLDERS = 200_000
@@ -79,7 +79,8 @@ class Ward:
         self._known = {mark for arm in arms for mark in arm.marks}
         self._contents = {}
         left = _MOST_KEPT
-        for path in (path for place in places for path in _files(existing_arms(place), arms)):
+        paths = [path for place in places for path in existing_arms(place) if os.path.isfile(path)]
+        for path in dict.fromkeys((*paths, *(arm.path for arm in arms))):
             data = read_file(path)
             if data is not None and len(data) <= left:
                 left -= len(data)
@@ -121,11 +122,8 @@ class Ward:
         if folder == self.home:
             folders = [path for path in folders if os.path.basename(path)[0] != "." or path.endswith("/.git")]
         places = [path for name, path, _ in rows if name == ".git"]
-        if (
-            is_git_directory(names)
-            or os.path.basename(folder) == ".git"
-            or ("config" in names and "/.git/modules/" in folder)
-        ):
+        of_git = is_git_directory(names) or ("config" in names and "/.git/modules/" in folder)
+        if of_git or os.path.basename(folder) == ".git":
             folders = [path for path in folders if os.path.basename(path) != "objects"]
             places += [folder] if folder == self.root or os.path.basename(folder) != ".git" else []
         return _Folder((0, 0, 0) if racy else stamp, tuple(folders), tuple(places))
@@ -169,11 +167,6 @@ class Ward:
 def _rows(folder: str) -> list[tuple[str, str, bool]]:
     with os.scandir(folder) as entries:
         return [(entry.name, entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
-
-
-def _files(paths: Sequence[str], arms: Sequence[Arm]) -> Iterator[str]:
-    yield from (path for path in paths if os.path.isfile(path))
-    yield from dict.fromkeys(arm.path for arm in arms)
 
 
 def _replace(name: str, data: bytes, folder: int) -> None:

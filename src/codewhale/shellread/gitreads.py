@@ -6,12 +6,12 @@ import struct
 from collections.abc import Iterator
 
 from codewhale.lib.bounded import read_regular
+from codewhale.protocol.protected import is_git_directory
 from codewhale.sandbox.gitconfig import steering
 from codewhale.system.repository import (
     Repository,
     config_entries,
     find_repository,
-    is_git_directory,
     named_elsewhere,
     read_small,
 )
@@ -66,7 +66,7 @@ def _bare_at(folder: str, top: str) -> str:
     folder = os.path.realpath(folder)
     while True:
         try:
-            names = {name.lower() for name in os.listdir(folder)}
+            names = set(os.listdir(folder))
         except OSError:
             names = set()
         if ".git" not in names and is_git_directory(names):

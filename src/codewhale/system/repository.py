@@ -9,7 +9,7 @@ import re
 from msgspec import Struct
 
 from codewhale.lib.bounded import read_regular
-from codewhale.sandbox.gitconfig import named_files
+from codewhale.sandbox.gitconfig import entries, named_files
 from codewhale.sandbox.gitplaces import names_back
 
 _SMALL = 1 << 20
@@ -32,6 +32,12 @@ def find_repository(path: str) -> Repository | None:
     stands elsewhere only when it points back, for a `.git` file could name anybody's."""
     found = _find(path)
     return found if found is not None and _points_back(found) else None
+
+
+def named_elsewhere(path: str) -> str:
+    """The git directory that the `.git` at or above `path` names without belonging to it, "" where there is none."""
+    found = _find(path)
+    return "" if found is None or _points_back(found) else found.gitdir
 
 
 def _points_back(found: Repository) -> bool:
@@ -97,6 +103,14 @@ def steering(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         included += fresh[: _MOST_INCLUDED - len(included)]
         todo += fresh if len(included) < _MOST_INCLUDED else []
     return tuple(included), tuple(hooks)
+
+
+def config_entries(path: str) -> list[tuple[str, str]]:
+    """The settings of one configuration file, (name, value); none of one that git could not read either."""
+    try:
+        return entries(read_small(path) or b"")
+    except ValueError:
+        return []
 
 
 def read_small(path: str) -> bytes | None:
