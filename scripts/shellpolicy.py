@@ -38,7 +38,7 @@ def outside() -> bool:
 def spoil(count: int, samples: int, chance: random.Random) -> list[str]:
     """Judge spoiled lines; a sample of the allowed ones."""
     seeds = [row["cmd"] for row in suite() if len(row["cmd"]) < 2000]
-    seeds += [line for name in ("reads", "reads", "asks", "never") for line in kept(name)]
+    seeds += [line for name in ("reads", "everyday", "asks", "tricks", "never") for line in kept(name)]
     allowed: list[str] = []
     verdicts = dict.fromkeys(("allow", "ask", "deny"), 0)
     begun = time.monotonic()
@@ -80,7 +80,7 @@ def timed(chance: random.Random) -> bool:
     good = True
     for size, bound in BOUNDS:
         lines = [row["cmd"] for row in suite() if len(row["cmd"]) <= size]
-        lines += [line for name in ("reads", "asks", "never", "ordinary") for line in kept(name)]
+        lines += [line for name in ("reads", "everyday", "asks", "never", "ordinary") for line in kept(name)]
         lines += [_chain(chance, size) for _ in range(len(lines) // 50)]
         times = sorted(_milliseconds(line) for line in lines)
         slow = times[int(len(times) * 0.99)]

@@ -257,6 +257,11 @@ cat /proc/1/environ
 cat /proc/*/environ
 cat < /proc/self/environ
 sort --files0-from=x
+uniq - PWNED
+xxd - PWNED
+column -d /etc/passwd
+cut -z /etc/passwd
+paste -s /etc/passwd
 date -f list
 date -r /etc/passwd
 awk 1 /etc/passwd
@@ -360,6 +365,22 @@ def test_a_secret_behind_a_link_is_one(tmp_path: Path) -> None:
     (tmp_path / "w" / ".env").write_text("X=1")
     (tmp_path / "w" / "notes.md").symlink_to(".env")
     assert analyse("cat notes.md", context).rule == analyse("cat *.md", context).rule == "shell.secret-read"
+
+
+def test_a_secret_in_a_list_of_names_is_one(tmp_path: Path) -> None:
+    context = place(tmp_path)
+    allowed("find . | xargs cat\nfind . -name '*.py' | xargs cat\nrg --files | xargs cat", context)
+    (tmp_path / "w" / "src" / ".env").write_text("X=1")
+    asked("find . | xargs cat\nfind . -type f | xargs -n1 head\nrg --files --hidden | xargs cat", context)
+    allowed("find . -name '*.py' | xargs cat\nrg --files | xargs cat", context)
+
+
+# What is known to make a program start another, write, or read what it is not given, for programs that may be called.
+TRICKS = (Path(__file__).parent.parent / "shell" / "lines" / "tricks.txt").read_text()
+
+
+def test_known_tricks_of_programs_that_read_are_asked_about() -> None:
+    asked("\n".join(line for line in TRICKS.splitlines() if not line.startswith("#")))
 
 
 def test_a_pattern_is_asked_about_where_a_name_is_an_option(tmp_path: Path) -> None:

@@ -80,9 +80,12 @@ class Jail:
         'if [ -x "/jail/real/$name" ]; then exec "/jail/real/$name" "$@"; fi\n'
     )
     _DRIVER = (
+        # What a line leaves behind is waited for, so that it is not taken for the next one's.
+        "alone() { local all=(/proc/[0-9]*); [ ${#all[@]} -le $count ]; }\nall=(/proc/[0-9]*); count=${#all[@]}\n"
         "number=0\nwhile IFS= read -r -d '' line; do\n"
         'printf "\\n%s\\n" "$number" >> /jail/log/log; number=$((number+1))\n'
-        '/jail/real/timeout 5 /jail/real/bash -c "$line" </dev/null >/dev/null 2>&1\ndone < /jail/log/lines\nexit 0\n'
+        '/jail/real/timeout 5 /jail/real/bash -c "$line" </dev/null >/dev/null 2>&1\n'
+        "for ((look = 0; look < 50000; look++)); do alone && break; done\ndone < /jail/log/lines\nexit 0\n"
     )
 
     def __init__(self, folder: Path) -> None:

@@ -138,10 +138,6 @@ def _ps(words: list[str], where: str, places: Places) -> tuple[str, str]:
     return "", ""
 
 
-def _env(options: list[str], values: Values, operands: list[str]) -> str:
-    return ""
-
-
 def _names(options: list[str], values: Values, operands: list[str]) -> str:
     bad = [name for name in operands if not re.fullmatch(r"\w+", name) or _CREDENTIAL.search(name)]
     return f"{bad[0]} may be a secret" if bad else ""
@@ -201,6 +197,6 @@ SYNTAXES: dict[str, Callable[[list[str], str, Places], tuple[str, str]]] = {
     "tar": _tar,
 }
 CHECKS: dict[str, Callable[[list[str], Values, list[str]], str]] = {
-    "sed": _sed, "awk": _awk, "jq": _jq, "date": _date, "number": _number, "printf": _printf, "env": _env,
+    "sed": _sed, "awk": _awk, "jq": _jq, "date": _date, "number": _number, "printf": _printf,
     "names": _names, "formats": _formats,    "listing": _listing, "remote": _remote, "config": _config, "unzip": _unzip,
 }  # fmt: skip

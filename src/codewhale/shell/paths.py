@@ -112,7 +112,11 @@ class Places(Struct, frozen=True):
         if lister[0] == "find" and not {"-o", "-or", ",", "!", "-not", "(", "-iname"}.intersection(lister):
             names = next((value for option, value in pairwise(lister) if option == "-name"), names)
             linked = ("-type", "f") not in pairwise(lister) or not {"-L", "-follow"}.isdisjoint(lister)
-        return ground.trouble_below([here], ground.real(self.workspace), names, linked)
+        hidden = lister[0] in ("find", "git") or any(
+            option in lister for option in ("--hidden", "-H", "-u", "-uu", "-uuu")
+        )
+        avoided = (lambda path: secret(self.below(path))) if hidden else (lambda path: False)
+        return ground.trouble_below([here], ground.real(self.workspace), names, linked, avoided)
 
     def chosen(self, here: str) -> str:
         """The file that names a program of the project for one of the machine's."""

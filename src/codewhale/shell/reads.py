@@ -200,11 +200,11 @@ def _strictly(rules: Reads, words: list[str], given: Given) -> str:
         if waiting:
             given.values.append((waiting, word))
             waiting = ""
-        elif ended or not word.startswith("-"):
+        elif ended or not word.startswith("-") or word == "-":
             given.operands.append(word)
         elif word == "--":
             ended = True
-        elif word != "-":
+        else:
             allowed, waiting = (_long if word.startswith("--") else _short)(rules, word.lstrip("-"), given)
             if not allowed or word.startswith("---"):
                 return word

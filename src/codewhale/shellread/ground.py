@@ -4,11 +4,11 @@ names below a folder. Looks are bounded; what is beyond a bound is not known."""
 import fnmatch
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 # Entries that a pattern may meet, and that a look through folders may.
 MOST_NAMES = 500
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 40_000
 _GLOB = re.compile(r"[*?\[]")
 _ODD = re.compile(r"[\s'\"\\]|^[-@]")
 
@@ -66,9 +66,16 @@ def expand(pattern: str, folder: str) -> list[str] | None:
     return sorted(name.rstrip("/") + tail for name in names if name not in ("", "/")) or [pattern]
 
 
-def trouble_below(roots: Sequence[str], inside: str, names: str = "", linked: bool = True) -> str:
+def trouble_below(
+    roots: Sequence[str],
+    inside: str,
+    names: str = "",
+    linked: bool = True,
+    avoided: Callable[[str], bool] = lambda path: False,
+) -> str:
     """Why going through folders may lead elsewhere: with `linked`, a link out of `inside`; a name that is not surely
-    one word and no option. Where `names` are listed, files of other names do not count. "" for none."""
+    one word and no option, or a path that is `avoided`. Where `names` are listed, files of other names do not count. ""
+    for none."""
     wanted = re.compile(fnmatch.translate(names or "*"))
     left = MOST_ENTRIES
     waiting = list(roots)
@@ -83,11 +90,13 @@ def trouble_below(roots: Sequence[str], inside: str, names: str = "", linked: bo
                 continue
             if names and _ODD.search(entry.name):
                 return f"{entry.name!r} is an odd name for a file"
+            if names and not folder_there and avoided(entry.path):
+                return f"{entry.name} may hold a secret"
             if linked and entry.is_symlink():
                 target = real(entry.path)
                 if target != inside and not target.startswith(inside.rstrip("/") + "/"):
                     return f"{entry.path} is a link that leads out"
-            elif folder_there and entry.name != ".git":
+            elif folder_there and (entry.name != ".git" or names == "*"):
                 waiting.append(entry.path)
     return ""
 
