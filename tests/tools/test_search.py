@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.protocol.errors import ToolError
 from codewhale.tools.search import SearchTools
 from support.calls import call, context, refused
 from support.repos import TRAPS, lay, make_repo, write
@@ -352,3 +353,27 @@ def test_a_map_is_bounded_and_empty_folders_have_one(workspace: Path) -> None:
     for arguments in ({"max_depth": 0}, {"max_depth": 11}, {"depth": 1}):
         with pytest.raises(msgspec.ValidationError):
             call(SearchTools(), "project_map", arguments, context(workspace))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?:(?:(?:a{1000}){1000}){1000}){1000}", "(?i)" + "ſ" * 3000, "(?R)?a(?R)?b", "(a*)*$", "(a|b|ab)*c"],
+    ids=["counts", "folds", "recursion", "stars", "choices"],
+)
+def test_no_pattern_holds_up_a_search(workspace: Path, pattern: str) -> None:
+    write(workspace, {"a.txt": "a" * 200_000 + "!\nfine\n"})
+    began = time.monotonic()
+    try:
+        result = call(SearchTools(), "grep_files", {"pattern": pattern}, context(workspace))
+        assert result.ok
+    except ToolError as error:
+        assert error.kind in ("timeout", "invalid_input") and "pattern" in str(error)
+    assert time.monotonic() - began < 60
+
+
+def test_a_pattern_of_another_process_finds_the_same(workspace: Path) -> None:
+    write(workspace, {"a.txt": "foofoobar\nbar\n", "b/c.txt": "xfoobar\n"})
+    assert places(grep(workspace, "(foo)+bar")) == [("a.txt", 1), ("b/c.txt", 1)]
+    assert places(grep(workspace, "(?<=x)foo", context_lines=0)) == [("b/c.txt", 1)]
+    error = fix(workspace, "grep_files", {"pattern": "(foo)+["})
+    assert "position" in str(error)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from codewhale.lib.patterns import compiles_fast
 from codewhale.protocol.tools import ToolSpec
 
 KINDRED_FILE = Path(__file__).with_name("kindred.json")
@@ -94,6 +95,8 @@ class ToolIndex:
         match begins in their name first. Raises ValueError, in words, for one that is wrong or takes too long."""
         import regex  # type: ignore[import-untyped]
 
+        if not compiles_fast(expression, ignore_case=True):
+            raise ValueError("the expression may take too long; use a simpler one, without counted groups")
         until = time.monotonic() + _REGEX_SECONDS
         named: list[str] = []
         others: list[str] = []

@@ -1,7 +1,8 @@
 """Searching the text of files line by line.
 
 One engine decides what matches, so that a result never depends on what is installed. ripgrep, where it is found, only
-says which files are worth looking into; patterns that it might read differently never reach it.
+says which files are worth looking into; patterns that it might read differently never reach it. A pattern that may
+take long, or much memory, is tried by this module run as a program, which can be ended.
 """
 
 import asyncio
@@ -10,17 +11,21 @@ import os
 import re
 import stat
 import string
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
+from codewhale.lib.patterns import is_tame
 from codewhale.system.confinement import held_where_possible
 from codewhale.system.launch import Completed, Launch, run
+from codewhale.system.sidework import Work
 
 LARGEST_FILE = 10 << 20
 LINE_LIMIT = 500
@@ -34,6 +39,7 @@ _ESCAPES = frozenset("dDwWsSbntrf" + string.punctuation) - frozenset("<>")
 _FILE = os.O_RDONLY | os.O_NONBLOCK
 _UNREAD = re.compile(rb"\(os error \d+\)$")
 _PATIENCE = 1.0  # seconds of work one search of one text may take
+_GRACE = 3.0  # seconds by which a process may be late before it is ended
 
 Hit = tuple[int, int, int]  # number of a line, its offset in the text, offset of the match in the line
 
@@ -48,7 +54,8 @@ class PatternError(ValueError):
 
 
 class PatternTooSlow(Exception):
-    """A pattern that one file's text makes run on and on; the text of the exception is the file's path."""
+    """A pattern that one file's text makes run on and on; the text of the exception is the file's path, "" where that
+    is not known."""
 
 
 class Query(Struct, frozen=True):
@@ -142,6 +149,8 @@ async def search(root: str, files: Sequence[str], query: Query, *, seconds: floa
 
     `rg` is the path of ripgrep or None. Raises PatternError, PatternTooSlow.
     """
+    if not is_tame(query.pattern, ignore_case=query.ignore_case):
+        return await _apart(_Order(root, list(files), query, seconds))
     scan = _Scan(Root(root), query, seconds)
     try:
         if rg is None or len(files) < _WORTH_RG or scan.portable is None:
@@ -157,6 +166,43 @@ async def search(root: str, files: Sequence[str], query: Query, *, seconds: floa
         return Found(found.matches, found.total, len(sampled.keys() | scan.read), found.complete)
     finally:
         scan.stop()
+
+
+class _Order(Struct):
+    """A search for another process."""
+
+    root: str
+    files: list[str]
+    query: Query
+    seconds: float
+
+
+class _Said(Struct):
+    """What that process says: what it found, or which fault it met and where."""
+
+    found: Found | None = None
+    fault: str = ""
+    position: int = -1
+
+
+async def _apart(order: _Order) -> Found:
+    work = Work(__name__, msgspec.json.encode(order), (), order.root, order.seconds + _GRACE, 64 << 20)
+    done = await work.do()
+    if done.exit_code != 0 or done.timed_out or done.stdout_gap >= 0:
+        raise PatternTooSlow("")
+    said = msgspec.json.decode(done.stdout, type=_Said)
+    if said.found is not None:
+        return said.found
+    raise PatternTooSlow(said.fault) if said.position < 0 else PatternError(said.fault, said.position)
+
+
+def _carried_out(order: _Order) -> _Said:
+    try:
+        return _Said(_Scan(Root(order.root), order.query, order.seconds).all(order.files))
+    except PatternError as error:
+        return _Said(fault=error.reason, position=error.position)
+    except PatternTooSlow as slow:
+        return _Said(fault=str(slow))
 
 
 async def _files_with(
@@ -270,7 +316,7 @@ class _Scan:
                 self._total += 1
                 if len(self._matches) < self._query.limit:
                     self._matches.append(_match(file, text, hit, self._query.context))
-        except TimeoutError:
+        except (TimeoutError, MemoryError):
             if not self._spent():
                 raise PatternTooSlow(file)
 
@@ -377,3 +423,9 @@ def escaped(text: str) -> str:
     import regex
 
     return str(regex.escape(text, special_only=True))
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(
+        msgspec.json.encode(_carried_out(msgspec.json.decode(sys.stdin.buffer.read(), type=_Order)))
+    )

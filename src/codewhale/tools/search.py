@@ -1,8 +1,9 @@
 """Looking around by text and by name: grep_files, file_search, project_map. All three see the files the one walker
 lists and answer in workspace-relative paths; what matches is decided in services/textsearch and services/ranking."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -27,6 +28,7 @@ GREP_EXCLUDES = (
 )  # fmt: skip
 MAP_SKIPS = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 _ROWS = 20
+_PART = 500  # files looked at between two looks at the clock
 _ESCAPABLE = 4000  # characters of a pattern that stay within bounds when each is escaped
 
 
@@ -85,7 +87,9 @@ class SearchTools:
         wanted = _globs("grep_files", args, "include", args.include or [])
         unwanted = _globs("grep_files", args, "exclude", [*GREP_EXCLUDES, *(args.exclude or [])])
         listing = await Walker(call.workspace).files(start, skip=unwanted.names)
-        files = [path for path in listing.files if path == start or _chosen(path, start, wanted, unwanted)]
+        files = await _filtered(
+            listing.files, lambda path: path == start or _chosen(path, start, wanted, unwanted), until
+        )
         query = Query(args.pattern, bool(args.case_insensitive), _or(args.context_lines, 2), _or(args.max_results, 100))
         try:
             found = await search(
@@ -114,18 +118,18 @@ class SearchTools:
         query = args.query.strip().removeprefix("./")
         if not query:
             raise _blank_query(args)
+        until = time.monotonic() + SECONDS
         start = locate(call.workspace, args.path, _again("file_search", args, path=None))
         hidden = [glob for glob in EXCLUDES if not Globs([glob]).match(query)]
         unwanted = _globs("file_search", args, "exclude", [*hidden, *(args.exclude or [])])
         listing = await Walker(call.workspace).files(start, skip=unwanted.names)
         endings = tuple("." + ending.strip().lstrip(".").lower() for ending in args.extensions or ())
-        ranked = sorted(
-            (-value, path)
-            for path in (*listing.files, *listing.links)
-            if (not endings or path.lower().endswith(endings))
-            and _chosen(path, start, Globs(()), unwanted)
-            and (value := score(query, path)) is not None
+        paths = await _filtered(
+            (*listing.files, *listing.links),
+            lambda path: (not endings or path.lower().endswith(endings)) and _chosen(path, start, Globs(()), unwanted),
+            until,
         )
+        ranked = sorted((-value, path) for path in paths if (value := score(query, path)) is not None)
         limit = _or(args.limit, 20)
         best = ranked[:limit]
         rows = [{"path": path, "name": path.rpartition("/")[2], "score": round(-value, 4)} for value, path in best]
@@ -152,6 +156,22 @@ class SearchTools:
             display=(MarkdownBlock(f"{shown.summary}\n\n```\n{shown.tree}\n```"),),
             metadata={"truncated": listing.truncated},
         )
+
+
+async def _filtered(paths: Sequence[str], wanted: Callable[[str], bool], until: float) -> list[str]:
+    """The paths that are wanted, a part at a time so that neither the clock nor a cancel has to wait."""
+    kept: list[str] = []
+    for at in range(0, len(paths), _PART):
+        if time.monotonic() > until:
+            raise ToolError(
+                "timeout",
+                f"the globs take too long for {len(paths):,} files. Give fewer of them, or a path inside.",
+                field="exclude",
+                expected="a few globs",
+                received="more than can be tried in time",
+            )
+        kept += await asyncio.to_thread(lambda part: list(filter(wanted, part)), paths[at : at + _PART])
+    return kept
 
 
 def _chosen(path: str, start: str, wanted: Globs, unwanted: Globs) -> bool:
@@ -220,9 +240,10 @@ def _bad_pattern(args: GrepFiles, error: PatternError) -> ToolError:
 
 
 def _slow_pattern(args: GrepFiles, file: str) -> ToolError:
+    on = f" on {one_line(file)}" if file else ""
     return ToolError(
         "timeout",
-        f"pattern takes too long on {one_line(file)}: it can match the same text in too many ways. Write it without "
+        f"pattern takes too long{on}: it can match the same text in too many ways. Write it without "
         "nested repeats, or search for the text itself.",
         field="pattern",
         expected="a pattern without nested repeats",
