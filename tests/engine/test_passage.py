@@ -14,9 +14,9 @@ from codewhale.engine.prepare import prepare
 from codewhale.engine.session import Session
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import CallView, Opinion
-from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, CallFinished, CallStarted, Event
+from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, CallFinished, CallStarted, Event, TurnFinished
 from codewhale.protocol.modes import Approval, Authority, Mode, Rights
-from codewhale.protocol.ops import Answer
+from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.tools import ToolResult
 from support.stage import Stage, staged, until
 
@@ -189,3 +189,19 @@ async def test_h2_a_child_has_its_parents_rights_of_this_moment(home: Path, work
         grandchild = stage.open(Mode.YOLO, Authority.AUTO)
         grandchild.parent = lambda: child.rights
         assert grandchild.rights.mode is Mode.PLAN
+
+
+@pytest.mark.parametrize("where", ["never", "thread"])
+@pytest.mark.parametrize("name", ["read_file", "write_file", "exec_shell"])
+async def test_a_tool_that_never_ends_becomes_a_result_and_the_turn_goes_on(
+    home: Path, workspace: Path, name: str, where: str
+) -> None:
+    script = [{"calls": [{"name": name, "arguments": {"wait": where}}]}, {"text": "Gone on."}]
+    async with staged(home, workspace, script, seconds=0.5) as stage:
+        session = stage.open()
+        await stage.engine.send(SendMessage(session.id, "Go"))
+        await until(lambda: bool(logged(session, TurnFinished)))
+        (result,) = logged(session, CallFinished)
+        assert not result.ok and "did not end within 0.5 seconds" in result.content
+        assert logged(session, TurnFinished)[-1].status == "done"
+        stage.tools.latch.set()

@@ -20,7 +20,7 @@ from codewhale.engine.engine import Engine
 from codewhale.engine.observers import Observers, nobody
 from codewhale.engine.opening import Opener, Surroundings
 from codewhale.engine.outputs import Outputs
-from codewhale.engine.passage import Passage
+from codewhale.engine.passage import CALL_SECONDS, Passage
 from codewhale.engine.redaction import Redactor
 from codewhale.engine.session import Session
 from codewhale.lib.threads import run_to_end
@@ -70,6 +70,8 @@ class ObedientTools:
         self.contexts.append(call)
         if args.wait == "latch":
             await run_to_end(self.latch.wait, 10)
+        elif args.wait == "thread":
+            await asyncio.to_thread(self.latch.wait, 60)
         elif args.wait:
             call.progress(f"waiting for {args.wait}")
             await self.gate(args.wait).wait()
@@ -167,7 +169,14 @@ class BareGate:
 class Stage:
     """An engine in a folder, its obedient tools and its scripted model."""
 
-    def __init__(self, home: Path, workspace: Path, script: Sequence[Any], observers: Observers = nobody) -> None:
+    def __init__(
+        self,
+        home: Path,
+        workspace: Path,
+        script: Sequence[Any],
+        observers: Observers = nobody,
+        seconds: float = CALL_SECONDS,
+    ) -> None:
         self.home, self.workspace, self.clock = home, workspace, FakeClock()
         self.tools = ObedientTools()
         self.provider = ScriptedProvider(script)
@@ -190,7 +199,7 @@ class Stage:
         )
         self.asking = Asking(lambda session: self.engine.session(session))
         self.gate = BareGate()
-        passage = Passage(self.gate, self.asking, observers)
+        passage = Passage(self.gate, self.asking, observers, seconds)
         self.dispatcher = Dispatcher(Box(self.tools), passage, Outputs(artifacts, redactor))
         self.opener = Opener(around, self.catalog)
         self.facts = ""
@@ -203,10 +212,14 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    home: Path, workspace: Path, script: Sequence[Any] = (), observers: Observers = nobody
+    home: Path,
+    workspace: Path,
+    script: Sequence[Any] = (),
+    observers: Observers = nobody,
+    seconds: float = CALL_SECONDS,
 ) -> AsyncIterator[Stage]:
     """A stage, closed at the end."""
-    stage = Stage(home, workspace, script, observers)
+    stage = Stage(home, workspace, script, observers, seconds)
     try:
         yield stage
     finally:

@@ -11,10 +11,12 @@ from typing import Any
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
 from codewhale.lib.text import fenced
+from codewhale.lib.threads import exit_within
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
 
+_LEAVING = 20.0  # seconds from the end of a run, or an order to end, to the end of the process at the latest
 _WHAT = """Run one prompt without a screen and print the answer.
 
 PROMPT is the task; - reads it from stdin. Anything piped in beside a PROMPT is sent along with it. A prompt
@@ -141,7 +143,9 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
         headless = Headless(app.client, what, Stdout(), Progress(say_raw))
         _obey_signals(headless)
         try:
-            return await headless.run()
+            code = await headless.run()
+            exit_within(_LEAVING, code)
+            return code
         except CodeWhaleError as error:
             # A session that cannot be found is a mistake in the command line.
             named = isinstance(error, SessionError) and not headless.session and exit_code(error) == 1
@@ -171,6 +175,7 @@ def _obey_signals(headless: Any) -> None:
         if number in seen:
             os._exit(130)
         seen.add(number)
+        exit_within(_LEAVING, 130)
         loop.call_soon_threadsafe(headless.interrupt)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

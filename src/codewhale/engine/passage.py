@@ -23,6 +23,7 @@ from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Subject, ToolResult, ToolSpec
 
 CALL_SECONDS = 3600.0
+READ_SECONDS = 600.0  # of what only reads and waits for nobody
 ELEVATION = "sandbox.elevation"
 _COUNT = re.compile(r"(\d{1,6}) of (\d{1,6}) (gates\b.*)", re.DOTALL)
 _T = TypeVar("_T")
@@ -68,8 +69,10 @@ class Planned(Struct, frozen=True):
 class Passage:
     """The way of every call of an application."""
 
-    def __init__(self, gate: Gate, asking: Asking, observers: Observers) -> None:
+    def __init__(self, gate: Gate, asking: Asking, observers: Observers, seconds: float = CALL_SECONDS) -> None:
+        """`seconds` bounds every call."""
         self._gate = gate
+        self._seconds = seconds
         self._asking = asking
         self._observers = observers
 
@@ -84,7 +87,8 @@ class Passage:
         request = _request(session, plan.spec, bound.subjects, plan.call_id, opinions)
         decision = self._decided(request)
         context = _context(session, plan.call_id, decision)
-        shown = await _bounded(bound.run(context)) if plan.spec.previews else None
+        limit = self._limit(plan.spec)
+        shown = await _bounded(bound.run(context), limit) if plan.spec.previews else None
         if isinstance(shown, ToolResult):
             return shown
         outline: Outline = partial(bound.outline, session.state.workspace)
@@ -99,21 +103,25 @@ class Passage:
         async def work() -> ToolResult:
             await _begin(session, plan, decision)
             if shown is not None:
-                return await _bounded(shown.run())
-            done = await _ran(bound, context)
+                return await _bounded(shown.run(), limit)
+            done = await _ran(bound, context, limit)
             wider = _wider(done, decision)
             if wider is None:
                 return done
             display = await _told(outline)
             if not await self._allowed(session, plan, request, wider, display=display):
                 return done
-            return await _ran(bound, _context(session, plan.call_id, wider))
+            return await _ran(bound, _context(session, plan.call_id, wider), limit)
 
         return await watch.around(work())
 
     def verdict(self, session: Session, spec: ToolSpec, subjects: tuple[Subject, ...]) -> str:
         """Allow or ask, of a call that is not to run yet. Raises Denied."""
         return self._decided(_request(session, spec, subjects)).verdict
+
+    def _limit(self, spec: ToolSpec) -> float:
+        reads = spec.effects == (Effect.READS,) and not spec.polls
+        return min(self._seconds, READ_SECONDS) if reads else self._seconds
 
     def reads_may(self, session: Session, tool: str) -> bool:
         """Whether a tool that only reads may be called."""
@@ -247,24 +255,24 @@ async def _begin(session: Session, plan: Planned, decision: Decision) -> None:
         await session.barrier()
 
 
-async def _ran(bound: BoundCall, context: CallContext) -> ToolResult:
-    done = await _bounded(bound.run(context))
+async def _ran(bound: BoundCall, context: CallContext, limit: float) -> ToolResult:
+    done = await _bounded(bound.run(context), limit)
     assert isinstance(done, ToolResult)
     return done
 
 
 async def _told(outline: Outline) -> tuple[Block, ...]:
     """What an outline tells; it reads files."""
-    return await _bounded(asyncio.to_thread(outline))
+    return await _bounded(asyncio.to_thread(outline), READ_SECONDS)
 
 
-async def _bounded(work: Awaitable[_T]) -> _T:
+async def _bounded(work: Awaitable[_T], limit: float) -> _T:
     """What a tool gives, in the time it may take; every fault of it as a ToolError."""
     try:
-        async with asyncio.timeout(CALL_SECONDS):
+        async with asyncio.timeout(limit):
             return await work
     except TimeoutError:
-        raise ToolError("timeout", f"It did not end within {CALL_SECONDS:g} seconds.") from None
+        raise ToolError("timeout", f"It did not end within {limit:g} seconds.") from None
     except (ToolError, asyncio.CancelledError):
         raise
     except Exception as error:

@@ -1,10 +1,13 @@
 """Blocking work beside the event loop."""
 
 import asyncio
+import os
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+_PATIENCE = 30.0  # seconds that a cancel waits for what may never end
 
 
 async def run_to_end(function: Callable[..., T], *args: object) -> T:
@@ -15,5 +18,14 @@ async def run_to_end(function: Callable[..., T], *args: object) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
+        done, _ = await asyncio.wait([task], timeout=_PATIENCE)
+        if not done:
+            raise
         return task.result()
+
+
+def exit_within(seconds: float, code: int) -> None:
+    """End this process with `code` after that time, if it is still there: a thread that never ends does not keep it."""
+    timer = threading.Timer(seconds, os._exit, (code,))
+    timer.daemon = True
+    timer.start()
