@@ -77,6 +77,15 @@ def test_an_end_without_a_reason_goes_by_the_calls() -> None:
     assert read(begin(0, "tool_use", id="a", name="f"), event("message_stop"))[-1] == Finished("tool_calls")
 
 
+def test_an_end_without_a_reason_inside_a_call_is_a_break() -> None:
+    half = more(0, type="input_json_delta", partial_json='{"path": "a')
+    with pytest.raises(ProviderFailure) as caught:
+        read(begin(0, "tool_use", id="a", name="f"), half, event("message_stop"))
+    assert caught.value.failure.kind == "interrupted"
+    rest = more(0, type="input_json_delta", partial_json='"}')
+    assert read(begin(0, "tool_use", id="a", name="f"), half, rest, event("message_stop"))[-1] == Finished("tool_calls")
+
+
 def test_nothing_is_told_before_there_is_content() -> None:
     """Until then a request that broke may be sent again."""
     parser, out = MessagesParser(), []

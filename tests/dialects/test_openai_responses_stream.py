@@ -222,6 +222,16 @@ def test_errors_inside_the_stream(chunk: Any, kind: str) -> None:
     assert caught.value.failure.kind == kind
 
 
+def test_an_end_without_a_reason_inside_a_call_is_a_break() -> None:
+    begun = item("function_call", "added", 1, arguments="", **CALL)
+    half = event("function_call_arguments.delta", 1, delta=A[:4])
+    with pytest.raises(ProviderFailure) as caught:
+        read(begun, half, "[DONE]")
+    assert caught.value.failure.kind == "interrupted"
+    done = item("function_call", "done", 1, arguments=A, **CALL)
+    assert read(begun, half, done, "[DONE]")[-1] == Finished("tool_calls")
+
+
 @pytest.mark.parametrize("data", [b"{}", b"[]", b"\xff{}", b'{"error":{"message":"no"}}', b'{"output":{}}'])
 def test_whole_answers_that_are_none(data: bytes) -> None:
     with pytest.raises(ProviderFailure):

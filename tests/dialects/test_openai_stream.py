@@ -202,6 +202,18 @@ def test_whole_answers() -> None:
     ]
 
 
+@pytest.mark.parametrize("arguments", ["", "{", '{"path": "a'])
+def test_an_end_without_a_reason_inside_a_call_is_a_break(arguments: str) -> None:
+    begun = delta(tool_calls=[fragment("f", arguments, index=0, id="a")])
+    with pytest.raises(ProviderFailure) as caught:
+        read(begun, "[DONE]")
+    assert caught.value.failure.kind == "interrupted"
+    assert read(begun, delta("tool_calls"), "[DONE]")[-1] == Finished("tool_calls")
+    whole = delta(tool_calls=[fragment("f", '{"path": "a"}', index=0, id="a")])
+    assert read(whole, "[DONE]")[-1] == Finished("tool_calls")
+    assert read(delta(content="Done."), "[DONE]")[-1] == Finished("stop")
+
+
 @pytest.mark.parametrize(
     ("chunk", "kind"),
     [

@@ -189,12 +189,12 @@ async def test_both_kinds_of_tries_count_together_against_their_settings() -> No
 
 
 @pytest.mark.parametrize(
-    "beat", [b": alive\n\n", sse(delta(content="")), sse({"choices": []}), b"\n", b"event: ping\n\n"]
+    ("beat", "spoke"),
+    [(b": alive\n\n", False), (sse({"choices": []}), False), (b"\n", True), (sse(delta(content="")), True)],
 )
-@pytest.mark.parametrize("spoke", [False, True])
 async def test_signs_of_life_alone_do_not_hold_an_answer_for_ever(beat: bytes, spoke: bool) -> None:
     first = sse(delta(content="par")) if spoke else b""
-    limits = Limits(first=0.1, gap=0.1)
+    limits = Limits(first=5.0 if spoke else 0.4, gap=0.4)
     async with Flood(first, beat) as flood:
         settings = ProviderSettings(base_url=f"http://{flood.address}/v1")
         made = HttpProvider("p", settings, "", OpenAIChat(settings), limits, Retries(0, 0))
@@ -206,7 +206,7 @@ async def test_signs_of_life_alone_do_not_hold_an_answer_for_ever(beat: bytes, s
     last = events[-1]
     assert isinstance(last, Failed) and (last.kind, last.started) == ("timeout", spoke)
     what = "nothing more" if spoke else "no first token"
-    assert f"sent {what} within 0.5 seconds" in last.message and took >= 0.5
+    assert f"sent {what} within 2 seconds" in last.message and took >= 2
 
 
 @pytest.mark.parametrize(

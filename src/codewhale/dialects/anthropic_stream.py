@@ -77,6 +77,8 @@ class MessagesParser:
             self._count(event.get("usage"))
             self._end(_field(event, "delta"), out)
         elif kind == "message_stop":
+            if not self.ended and any(map(_is_half, self._blocks.values())):
+                raise failure("interrupted", "the answer ended inside a call, without a reason")
             self.ended = self.done = True
         elif kind == "error" or event.get("error"):
             raise ProviderFailure(from_error(event.get("error") or event))
@@ -181,6 +183,14 @@ class MessagesParser:
             for key, value in (usage | _field(usage, "output_tokens_details")).items():
                 if isinstance(value, (int, float)) and 0 < value < 1e15:
                     self._counts[key] = int(value)
+
+
+def _is_half(block: _Block) -> bool:
+    """Whether a call has begun to say its arguments and not said them all."""
+    try:
+        return block.kind == "tool_use" and bool(block.pieces) and not isinstance(decode("".join(block.pieces)), dict)
+    except ValueError:
+        return True
 
 
 def _object(data: str) -> dict[str, Any]:

@@ -108,6 +108,8 @@ class ResponsesParser:
         if self.done or not data:
             return
         if data == "[DONE]":
+            if not all(call.done for call in self._calls):
+                raise failure("interrupted", "the answer ended inside a call, without a reason")
             self.ended = self.done = True
             return
         event = _read(data, _Event)

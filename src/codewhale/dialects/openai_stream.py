@@ -16,6 +16,8 @@ _decode = msgspec.json.Decoder().decode
 # The words by which an endpoint says that it gave up on the answer, rather than that the answer ended.
 _GAVE_UP = {
     "error": "the provider ended the answer with an error",
+    "network_error": "the provider lost the model in the middle of the answer",
+    "abort": "the provider gave the answer up",
     "insufficient_system_resource": "the provider ran out of capacity",
 }
 
@@ -35,11 +37,7 @@ class _Call:
     def repeats(self, call_id: str, name: str, arguments: str) -> bool:
         """Whether a fragment says the whole call a second time."""
         return (
-            bool(call_id)
-            and arguments != ""
-            and name == self.name
-            and arguments == "".join(self.text)
-            and self._whole()
+            bool(call_id) and arguments != "" and name == self.name and arguments == "".join(self.text) and self.whole()
         )
 
     def name_goes_on(self, call_id: str, name: str) -> bool:
@@ -51,9 +49,10 @@ class _Call:
         where one is already complete."""
         if self.name and name != self.name:
             return True
-        return arguments.lstrip().startswith("{") and self._whole()
+        return arguments.lstrip().startswith("{") and self.whole()
 
-    def _whole(self) -> bool:
+    def whole(self) -> bool:
+        """Whether its arguments are an object."""
         try:
             return isinstance(_decode("".join(self.text)), dict)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -79,6 +78,8 @@ class ChatParser:
         if self.done or not data:
             return
         if data == "[DONE]":
+            if not self.ended and not all(call.whole() for call in self._calls):
+                raise failure("interrupted", "the answer ended inside a call, without a reason")
             self.ended = self.done = True
             return
         chunk = _loads(data)

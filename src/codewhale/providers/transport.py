@@ -64,8 +64,10 @@ class Answer:
             async for piece in self._pieces:
                 if piece:
                     return piece
-        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            raise WireCut(f"the connection broke off in the middle of the answer: {_reason(error)}")
+        except httpcore2.ProtocolError:
+            raise WireCut("the connection ended in the middle of the answer")
+        except httpcore2.NetworkError as error:
+            raise WireCut(f"the connection failed in the middle of the answer: {_reason(error)}")
         self.complete = True
         return b""
 

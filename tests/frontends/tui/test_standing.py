@@ -65,7 +65,7 @@ def after(*events: Event) -> Standing:
         ([TurnStarted(1), SENT, RUNS], "tool", "exec_shell"),
         ([TurnStarted(1), RUNS, CallStarted("c2", "grep", "{}", (), "")], "tools", "2"),
         ([TurnStarted(1), RUNS, OVER], "model", ""),
-        ([TurnStarted(1), RetryCountdown(1, 3, 4.0, "429")], "retry", "429"),
+        ([TurnStarted(1), RetryCountdown(1, 3, 4.0, "429")], "retry", "1/3: 429"),
         ([TurnStarted(1), RequestSent(2, 1, "", 1, purpose="compaction")], "compaction", ""),
         ([TurnStarted(1), ApprovalAsked("r", "c1", "exec_shell", (), "")], "approval", "exec_shell"),
         ([TurnStarted(1), ApprovalAsked("r", "c1", "x", (), ""), ApprovalAnswered("r", True)], "model", ""),

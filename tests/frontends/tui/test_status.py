@@ -92,7 +92,7 @@ async def test_what_it_waits_for_and_how_to_stop() -> None:
     assert "● waiting for your answer: exec_\\x1b[31mshell  1 m 15 s  esc says no and stops" in lines[0]
     assert "2 messages wait" in lines[0] and "1 sub-agent" in lines[0]
     again = await shown(100, *EVENTS, RetryCountdown(1, 3, 20.0, "too many requests"))
-    assert "the model call failed: too many requests  again in 12 s" in again[0]
+    assert "retry 1/3: too many requests  again in 12 s" in again[0]
 
 
 async def test_before_and_without_a_session() -> None:

@@ -140,8 +140,8 @@ class Standing:
             case RequestSent(request=request, purpose=purpose):
                 self._purposes[request] = purpose
                 self._wait("compaction" if purpose == "compaction" else "model")
-            case RetryCountdown(delay=delay, reason=reason):
-                self._wait("retry", reason)
+            case RetryCountdown(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
+                self._wait("retry", f"{attempt}/{attempts}: {reason}")
                 self.again_at = self._clock() + delay
             case ReasoningStreamed():
                 return self._wait("thinking", keep=True)
