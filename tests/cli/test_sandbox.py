@@ -17,7 +17,7 @@ def test_the_check_is_one_object_or_rows(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1 and done.returncode == (0 if found["ok"] else 1)
     assert set(found) == {
-        "schema_version", "available", "ok", "mechanism", "profiles", "network", "tried", "attempts", "fix"
+        "schema_version", "available", "ok", "mechanism", "profiles", "network", "tried", "attempts", "fix", "limits"
     }  # fmt: skip
     rows = codewhale_program(tmp_path, "sandbox", "check").stdout.splitlines()
     assert rows[-1] == f"{found['mechanism']} holds commands" or not found["ok"]

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from codewhale.errands.sandbox import SandboxError, check_sandbox, run_in_sandbox, wrong_order
+from codewhale.system.confinement import denial
 from codewhale.system.launch import Launch
-from codewhale.system.probing import sandbox
+from codewhale.system.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 
 
 async def test_the_check_tries_what_it_says_and_leaves_nothing() -> None:
@@ -17,6 +18,21 @@ async def test_the_check_tries_what_it_says_and_leaves_nothing() -> None:
     if found.available:
         assert {attempt.profile for attempt in found.attempts} == {"read-only", "workspace-write"}
         assert found.profiles == ("none", "read-only", "workspace-write")
+
+
+async def test_the_check_says_what_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mechanism, limited in ((LANDLOCK, True), (BUBBLEWRAP, False)):
+        monkeypatch.setenv(CHOICE, mechanism)
+        sandbox.cache_clear()
+        found = await check_sandbox()
+        if found.mechanism != mechanism:
+            continue
+        tops = [limit for limit in found.limits if "at the top of the workspace" in limit]
+        assert found.ok and bool(tops) is limited, found.limits
+        if limited:
+            said = denial("workspace-write", (), 1, "touch: cannot touch 'x': Permission denied")
+            assert said is not None and "nothing new at its top" in said.message
+    sandbox.cache_clear()
 
 
 async def test_a_command_ends_with_its_own_code(workspace: Path) -> None:

@@ -75,10 +75,13 @@ def _check(as_json: bool) -> int:
     for attempt in found.attempts:
         detail = f": {attempt.detail}" if attempt.detail else ""
         put(sanitise(f"{'ok  ' if attempt.ok else 'FAIL'}  {attempt.profile:<16} {attempt.name}{detail}") + "\n")
+    for limit in found.limits:
+        put(sanitise(f"limit {limit}") + "\n")
     for line in told(configured(os.getcwd(), os.environ)):
         put(sanitise(f"set   {line}") + "\n")
     if found.fix:
         put(sanitise(f"better: {found.fix}") + "\n")
-    holds = f"{found.mechanism} holds commands" if found.ok else f"{found.mechanism} does NOT hold commands"
+    within = ", with these limits" if found.limits else ""
+    holds = f"{found.mechanism} holds commands{within}" if found.ok else f"{found.mechanism} does NOT hold commands"
     put(f"{holds if found.available else 'nothing holds commands: none runs unless a person allows it'}\n")
     return 0 if found.ok else 1

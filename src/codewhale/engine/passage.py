@@ -197,7 +197,7 @@ def _wider(done: ToolResult, decision: Decision) -> Decision | None:
         return None
     if denial.get("allowance") == "network" and "offline" in decision.allowances:
         return None
-    said = f"The sandbox refused it: {denial.get('evidence', '')}"
+    said = f"The sandbox refused it: {denial.get('evidence', '')}. {denial.get('said', '')}".rstrip()
     if denial.get("allowance") == "network" and "network" not in decision.allowances:
         reason = f"{said} Run it again with the network?"
         return Decision("ask", ELEVATION, reason, decision.sandbox, (*decision.allowances, "network"))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 
@@ -13,6 +14,7 @@ from codewhale.config import home_dir
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ToolError
 from codewhale.system.confinement import NONE, PROFILES, denial, parse_profile
+from codewhale.system.itself import interpreter
 from codewhale.system.launch import Completed, Launch, run
 from codewhale.system.probing import BUBBLEWRAP, Mechanism, Sandbox, sandbox
 
@@ -34,7 +36,8 @@ class Attempt(Struct, frozen=True):
 
 class SandboxReport(Struct, frozen=True):
     """What `codewhale sandbox check --json` prints. `mechanism` is "" where nothing holds commands, and `available`
-    False; `ok` is False when it does not hold what it should. `fix` says how to get the best mechanism."""
+    False; `ok` is False when it does not hold what it should. `limits` are everyday things that do not work in commands
+    here, or that are not held. `fix` says how to get the best mechanism."""
 
     schema_version: int
     available: bool
@@ -45,6 +48,7 @@ class SandboxReport(Struct, frozen=True):
     tried: tuple[Mechanism, ...]
     attempts: tuple[Attempt, ...]
     fix: str
+    limits: tuple[str, ...] = ()
 
 
 class _Try(Struct, frozen=True):
@@ -70,11 +74,20 @@ _TRIES = (
 )
 
 
+# What commands do every day, tried where the workspace is open: what does not work is a limit, and no fault.
+_EVERYDAY = (
+    _Try("make a new file at the top of the workspace", "echo x > new", True),
+    _Try("make a new folder at the top of the workspace (node_modules, target, .venv)", "mkdir node_modules", True),
+    _Try("change the mode or the times of a file", "chmod 755 folder && touch -d @1 file", True),
+    _Try("commit with git", "echo x > .git/index && mkdir -p .git/objects/00", True),
+)
+
+
 async def check_sandbox() -> SandboxReport:
-    """Find the mechanism and try it with a few commands in a scratch folder; under a second."""
+    """Find the mechanism and try it with a few commands in a scratch folder; a few seconds at most."""
     found = await asyncio.to_thread(sandbox)
-    attempts = await _attempts() if found.mechanism else ()
-    return _report(found, attempts)
+    attempts, limits = await _attempts() if found.mechanism else ((), ())
+    return _report(found, attempts, limits)
 
 
 async def run_in_sandbox(launch: Launch) -> int:
@@ -124,7 +137,7 @@ def wrong_order(profile: str, allowances: Sequence[str]) -> str:
     return ""
 
 
-def _report(found: Sandbox, attempts: tuple[Attempt, ...]) -> SandboxReport:
+def _report(found: Sandbox, attempts: tuple[Attempt, ...], limits: tuple[str, ...]) -> SandboxReport:
     return SandboxReport(
         schema_version=1,
         available=bool(found.mechanism),
@@ -135,10 +148,11 @@ def _report(found: Sandbox, attempts: tuple[Attempt, ...]) -> SandboxReport:
         tried=found.tried,
         attempts=attempts,
         fix=found.fix,
+        limits=limits,
     )
 
 
-async def _attempts() -> tuple[Attempt, ...]:
+async def _attempts() -> tuple[tuple[Attempt, ...], tuple[str, ...]]:
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="codewhale-check-"))
     try:
         workspace, out = os.path.join(scratch, "workspace"), os.path.join(scratch, "out")
@@ -149,28 +163,47 @@ async def _attempts() -> tuple[Attempt, ...]:
             with open(os.path.join(workspace, name), "w", encoding="utf-8") as file:
                 file.write(text)
         work = [_attempt(row, profile, workspace, out) for row in _TRIES for profile in row.profiles]
-        return tuple(await asyncio.gather(*work, *(_network(profile, workspace) for profile in PROFILES[1:])))
+        tries = tuple(await asyncio.gather(*work, *(_network(profile, workspace) for profile in PROFILES[1:])))
+        everyday = [await _attempt(row, PROFILES[2], workspace, out) for row in _EVERYDAY]
+        limits = [f"commands cannot {row.name} ({row.detail})" for row in everyday if not row.ok]
+        return tries, (*limits, *await _abstract(workspace))
     finally:
         await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
 async def _attempt(row: _Try, profile: str, workspace: str, out: str) -> Attempt:
-    done = await _run(row.line.format(out=out, pid=os.getpid()), profile, workspace)
+    done = await _run(("/bin/sh", "-c", row.line.format(out=out, pid=os.getpid())), profile, workspace)
     worked = done.exit_code == 0
     name = row.name if row.works else f"never {row.name}"
     said = one_line((done.stderr or done.stdout).decode("utf-8", "replace"), 160)
     return Attempt(profile, name, worked is row.works, "" if worked is row.works else said or f"exit {done.exit_code}")
 
 
+async def _abstract(workspace: str) -> tuple[str, ...]:
+    """A socket of this process's by an abstract name, called by a command that has the network."""
+    name = f"codewhale-check-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        try:
+            listening.bind(f"\0{name}")
+        except OSError:
+            return ()
+        listening.listen()
+        line = f"import socket; socket.socket(socket.AF_UNIX).connect(chr(0) + {name!r})"
+        reached = (
+            await _run((interpreter(), "-I", "-S", "-c", line), PROFILES[2], workspace, ("network",))
+        ).exit_code == 0
+    return ("commands that have the network reach abstract sockets of this machine",) if reached else ()
+
+
 async def _network(profile: str, workspace: str) -> Attempt:
     """An address of documentation (RFC 5737) is unreachable at once where there is no network; nothing is sent."""
     line = "exec 3<>/dev/udp/192.0.2.1/9"
-    done = await _run(line, profile, workspace, "/bin/bash")
+    done = await _run(("/bin/bash", "-c", line), profile, workspace)
     said = (done.stderr + done.stdout).decode("utf-8", "replace")
     refused = done.exit_code != 0 and denial(profile, (), done.exit_code, said) is not None
     return Attempt(profile, "never reaches the network", refused, "" if refused else one_line(said, 160) or "it does")
 
 
-async def _run(line: str, profile: str, workspace: str, shell: str = "/bin/sh") -> Completed:
-    argv: Sequence[str] = (shell, "-c", line)
-    return await run(Launch(tuple(argv), workspace, profile, workspace=workspace, seconds=_SECONDS))
+async def _run(words: tuple[str, ...], profile: str, workspace: str, allowances: tuple[str, ...] = ()) -> Completed:
+    launch = Launch(words, workspace, profile, allowances=allowances, workspace=workspace, seconds=_SECONDS)
+    return await run(launch)

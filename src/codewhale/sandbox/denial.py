@@ -42,11 +42,13 @@ class Denial(Struct, frozen=True):
 
 
 class Held(Struct, frozen=True):
-    """How a command was held. `loses_rights`: by more than its mounts say, as Landlock holds, or as root is held."""
+    """How a command was held. `loses_rights`: by more than its mounts say, as Landlock holds, or as root is held;
+    `place` is what workspace-write opens, in words."""
 
     profile: str
     allowances: Sequence[str] = ()
     loses_rights: bool = False
+    place: str = "the workspace"
 
 
 def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
@@ -65,7 +67,7 @@ def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
     line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
     if not line:
         return None
-    where = "no file outside a private /tmp" if profile == READ_ONLY else "the workspace and a private /tmp alone"
+    where = "no file outside a private /tmp" if profile == READ_ONLY else f"{held.place} and a private /tmp alone"
     message = f"The sandbox ({profile}) lets commands write {where}, and never git's settings or hooks."
     return Denial("write", line, message)
 

@@ -20,6 +20,7 @@ _ENTER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "enter.py")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 # Of other devices nothing may be read either: terminals, keyboards, microphones and disks are among them.
 _READABLE = ("/dev/ptmx", "/dev/shm", "/dev/mqueue", "/dev/hugepages")
+OPEN_BY_LANDLOCK = "what stands in the workspace already (nothing new at its top, and no change of modes or times)"
 _KEPT = sorted({name.lower() for name in (".git", *PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES)})
 
 

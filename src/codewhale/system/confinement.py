@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from codewhale.protocol.errors import ToolError
 from codewhale.sandbox.bubblewrap import TEMPORARY, bubblewrap
 from codewhale.sandbox.denial import Denial, Held, recognise
-from codewhale.sandbox.landlock import landlock
+from codewhale.sandbox.landlock import OPEN_BY_LANDLOCK, landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.sandbox.trusted import split_loader
@@ -102,7 +102,9 @@ def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text:
     """What the sandbox refused a command that ran under a profile, by its end and its output; None for nothing."""
     if profile == NONE or exit_code == 0:
         return None
-    return recognise(Held(profile, allowances, sandbox().mechanism == LANDLOCK or os.geteuid() == 0), exit_code, text)
+    landlocked = sandbox().mechanism == LANDLOCK
+    place = OPEN_BY_LANDLOCK if landlocked else "the workspace"
+    return recognise(Held(profile, allowances, landlocked or os.geteuid() == 0, place), exit_code, text)
 
 
 async def held_where_possible(profile: str) -> str:

@@ -206,7 +206,13 @@ def _held_back(held: Held, ends: list[tuple[int | None, str]]) -> dict[str, Any]
     for code, output in ends:
         refused = denial(held.profile, held.allowances, code, output)
         if refused is not None:
-            return {"sandbox_denial": {"allowance": refused.allowance, "evidence": refused.evidence}}
+            return {
+                "sandbox_denial": {
+                    "allowance": refused.allowance,
+                    "evidence": refused.evidence,
+                    "said": refused.message,
+                }
+            }
     return {}
 
 

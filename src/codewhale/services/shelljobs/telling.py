@@ -96,7 +96,7 @@ def metadata(reading: Reading, failure: str = "") -> dict[str, Any]:
         "canceled": job.status == "Killed",
     }
     if refused is not None:
-        data["sandbox_denial"] = {"allowance": refused.allowance, "evidence": refused.evidence}
+        data["sandbox_denial"] = {"allowance": refused.allowance, "evidence": refused.evidence, "said": refused.message}
         data["sandbox_network_restricted"] = refused.allowance == "network"
     return {**data, "cargo_failure_summary": failure} if failure else data
 
