@@ -1,7 +1,9 @@
 """Lines that look as if they only read: what starts a program, takes code or options from the tree, or reads elsewhere
 is asked about, and where nothing of that is there the same line is not."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,6 +168,32 @@ def test_a_file_that_chooses_what_a_version_is_asked_of_is_seen(
     (tmp_path / "w" / name).parent.mkdir(exist_ok=True)
     (tmp_path / "w" / name).write_text(text)
     asked(line, context)
+
+
+PLANTED = """
+import sys
+from codewhale.shell.judge import ShellContext, analyse
+print([analyse(line, ShellContext(sys.argv[1], "", "/root")).rule for line in ("ls -l", "cat x | wc -l", "git status")])
+"""
+
+
+@pytest.mark.parametrize("folder", [".venv/bin", "", "."])
+def test_a_program_of_the_workspace_is_no_program_of_the_machine(tmp_path: Path, folder: str) -> None:
+    context = place(tmp_path)
+    at = tmp_path / "w" / folder
+    at.mkdir(parents=True, exist_ok=True)
+    path = f"{at if folder == '.venv/bin' else folder}:{os.environ['PATH']}"
+
+    def rules() -> str:
+        words = (sys.executable, "-c", PLANTED, context.workspace)
+        return subprocess.run(
+            words, env={**os.environ, "PATH": path}, check=True, capture_output=True, text=True
+        ).stdout
+
+    assert rules().strip() == "['shell.reads', 'shell.reads', 'shell.reads']"
+    for name in ("ls", "wc", "git"):
+        (at / name).write_text("#!/bin/sh")
+    assert rules().strip() == "['shell.project-code', 'shell.project-code', 'shell.project-code']"
 
 
 def test_git_in_another_repository_is_asked_about(tmp_path: Path) -> None:

@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.shellread.gitreads import why_more
+from codewhale.shellread.gitreads import look_anew, why_more
 
 COMMANDS = ("status", "diff", "log", "show")
+
+
+def why(folder: Path, command: str) -> str:
+    """What is said of a command now."""
+    look_anew()
+    return why_more(str(folder), command)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -119,7 +125,7 @@ def test_what_git_would_start_is_seen_beforehand(tmp_path: Path, kind: str) -> N
     mark = tmp_path / "mark"
     folder = PLANTED[kind](tmp_path / "w", program(tmp_path / "run", mark))
     mark.unlink(missing_ok=True)
-    assert any(why_more(str(folder), command) for command in COMMANDS)
+    assert any(why(folder, command) for command in COMMANDS)
     assert fires(folder, mark), "nothing was planted"
 
 
@@ -131,9 +137,9 @@ def test_an_everyday_repository_is_only_read(tmp_path: Path) -> None:
     git(folder, "worktree", "add", "-q", str(tmp_path / "tree"))
     (folder / "sub").mkdir()
     for place in (folder, folder / "sub", tmp_path / "tree", tmp_path):
-        assert [why_more(str(place), command) for command in COMMANDS] == [""] * 4, place
+        assert [why(place, command) for command in COMMANDS] == [""] * 4, place
     git(folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},absent")
-    assert why_more(str(folder), "status") == ""
+    assert why(folder, "status") == ""
 
 
 def test_a_file_of_the_size_of_a_mark_is_no_repository(tmp_path: Path) -> None:
@@ -141,8 +147,8 @@ def test_a_file_of_the_size_of_a_mark_is_no_repository(tmp_path: Path) -> None:
     for number in range(5):
         (folder / f"x{'y' * number}").write_bytes(b"z" * 0o160000)
     git(folder, "add", ".")
-    assert why_more(str(folder), "status") == ""
+    assert why(folder, "status") == ""
     git(folder, "update-index", "--index-version", "4")
-    assert why_more(str(folder), "status") != ""
+    assert why(folder, "status") != ""
     (folder / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\0\0\0\7" + b"\0\0\xe0\0" * 3)
-    assert why_more(str(folder), "status") != ""
+    assert why(folder, "status") != ""

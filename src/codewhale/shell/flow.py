@@ -21,11 +21,6 @@ _CODE_FROM = re.compile(
     r"b64|base64|unhexlify|fromhex|pack\(|rot|decode|urlopen|requests\.|https?://|socket|fetch\(", re.I
 )
 _GIT_SENDS = frozenset(("push", "ls-remote", "fetch", "clone"))
-# What runs lines of its input in one way or another.
-_RUN_INPUT = frozenset(
-    "ssh su sudo doas runuser ed ex vi vim nvim gdb sqlite3 psql mysql mariadb docker podman kubectl screen tmux "
-    "make".split()
-)
 # What runs or installs the file that it names.
 _STARTERS = frozenset("source . exec java dpkg rpm installer pip pip3 apt apt-get go make docker".split())
 _SENDERS = frozenset(("senders", "fetchers", "lookups"))
@@ -85,7 +80,7 @@ def may_run_input(calls: list[Call], redirects: list[Redirect]) -> bool:
     """Whether something in a line may run what the line is given as its input."""
     kept = any(">" in redirect.op for redirect in redirects) or any("writes_all" in call.roles.sets for call in calls)
     for call in calls:
-        if runs_input(call) or call.name in _RUN_INPUT:
+        if runs_input(call) or "fed" in call.roles.sets:
             return True
         if kept and ("/" in call.words[0].text or not call.roles.sets.isdisjoint(("shells", "interpreters"))):
             return True

@@ -19,6 +19,7 @@ from codewhale.shell.readings import Readings
 from codewhale.shell.reads import Reading
 from codewhale.shell.table import harm
 from codewhale.shell.words import Word, odd_character
+from codewhale.shellread.gitreads import look_anew
 from codewhale.shellread.strict import read, words_of
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -68,6 +69,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         return _overlong(line, context)
     if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
         return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
+    look_anew()
     places = Places(context.workspace, context.home)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
     parsed = parse(line, known)

@@ -9,6 +9,7 @@ from codewhale.shell.checks import CHECKS, SYNTAXES
 from codewhale.shell.paths import Places
 from codewhale.shell.table import Reads, reads, roles
 from codewhale.shell.words import UNKNOWN, Word
+from codewhale.shellread import ground
 from codewhale.shellread.gitreads import why_more
 
 _FOLDERS = re.compile(r"/(?:usr/)?bin/")
@@ -50,6 +51,8 @@ def only_reads(call: Candidate, places: Places) -> Reading:
     name, folders = program(call.words[0]), call.folders
     if not name:
         return Reading("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
+    if planted := ground.program_in(places.workspace, name):
+        return Reading("shell.project-code", f"{planted} stands where {name} is looked for")
     rest = [word.text for word in call.words[1:]]
     versions = _version(name, rest, call, places)
     if versions is not None:
@@ -102,7 +105,7 @@ def _version(name: str, rest: list[str], call: Candidate, places: Places) -> Rea
         return Reading("shell.project-code", f"a file of the project decides what runs: {why}")
     if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
         return Reading("shell.construct", f"{name} may run what it reads")
-    return Reading()
+    return Reading(sandboxed=name in questions["chosen"])
 
 
 def program(word: Word) -> str:

@@ -1,5 +1,6 @@
 """Whether a git command that reads may do more: run a program that a repository names, or read another one's."""
 
+import functools
 import os
 import re
 import struct
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from codewhale.lib.bounded import read_regular
 from codewhale.protocol.protected import is_git_directory
 from codewhale.sandbox.gitconfig import steering
+from codewhale.shellread import ground
 from codewhale.system.repository import (
     Repository,
     config_entries,
@@ -27,11 +29,19 @@ _IDLE = re.compile(
 _DEEP = frozenset("status diff diff-files diff-index describe grep ls-files stash".split())
 
 
+def look_anew() -> None:
+    """Forget what was seen of the disk: a line is about to be looked at, and what it meets is as it is then."""
+    ground.real.cache_clear()
+    why_more.cache_clear()
+
+
+@functools.lru_cache(maxsize=256)
 def why_more(folder: str, command: str) -> str:
-    """Why a git command in a folder may do more than read the repository that the folder is in; "" for nothing."""
-    if named_elsewhere(folder):
-        return "its .git names a repository that does not name it"
+    """Why a git command in a folder may do more than read the repository that the folder is in; "" for nothing. Kept
+    until one look at a line is over."""
     found = find_repository(folder)
+    if found is None and named_elsewhere(folder):
+        return "its .git names a repository that does not name it"
     bare = _bare_at(folder, found.root if found is not None else "/")
     if bare:
         return f"{bare} looks like the inside of a repository"

@@ -2,6 +2,7 @@
 names below a folder. Looks are bounded; what is beyond a bound is not known."""
 
 import fnmatch
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +14,27 @@ _GLOB = re.compile(r"[*?\[]")
 _ODD = re.compile(r"[\s'\"\\]|^[-@]")
 
 
+@functools.lru_cache(maxsize=1024)
 def real(path: str) -> str:
-    """Where a path really leads."""
+    """Where a path really leads; kept until one look at a line is over."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
         return path
+
+
+def program_in(inside: str, name: str) -> str:
+    """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none."""
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        own = not os.path.isabs(folder) or _beneath(real(folder), real(inside)) or _beneath(folder, inside)
+        if own and os.path.lexists(os.path.join(inside, folder, name)):
+            return os.path.join(folder, name)
+    return ""
+
+
+def _beneath(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def is_folder(path: str) -> bool:
@@ -93,8 +109,7 @@ def trouble_below(
             if names and not folder_there and avoided(entry.path):
                 return f"{entry.name} may hold a secret"
             if linked and entry.is_symlink():
-                target = real(entry.path)
-                if target != inside and not target.startswith(inside.rstrip("/") + "/"):
+                if not _beneath(real(entry.path), inside):
                     return f"{entry.path} is a link that leads out"
             elif folder_there and (entry.name != ".git" or names == "*"):
                 waiting.append(entry.path)
