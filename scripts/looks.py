@@ -171,7 +171,7 @@ def keys(*pressed: str) -> Callable[[Pane], None]:
     return lambda pane: pane.press(*pressed)
 
 
-ALLOWED = ("May exec_shell", ("y",))
+ALLOWED = ("Run this command?", ("Enter",))
 SCENES = (
     Scene("first-run", "DEEPSEEK_API_KEY", ready="deepseek"),
     Scene("full-turn", "1 passed", acts=says("The discount is wrong. Mend it.", ALLOWED)),
@@ -182,7 +182,7 @@ SCENES = (
     Scene("error", "Connection refused", acts=says("Is anybody there?"), words=("--provider", "gone"), ready="gone/"),
     Scene("jobs", "sleep 300", start, says("Start both.", ("Both run.", ("M-j",)))),
     Scene("palette", "basket.py", acts=keys("C-k", "b", "a")),
-    Scene("session-picker", "The discount is wrong", acts=keys("C-r")),
+    Scene("session-picker", "The discount is wrong", acts=keys("M-s")),
 )
 
 

@@ -176,8 +176,8 @@ async def turn(page: Page) -> None:
         text = await page.text()
         if "done ·" in text:
             break
-        if "y yes" in text and "answers count once" not in text:
-            await page.press("y", 89, "y")
+        if "Yes, once" in text and "answers count once" not in text:
+            await page.press("Enter", 13, "\r")
             approved += 1
         await asyncio.sleep(0.7)
         if approved > 40:

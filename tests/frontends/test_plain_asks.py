@@ -1,6 +1,6 @@
 """What is asked, in lines, and what typed words come to."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_an_approval_says_all_of_it() -> None:
     offer = Offer("exec_shell", "prefix", "pytest")
     _, lines = asked(approval("echo \u202eevil\rgood", offer=offer, sandbox="workspace-write"))
     text = "\n".join(lines)
-    assert "May exec_shell do this?" in text and "$ echo \\u202eevil\\x0dgood" in text
+    assert "Run this command?" in text and "$ echo \\u202eevil\\x0dgood" in text
     assert "runs a program (mode)" in text and "begin with pytest" in text and "cannot be seen" in text
     assert "it may change the workspace alone" in text and "a for always" in text
 
@@ -74,8 +74,8 @@ def test_every_kind_of_subject(language: str) -> None:
         ("YES", Answer(SESSION, "r1", allowed=True), ""),
         ("n", Answer(SESSION, "r1"), ""),
         ("n, use make", Answer(SESSION, "r1"), "use make"),
-        ("a", Answer(SESSION, "r1", allowed=True, remember="always"), ""),
-        ("s", Answer(SESSION, "r1", allowed=True, remember="session"), ""),
+        ("a", None, ""),
+        ("s", None, ""),
         ("yes please do", None, ""),
         ("", None, ""),
         ("maybe", None, ""),
@@ -86,6 +86,16 @@ def test_typed_words_answer(said: str, answer: Answer | None, reason: str) -> No
     reply = asks.reply(said)
     assert (reply.answer, reply.reason) == (answer, reason)
     assert (asks.open is None) == (answer is not None)
+
+
+@pytest.mark.parametrize(("word", "remember"), [("a", "always"), ("s", "session")])
+def test_what_grants_more_than_this_once_is_asked_again(word: str, remember: Literal["always", "session"]) -> None:
+    asks, _ = asked(approval(offer=Offer("exec_shell", "prefix", "pytest")))
+    assert "commands that begin with pytest? (y/n)" in asks.reply(word).lines[0]
+    assert asks.reply(word).answer is None and asks.reply("n").answer == Answer(SESSION, "r1")
+    asks, _ = asked(approval(offer=Offer("exec_shell", "prefix", "pytest")))
+    asks.reply(word)
+    assert asks.reply("y").answer == Answer(SESSION, "r1", allowed=True, remember=remember)
 
 
 def test_without_an_offer_nothing_is_remembered() -> None:

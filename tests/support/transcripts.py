@@ -152,7 +152,7 @@ def _done() -> list[Event]:
             "3 passed",
             1200,
             display=(TerminalBlock("pytest -q", "\n".join(f"line {number}" for number in range(40)), 0),),
-            metadata={"workspace_tree_sha256": "a" * 64, "summary": "3 passed"},
+            metadata={"workspace_tree_sha256": "a" * 64, "summary": "3 passed", "tests_ran": 3},
         ),
         CallStarted("c2", "edit_file", '{"path":"src/parse.py"}', (Effect.WRITES,), "mode"),
         CallFinished("c2", "edit_file", True, "done", 12, display=(DiffBlock("src/parse.py", DIFF),)),

@@ -17,7 +17,7 @@ from codewhale.frontends.tui.words import Words
 from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import ApprovalAsked, Event, QuestionAsked
 from codewhale.protocol.tools import CommandSubject
-from support.tuirecord import PanelHost, RecordedClient, envelopes, hosted, until
+from support.tuirecord import PanelHost, RecordedClient, envelopes, hosted, screen_text, until
 
 QUICK = Patience(idle=0.0, seen=0.0)
 
@@ -30,7 +30,6 @@ class Desk(Vertical):
     def __init__(self, panel: AskingPanel) -> None:
         super().__init__()
         self.panel = panel
-        self.pressed = time.monotonic()
 
     def compose(self) -> ComposeResult:
         """The panel and the line."""
@@ -41,19 +40,9 @@ class Desk(Vertical):
         """The line has the focus at first."""
         self.query_one("#composer", Input).focus()
 
-    def on_input_changed(self) -> None:
-        """A key was pressed."""
-        self.pressed = time.monotonic()
-
     def on_asking_panel_left(self) -> None:
         """Back to the line."""
         self.query_one("#composer", Input).focus()
-
-    def on_asking_panel_typed(self, message: AskingPanel.Typed) -> None:
-        """What was meant for the line."""
-        line = self.query_one("#composer", Input)
-        line.insert_text_at_cursor(message.text)
-        line.focus()
 
     def on_asking_panel_edit(self, message: AskingPanel.Edit) -> None:
         """What is to be changed and sent."""
@@ -91,6 +80,19 @@ class Asked:
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
+    async def take_row(self, words: str) -> None:
+        """Move to the answer that has these words, and take it by Enter."""
+
+        def at_hand() -> bool:
+            return any("› " in line and words in line for line in screen_text(self.host).splitlines())
+
+        for _ in range(12):
+            if at_hand():
+                break
+            await self.press("down")
+        assert at_hand(), screen_text(self.host)
+        await self.press("enter")
+
     @property
     def typed(self) -> str:
         """What stands in the line below."""
@@ -110,10 +112,12 @@ async def asked(
     made: list[Desk] = []
 
     def make(palette: Palette) -> Desk:
-        def idle() -> float:
-            return time.monotonic() - made[0].pressed
+        def quiet() -> float | None:
+            written = made[0].is_mounted and made[0].query_one("#composer", Input).value
+            host: Any = made[0].app
+            return None if written else time.monotonic() - host.pressed
 
-        made.append(Desk(AskingPanel(Words(language), palette, client.submit, idle, {}, patience)))
+        made.append(Desk(AskingPanel(Words(language), palette, client.submit, quiet, {}, patience)))
         return made[0]
 
     async with hosted(make, size) as (host, pilot):

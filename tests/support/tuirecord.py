@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from textual.app import App, ComposeResult
-from textual.events import Key
+from textual.events import Event as Event_
+from textual.events import Key, Paste
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from codewhale.frontends.tui.letters import misses
 from codewhale.frontends.tui.palette import Palette, load_palette
 from codewhale.protocol.events import Envelope, Event, is_durable
 from codewhale.protocol.ops import Answer, CommandOutput, Op, OpenSession, Query, RunCommand
@@ -138,11 +140,21 @@ class PanelHost(App[None]):
         self.palette = load_palette(theme, "")
         self._make = make
         self.said: list[Any] = []
+        self.pressed = time.monotonic()
 
     def compose(self) -> ComposeResult:
         """The panel."""
         self.panel = self._make(self.palette)
         yield self.panel
+
+    async def on_event(self, event: Event_) -> None:
+        """What is typed reaches the line to type into, as in the whole interface."""
+        lines = self.screen.query("#composer") if isinstance(event, Key | Paste) else ()
+        if isinstance(event, Key | Paste):
+            self.pressed = time.monotonic()
+        if lines and misses(event, self.focused):
+            self.screen.set_focus(lines.first())
+        await super().on_event(event)
 
     def on_load(self) -> None:
         """Its colours."""

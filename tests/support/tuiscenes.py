@@ -333,7 +333,7 @@ SCENES = (
         "session-picker",
         TURN,
         "model  The discount was added",
-        ("ctrl+r",),
+        ("alt+s",),
         {ListSessions: list(SESSIONS), PreviewSession: PREVIEW},
     ),
 )

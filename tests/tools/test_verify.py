@@ -62,6 +62,29 @@ async def test_run_tests_no_test_at_all_is_not_success(workspace: Path) -> None:
     assert not result.ok and json.loads(result.content)["exit_code"] == 5
 
 
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        ("echo 'Ran 0 tests in 0.000s'; echo OK", "no tests ran"),
+        ("echo 'Ran 2 tests in 0.000s'; echo 'OK (skipped=2)'", "no tests ran, 2 skipped"),
+        ("echo '=== no tests ran in 0.01s ==='", "no tests ran"),
+        ("echo '# pass 0'; echo '# fail 0'", "no tests ran"),
+    ],
+)
+async def test_where_no_test_ran_an_exit_code_of_0_is_no_success(workspace: Path, test: str, said: str) -> None:
+    (workspace / "Makefile").write_text(f"test:\n\t@{test}\n")
+    result = await call(workspace, "run_tests")
+    assert not result.ok and not json.loads(result.content)["success"]
+    assert result.metadata["summary"] == said and result.metadata["tests_ran"] == 0
+
+
+async def test_tests_that_are_not_counted_are_said_to_be_so(workspace: Path) -> None:
+    (workspace / "Makefile").write_text("test:\n\t@echo fine\n")
+    result = await call(workspace, "run_tests")
+    assert result.ok and result.metadata["summary"] == "exit code 0, tests not counted"
+    assert result.metadata["tests_ran"] == 0
+
+
 async def test_run_tests_is_bound_to_the_tree_it_ran_on(git_workspace: Path) -> None:
     (git_workspace / "Makefile").write_text("test:\n\ttrue\n")
     sha = (await call(git_workspace, "run_tests")).metadata["workspace_tree_sha256"]

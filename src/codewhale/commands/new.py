@@ -1,4 +1,4 @@
-"""/new and /clear: a session to begin afresh with; the old one stays as it is."""
+"""/new, /clear and /fork: a session to begin afresh with, or a copy of this one; the old one stays as it is."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,7 +9,7 @@ from codewhale.protocol.ports import SessionControl
 
 
 class NewCommands:
-    """/new, /clear. `open_session(op)` opens one and gives its id."""
+    """/new, /clear, /fork. `open_session(op)` opens one and gives its id."""
 
     def __init__(self, control: SessionControl, open_session: Callable[[OpenSession], Awaitable[str]]) -> None:
         self._control = control
@@ -22,12 +22,23 @@ class NewCommands:
         op = OpenSession(
             now.workspace, now.mode, now.authority, now.provider, now.model, effort=now.effort, approval=now.approval
         )
+        return await self._opened(op, context)
+
+    @command("/fork")
+    async def fork(self, args: str, context: CommandContext) -> CommandOutput:
+        """Go on in a copy of this session."""
+        now = self._control.status(context.session)
+        op = OpenSession(
+            now.workspace, now.mode, now.authority, fork=context.session, effort=now.effort, approval=now.approval
+        )
+        return await self._opened(op, context, "A copy of this session")
+
+    async def _opened(self, op: OpenSession, context: CommandContext, what: str = "A new session") -> CommandOutput:
         try:
             session = await self._open(op)
         except CodeWhaleError as error:
-            return CommandOutput(f"No new session was begun: {error}", ok=False)
-        text = f"A new session: {session}. The former one is kept: {context.session}."
-        return CommandOutput(text, session=session)
+            return CommandOutput(f"No session was begun: {error}", ok=False)
+        return CommandOutput(f"{what}: {session}. The former one is kept: {context.session}.", session=session)
 
     @command("/clear")
     async def clear(self, args: str, context: CommandContext) -> CommandOutput:

@@ -11,9 +11,11 @@ from codewhale.protocol.ports import SessionControl
 from codewhale.stores.sessions import SessionStore
 from codewhale.system.probing import sandbox
 
+_YOLO = "In yolo mode every call runs without asking, with the network open. Say /mode yolo yes to switch it on."
+
 
 class SessionCommands:
-    """/mode, /model, /retry, /status, /sessions."""
+    """/mode, /yolo, /model, /retry, /status, /sessions."""
 
     def __init__(self, control: SessionControl, sessions: SessionStore) -> None:
         self._control = control
@@ -25,9 +27,18 @@ class SessionCommands:
         modes = "|".join(Mode)
         if not args:
             return CommandOutput(f"mode: {self._control.status(context.session).mode} (one of {modes})")
-        if args not in list(Mode):
+        name, _, sure = args.partition(" ")
+        if name not in list(Mode) or (sure and sure != "yes"):
             return CommandOutput(f"There is no mode {args!r}; choose one of {modes}.", ok=False)
-        return self._try(lambda: self._control.set_mode(context.session, Mode(args)), f"mode: {args}")
+        if name == Mode.YOLO and not sure:
+            return CommandOutput(_YOLO, ok=False)
+        return self._try(lambda: self._control.set_mode(context.session, Mode(name)), f"mode: {name}")
+
+    @command("/yolo", "[yes]")
+    async def yolo(self, args: str, context: CommandContext) -> CommandOutput:
+        """Run everything without asking: /mode yolo."""
+        changed: CommandOutput = await self.mode(f"yolo {args}".strip(), context)
+        return changed
 
     @command("/model", "[[PROVIDER] MODEL]")
     async def model(self, args: str, context: CommandContext) -> CommandOutput:

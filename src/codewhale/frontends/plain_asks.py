@@ -6,9 +6,18 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.frontends.tui.asking.asks import Asks
-from codewhale.frontends.tui.asking.exact import bare_lines, block_lines, exact_lines, held_by, hides, reason_of
+from codewhale.frontends.tui.asking.exact import (
+    bare_lines,
+    block_lines,
+    exact_lines,
+    held_by,
+    hides,
+    kind_of,
+    reason_of,
+)
 from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import one_line, sanitise
+from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import ApprovalAsked, Envelope, QuestionAsked
 from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
@@ -38,6 +47,8 @@ class PlainAsks:
         self._asks = Asks()
         self._shown: Envelope | None = None
         self._answers: list[dict[str, Any]] = []
+        # What a first word would grant for longer, and a second one has to.
+        self._granting: Literal["", "always", "session"] = ""
 
     @property
     def open(self) -> Envelope | None:
@@ -56,7 +67,7 @@ class PlainAsks:
             self._shown = first
             return []
         if first is not self._shown:
-            self._answers = []
+            self._answers, self._granting = [], ""
         self._shown = first
         event = first.event
         return self._approval(first, event) if isinstance(event, ApprovalAsked) else self._question(event)
@@ -82,7 +93,7 @@ class PlainAsks:
 
     def _approval(self, asked: Envelope, ask: ApprovalAsked) -> list[str]:
         words = self._words
-        lines = [words(f"asking.title_{ask.kind}", tool=one_line(ask.tool, 80))]
+        lines = [words(f"asking.title_{kind_of(ask)}", tool=one_line(ask.tool, 80))]
         body = [line for subject in ask.subjects for line in self._subject(subject)]
         body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH)]
         if len(body) > MOST_LINES:
@@ -98,10 +109,13 @@ class PlainAsks:
             lines.append(words("asking.hidden"))
         keys = words("plain.allow")
         if ask.offer is not None:
-            what = words(f"asking.offer_{ask.offer.field}", tool=one_line(ask.offer.tool, 80))
-            lines.append(f"{words('asking.always')}: {what} {sanitise(ask.offer.value)}".rstrip())
+            lines.append(f"{words('plain.offer')}: {self._offered(ask.offer)}")
             keys = words("plain.allow_offer")
         return [*lines, keys]
+
+    def _offered(self, offer: Offer) -> str:
+        what = self._words(f"asking.offer_{offer.field}", tool=one_line(offer.tool, 80), value=sanitise(offer.value))
+        return one_line(what, 500)
 
     def _subject(self, subject: Subject) -> list[str]:
         words = self._words
@@ -122,13 +136,16 @@ class PlainAsks:
         word, _, reason = said.partition(" ")
         word = word.lower().rstrip(",.:;")
         request = ask.request_id
+        granting, self._granting = self._granting, ""
         if word in YES and not reason:
-            return Reply(self._done(asked, Answer(asked.session, request, allowed=True)))
+            return Reply(self._done(asked, Answer(asked.session, request, allowed=True, remember=granting)))
+        if granting:
+            return Reply(lines=(self._words("plain.allow_offer"),))
         if word in NO:
             return Reply(self._done(asked, Answer(asked.session, request)), reason.strip())
         if said in ("a", "s") and ask.offer is not None:
-            remember: Literal["always", "session"] = "always" if said == "a" else "session"
-            return Reply(self._done(asked, Answer(asked.session, request, allowed=True, remember=remember)))
+            self._granting = "always" if said == "a" else "session"
+            return Reply(lines=(f"{self._words(f'asking.grant_{self._granting}')}: {self._offered(ask.offer)}? (y/n)",))
         return Reply(lines=(self._words("plain.allow_offer" if ask.offer is not None else "plain.allow"),))
 
     # -------------------------------------------------------------- questions

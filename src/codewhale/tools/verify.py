@@ -95,8 +95,9 @@ class VerifyTools:
         stdout = shown(done.stdout, done.stdout_gap, done.stdout_total)
         stderr = shown(done.stderr, done.stderr_gap, done.stderr_total)
         command = shlex.join(runner.argv)
-        passed = done.exit_code == 0 and not done.timed_out
-        summary = summarise(stdout, stderr).line() or _plain_summary(passed, done)
+        tests = summarise(stdout, stderr)
+        passed = done.exit_code == 0 and not done.timed_out and not tests.none_ran
+        summary = tests.line() or _plain_summary(passed, done)
         if done.timed_out:
             summary = f"timed out after {self._seconds:g} s; {summary}"
         report: dict[str, Any] = {
@@ -117,6 +118,7 @@ class VerifyTools:
             "timed_out": done.timed_out,
             "duration_ms": int(done.seconds * 1000),
             "workspace_tree_sha256": tree,
+            "tests_ran": tests.ran,
         }
         failure = "" if passed else cargo_failure(f"{runner.name} test", stdout, stderr)
         if failure:
@@ -153,6 +155,8 @@ class VerifyTools:
         }
         metadata = {key: report[key] for key in ("success", "summary", "gate_count", "passed", "failed", "skipped")}
         metadata |= {"timed_out": counts["timeout"] > 0, "workspace_tree_sha256": tree.sha256}
+        tests = [result for result in results if result.name.endswith("-test")]
+        metadata["tests_ran"] = sum(summarise(result.stdout, result.stderr).ran for result in tests)
         metadata |= _held_back(held, [(result.exit_code, f"{result.stdout}\n{result.stderr}") for result in results])
         rows = tuple((result.name, result.status, f"{result.duration_ms} ms") for result in results)
         display = (TableBlock(("gate", "status", "time"), rows),)
@@ -164,7 +168,7 @@ _TIMED_OUT = "The run was killed. Narrow it with args, or run the command with e
 
 
 def _plain_summary(passed: bool, done: Completed) -> str:
-    return "passed" if passed else f"failed with exit code {done.exit_code}"
+    return "exit code 0, tests not counted" if passed else f"failed with exit code {done.exit_code}"
 
 
 def _gate_summary(results: list[GateResult], passed: int, failed: int, skipped: int) -> str:

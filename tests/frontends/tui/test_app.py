@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from codewhale.frontends.tui.app import CodeWhaleApp
 from codewhale.frontends.tui.keys import ACTIONS
@@ -14,10 +15,13 @@ from codewhale.frontends.tui.settings import TuiSettings
 from codewhale.frontends.tui.setup import Setup
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
+    Compacted,
+    Event,
     MessageAdded,
     ModeChanged,
     Notice,
     ProgressShown,
+    RequestSent,
     SessionOpened,
     TurnFinished,
     TurnStarted,
@@ -33,12 +37,13 @@ from codewhale.protocol.ops import (
     RunCommand,
     RunShell,
     SendMessage,
+    SessionStatus,
     SetEffort,
     SetMode,
     StartDemo,
 )
 from codewhale.protocol.views import ListProviders, ProviderRow
-from support.tuiapp import ANSWERS, AT_ONCE, FOLDER, recorded, running
+from support.tuiapp import ANSWERS, AT_ONCE, FOLDER, STATUS, recorded, running
 from support.tuirecord import RecordedClient
 
 OPENED = SessionOpened(1, FOLDER, Mode.AGENT, "deepseek", "deepseek-v4")
@@ -120,14 +125,30 @@ async def test_slash_commands_shell_lines_modes_and_efforts_are_operations(tmp_p
         await stage.until("two [bold]\\x1b[2J")
         await stage.until("done")
         await stage.until(lambda: ops(stage.client, RunShell))
-        await stage.pilot.press("tab", "shift+tab")
+        await stage.pilot.press("alt+i")
         await stage.until(lambda: ops(stage.client, SetEffort))
         session = stage.client.session
         assert ops(stage.client, RunCommand) == [RunCommand(session, "/status"), RunCommand(session, "/title x")]
         assert ops(stage.client, RunShell) == [RunShell(session, "ls")]
-        assert ops(stage.client, SetMode) == [SetMode(session, Mode.YOLO)]
-        stage.client.feed(ModeChanged(Mode.YOLO, Mode.AGENT))
+
+
+async def test_keys_switch_between_plan_and_agent_alone(tmp_path: Path) -> None:
+    async with recorded(tmp_path, [OPENED]) as stage:
+        await stage.until("AGENT")
+        modes = []
+        for key in ("tab", "shift+tab", "tab", "tab", "shift+tab"):
+            await stage.pilot.press(key)
+            await stage.until(lambda: len(ops(stage.client, SetMode)) > len(modes))
+            mode = ops(stage.client, SetMode)[-1].mode
+            stage.client.feed(ModeChanged(mode, Mode(stage.app.status.standing.mode)))
+            modes.append(mode)
+            await stage.until(mode.value.upper())
+        assert modes == [Mode.PLAN, Mode.AGENT, Mode.PLAN, Mode.AGENT, Mode.PLAN]
+        stage.client.feed(ModeChanged(Mode.YOLO, Mode.PLAN))
         await stage.until("YOLO")
+        await stage.until("asks nothing")
+        await stage.pilot.press("tab")
+        await stage.until(lambda: ops(stage.client, SetMode)[-1].mode is Mode.AGENT)
 
 
 async def test_the_first_ctrl_c_stops_the_turn_and_the_second_ends_the_app(tmp_path: Path) -> None:
@@ -136,9 +157,51 @@ async def test_the_first_ctrl_c_stops_the_turn_and_the_second_ends_the_app(tmp_p
         await stage.pilot.press("ctrl+c")
         await stage.until("stopping; ctrl+c again quits")
         assert ops(stage.client, Interrupt) == [Interrupt(stage.client.session)]
+        stage.client.feed(TurnFinished(1, "interrupted"))
+        await stage.until(lambda: not stage.app.status.standing.busy)
         await stage.pilot.press("ctrl+c")
         await stage.until(lambda: not stage.app.is_running)
         assert stage.app.return_code == 0
+
+
+def answers() -> list[Event]:
+    """More turns than a screen holds."""
+    found: list[Event] = [OPENED]
+    for number in range(1, 30):
+        words = Message("assistant", (Text(f"answer {number}", "model"),))
+        found += [TurnStarted(number), MessageAdded(words), TurnFinished(number, "done")]
+    return found
+
+
+@pytest.mark.parametrize("line", ["more", "/status", "!ls"])
+async def test_sending_goes_to_the_end(tmp_path: Path, line: str) -> None:
+    async with recorded(tmp_path, answers()) as stage:
+        await stage.until("answer 29")
+        await stage.pilot.press("ctrl+home")
+        await stage.until(lambda: "answer 29" not in stage.text)
+        await stage.type(line)
+        await stage.pilot.press("enter")
+        await stage.until("answer 29")
+        assert stage.app.transcript.follow
+
+
+async def test_after_a_compaction_nothing_is_said_to_go_on(tmp_path: Path) -> None:
+    async with recorded(tmp_path, [OPENED]) as stage:
+        await stage.until("main")
+        stage.client.feed(RequestSent(1, 9000, "", 2, purpose="compaction"))
+        await stage.until("compacting the conversation")
+        stage.client.feed(Compacted(1, "asked", (), 9000, 700))
+        await stage.until(lambda: "compacting" not in stage.text)
+
+
+async def test_after_a_compaction_that_failed_nothing_is_said_to_go_on(tmp_path: Path) -> None:
+    status = {SessionStatus: lambda query: replace(STATUS, seq=9)}
+    async with recorded(tmp_path, [OPENED], answers=status) as stage:
+        await stage.until("main")
+        stage.client.feed(RequestSent(1, 9000, "", 2, purpose="compaction"))
+        await stage.type("/status")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: "compacting" not in stage.text)
 
 
 async def test_ctrl_d_ends_the_app_only_where_nothing_is_written(tmp_path: Path) -> None:
@@ -194,13 +257,13 @@ async def test_settings_that_cannot_be_used_are_said_and_ours_hold(
 
 
 async def test_keys_of_ones_own(tmp_path: Path) -> None:
-    keys = {"app.theme": "ctrl+y", "composer.send": "alt+s"}
+    keys = {"app.theme": "f9", "composer.send": "alt+p"}
     async with recorded(tmp_path, [OPENED], settings=TuiSettings(keys=keys)) as stage:
         await stage.until("main")
-        await stage.pilot.press("ctrl+y")
+        await stage.pilot.press("f9")
         await stage.until("theme light")
         await stage.type("hi")
-        await stage.pilot.press("alt+s")
+        await stage.pilot.press("alt+p")
         await stage.until(lambda: ops(stage.client, SendMessage))
 
 

@@ -39,6 +39,35 @@ def test_it_does_not_matter_where_the_bytes_are_cut(cuts: list[int]) -> None:
     assert said(*pieces) == ["a", (HOSTILE,), "b"]
 
 
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ("\x1bf", "alt+f"),
+        ("\x1bb", "alt+b"),
+        ("\x1bm", "alt+m"),
+        ("\x1b1", "alt+1"),
+        ("\x1b-", "alt+minus"),
+        ("\x1b\r", "alt+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[27;5;13~", "ctrl+enter"),
+        ("\x1b[1;5C", "ctrl+right"),
+        ("\x1b[1;3C", "alt+right"),
+    ],
+)
+def test_alt_and_a_key_come_as_that_without_the_kitty_protocol(data: str, key: str) -> None:
+    assert said(f"a{data}b") == ["a", key, "b"]
+    assert data.endswith("~") or said("a", data[:1], data[1:], "b") == ["a", key, "b"]
+    assert said(f"{data}{data}") == [key, key]
+
+
+def test_letters_behind_a_lone_escape_are_letters() -> None:
+    keyboard = Keyboard()
+    found = list(keyboard.feed("\x1b"))
+    keyboard._timeout_time = 0.0
+    found += [*keyboard.tick(), *keyboard.feed("fb")]
+    assert [getattr(event, "key", "") for event in found] == ["escape", "f", "b"]
+
+
 def test_keys_are_as_before() -> None:
     assert said("\x1b[A", "\x01", "é", "\x1b[13;5u") == ["up", "ctrl+a", "é", "ctrl+enter"]
 

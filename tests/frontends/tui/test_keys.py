@@ -24,9 +24,14 @@ def test_every_action_has_words_and_no_key_does_two_things() -> None:
         ({"composer.sendd": "ctrl+y"}, "did you mean 'composer.send'"),
         ({"composer.send": " "}, "has no key"),
         ({"composer.send": "ctrl+k"}, "would do both"),
+        ({"approval.choose": "y"}, "writes a character"),
+        ({"approval.next": "down,J"}, "writes a character"),
+        ({"transcript.fold": "space"}, "writes a character"),
+        ({"queue.drop": "slash"}, "writes a character"),
+        ({"app.help": "shift+question_mark"}, "writes a character"),
     ],
 )
 def test_keys_that_cannot_be_are_refused(changed: dict[str, str], said: str) -> None:
-    check_keys({"composer.send": "ctrl+y"})
+    check_keys({"composer.send": "ctrl+y", "approval.choose": "f5,shift+enter", "jobs.stop": "x"})
     with pytest.raises(ConfigError, match=said):
         check_keys(changed)

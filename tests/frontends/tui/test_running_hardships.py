@@ -1,22 +1,16 @@
 """The interface under hardship, on a real pseudo-terminal: a slow line, a storm of sizes, scripts of the world, and a
 window that is closed in the middle of a turn."""
 
-import json
 import random
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from codewhale.lib.clock import SystemClock
-from codewhale.protocol.events import CallStarted, Event, MessageAdded, TurnFinished
-from codewhale.stores.sessions import SessionStore
+from codewhale.protocol.events import CallStarted, MessageAdded, TurnFinished
 from support.terminal import Terminal, environment
+from support.ttyworld import PROGRAM, World
 
-PROGRAM = [sys.executable, "-m", "codewhale"]
 PROSE = "".join(f"Line {number} of a long answer, with `code` and **weight** in it.\n\n" for number in range(60))
 WORLD = """你好，世界。한국어 テスト ｆｕｌｌ
 
@@ -28,51 +22,6 @@ WORLD = """你好，世界。한국어 テスト ｆｕｌｌ
 |---|---|
 | 一二三 | 4 |
 """
-
-
-class World:
-    """A home with a scripted model, and a workspace; opens terminals on them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home, self.work = folder / "home", folder / "work"
-        self.home.mkdir(mode=0o700)
-        self.work.mkdir()
-        self.opened: list[Terminal] = []
-
-    def says(self, *turns: dict[str, Any]) -> None:
-        """What its model says."""
-        script = self.home / "script.jsonl"
-        script.write_text("".join(json.dumps(turn) + "\n" for turn in turns))
-        (self.home / "config.toml").write_text(
-            'provider = "scripted"\nmodel = "m"\napproval = "auto"\n[tui]\nnotify = "off"\n'
-            f'[providers.scripted]\ndialect = "scripted"\nscript = {json.dumps(str(script))}\n'
-        )
-
-    def open(self, *options: str, **how: Any) -> Terminal:
-        """The interface, ready."""
-        term = Terminal([*PROGRAM, *options], environment(self.home), cwd=self.work, **how)
-        self.opened.append(term)
-        term.sees("scripted/m")
-        return term
-
-    def until_drafted(self, text: str) -> None:
-        """Wait until a draft of this text is on disk."""
-        deadline = time.monotonic() + 20
-        while not any(text in path.read_text(errors="replace") for path in self.home.rglob("drafts/*.json")):
-            assert time.monotonic() < deadline, sorted(map(str, self.home.rglob("*")))
-            time.sleep(0.05)
-
-    def until_recorded(self, kind: type[Event]) -> None:
-        """Wait until an event of a kind is in the log."""
-        deadline = time.monotonic() + 20
-        while not any(isinstance(event, kind) for event in self.events()):
-            assert time.monotonic() < deadline, self.events()
-            time.sleep(0.05)
-
-    def events(self) -> list[Event]:
-        """All that was recorded in the latest session."""
-        store = SessionStore(str(self.home), SystemClock())
-        return [envelope.event for envelope in store.read(store.resolve("latest"))]
 
 
 @pytest.fixture
@@ -198,4 +147,4 @@ def test_what_is_typed_before_a_screen_stands_is_for_the_screen(world: World) ->
     term.type("\x0bnothing-e")
     term.sees("│ nothing-e ", "nothing-else.txt")
     term.type("\x1b")
-    term.until(lambda text: "What is to be done?" in text and "nothing-e" not in text)
+    term.until(lambda text: "Ask anything" in text and "nothing-e" not in text)

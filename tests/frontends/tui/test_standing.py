@@ -117,9 +117,9 @@ def test_figures_add_up() -> None:
         (
             [JobStarted("j1", "make", "."), JobStarted("j2", "make", "."), JobEnded("j1", "Completed", 0, 1.0)],
             "jobs",
-            {"j2"},
+            {"j2": "make"},
         ),
-        ([JobStarted("j1", "make", "."), SessionResumed(Mode.AGENT, Authority.PERSON)], "jobs", set()),
+        ([JobStarted("j1", "make", "."), SessionResumed(Mode.AGENT, Authority.PERSON)], "jobs", {}),
         ([ChildOpened("a", "A", ""), ChildOpened("b", "B", ""), ChildClosed("a", "done")], "children", {"b"}),
     ],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
+from codewhale.services.testruns.gates import find_gates
 from codewhale.services.testruns.runners import (
     LOOKED_FOR,
     find_python,
@@ -95,10 +96,23 @@ async def test_what_is_foreseen_starts_nothing(workspace: Path) -> None:
     package(workspace)
     assert foresee(str(workspace), "-t x") == await find_runner(str(workspace), "-t x")
     (workspace / "pytest.ini").write_text("")
-    own = program(workspace, ".venv/bin/python", f"#!/bin/sh\ntouch {workspace}/started\nexit 1\n")
+    own = program(workspace, ".venv/bin/python", f"#!/bin/sh\ntouch {workspace}/started\nexit 77\n")
     assert foresee(str(workspace), "-k x").argv == (str(own), "-m", "pytest", "-k", "x")
     assert not (workspace / "started").exists()
     assert (await found(workspace, "-k x"))[1] == ["python", "-m", "unittest", "-k", "x"]
+
+
+@pytest.mark.parametrize("ends", ["exit 1", "exit 7", "echo broken >&2; exit 1", "kill -9 $$", "exec /gone"])
+async def test_a_python_that_does_not_say_whether_it_has_pytest_is_an_error(workspace: Path, ends: str) -> None:
+    (workspace / "pytest.ini").write_text("")
+    program(workspace, ".venv/bin/python", f"#!/bin/sh\n{ends}\n")
+    with pytest.raises(ToolError) as raised:
+        await find_runner(str(workspace))
+    assert raised.value.kind == "execution_failed" and "No test was run" in raised.value.message
+    gates = await find_gates(str(workspace), "python", True, 10)
+    (workspace / "a.py").write_text("")
+    gates = await find_gates(str(workspace), "python", True, 10)
+    assert [gate.name for gate in gates if gate.skipped] == ["python-test"]
 
 
 @pytest.mark.usefixtures("installed")

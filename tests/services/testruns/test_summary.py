@@ -43,7 +43,11 @@ MOCHA = "\n  3 passing (5ms)\n  1 failing\n\n  1) Array\n       indexOf:\n"
     [
         (PYTEST, "5 passed, 3 failed, 1 skipped; failing: test_a.py::test_one, test_a.py::test_two[a b], test_b.py"),
         ("\x1b[32m3 passed\x1b[0m in 0.10s\n", "3 passed, 0 failed"),
-        ("\nno tests ran in 0.00s\n", "0 passed, 0 failed"),
+        ("\nno tests ran in 0.00s\n", "no tests ran"),
+        ("Ran 0 tests in 0.0s\n\nOK\n", "no tests ran"),
+        ("Ran 2 tests in 0.0s\n\nOK (skipped=2)\n", "no tests ran, 2 skipped"),
+        ("?   \texample.com/a\t[no test files]\n", "no tests ran"),
+        ("test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured\n", "no tests ran"),
         (UNITTEST, "2 passed, 1 failed, 1 skipped; failing: test_x (tests.test_a.Case.test_x)"),
         ("Ran 3 tests in 0.0s\n\nOK\n", "3 passed, 0 failed"),
         (CARGO, "3 passed, 1 failed, 1 skipped; failing: a::two"),

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import time
+from functools import partial
 from typing import Any, ClassVar
 
 from rich.cells import cell_len
@@ -23,6 +24,7 @@ from codewhale.frontends.tui.early import Early
 from codewhale.frontends.tui.forwarding import Forwarding
 from codewhale.frontends.tui.hearing import Hearing
 from codewhale.frontends.tui.keys import bindings
+from codewhale.frontends.tui.letters import misses
 from codewhale.frontends.tui.link import Link
 from codewhale.frontends.tui.local import with_local
 from codewhale.frontends.tui.overlays import Overlays
@@ -90,7 +92,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self.desk = Desk(words, palette, self._ask, submit, self.own_keys)
         self.desk.workspace = folder
         self.transcript = Transcript(words, palette, now=clock.now)
-        self.asking = AskingPanel(words, palette, submit, self._idle, self.own_keys, self._setup.patience)
+        self.asking = AskingPanel(words, palette, submit, self._quiet, self.own_keys, self._setup.patience)
         keeper = Keeper(self._setup.home, folder)
         self.composer = Composer(words, palette, self._ask, submit, keeper, self._editor)
         self.status = Status(words, palette, clock.monotonic, self.own_keys)
@@ -136,7 +138,14 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self.attention.end()
 
     def leave(self) -> None:
-        """End the app; the session is closed behind it."""
+        """End the app, the session is closed behind it; in the middle of something that is asked about first."""
+        if reasons := self.status.standing.unfinished(self.words):
+            self.open_screen("leave", "\n".join(reasons))
+        else:
+            self.exit(0)
+
+    def action_end(self) -> None:
+        """End the app, whatever goes on."""
         self.exit(0)
 
     def hung_up(self) -> None:
@@ -179,7 +188,11 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         for notice in self._setup.notices:
             self.tell(notice, level="warning")
         first, self._greeted = not self._greeted, True
-        self.run_worker(self._look(first), group="look", exclusive=True)
+        self.look(first)
+
+    def look(self, first: bool = False) -> None:
+        """Ask for what no event tells."""
+        self.run_worker(partial(self._look, first), group="look", exclusive=True)
 
     def take(self, envelope: Envelope) -> None:
         """Hand an event to every panel."""
@@ -193,7 +206,7 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
             return  # what is past has happened to nobody here
         self.composer.take(envelope)
         if isinstance(envelope.event, TurnFinished | ModelChanged | Compacted | SessionResumed):
-            self.run_worker(self._look(), group="look", exclusive=True)
+            self.look()
 
     def _progress(self, envelope: Envelope) -> None:
         """Bars come with the first thing that has progress."""
@@ -213,7 +226,6 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         self._handle_exception(error)
 
     async def _look(self, first: bool = False) -> None:
-        """Ask for what no event tells."""
         session = self.link.session
         try:
             view = await self._ask(SessionStatus(session))
@@ -243,11 +255,13 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
             self.attention.key()
             if self._early.keeps(event):
                 return
+            if not self.overlays.open and misses(event, self.focused):
+                self.screen.set_focus(self.composer.text)
         await super().on_event(event)
 
-    def _idle(self) -> float:
-        """Seconds since the last key."""
-        return time.monotonic() - self._key_at
+    def _quiet(self) -> float | None:
+        """Seconds since the last key, None while something stands in the composer."""
+        return time.monotonic() - self._key_at if self.composer.empty else None
 
     # -------------------------------------------------------------- what panels and screens ask of the app
 

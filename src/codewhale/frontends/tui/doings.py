@@ -108,10 +108,8 @@ class Doings:
     # -------------------------------------------------------------- settings of the session
 
     async def next_mode(self) -> None:
-        """Plan, agent, yolo and around."""
-        modes = list(Mode)
-        now = self._standing().mode
-        following = modes[(modes.index(Mode(now)) + 1) % len(modes)] if now else Mode.AGENT
+        """From agent to plan, from plan and yolo to agent. Nothing leads to yolo but its command."""
+        following = Mode.PLAN if self._standing().mode == Mode.AGENT else Mode.AGENT
         await self._done(SetMode(self._link.session, following))
 
     async def next_effort(self) -> None:

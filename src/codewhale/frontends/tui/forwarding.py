@@ -4,10 +4,17 @@ from typing import Any
 
 
 class Forwarding:
-    """Of an app that has a `transcript` and an `asking` panel, and opens screens."""
+    """Of an app that has a `transcript`, an `asking` panel and a `composer`, and opens screens."""
 
     transcript: Any
     asking: Any
+    composer: Any
+
+    @property
+    def _read(self) -> Any:
+        """What the keys that scroll and unfold are about: the card while it has the focus, else the transcript."""
+        card = self.asking.card
+        return card if card is not None and card.has_focus else self.transcript
 
     def open_screen(self, name: str, argument: str = "") -> None:
         """Open a screen of the table."""
@@ -38,8 +45,10 @@ class Forwarding:
         self.open_screen("keys")
 
     def action_answer(self) -> None:
-        """What is asked has the keys."""
-        self.asking.focus_card()
+        """What is asked has the keys; what was written is put aside."""
+        if self.asking.card is not None:
+            self.composer.step_aside()
+            self.asking.focus_card()
 
     def action_pager(self) -> None:
         """The transcript's."""
@@ -50,8 +59,8 @@ class Forwarding:
         self.transcript.action_find()
 
     def action_fold_all(self) -> None:
-        """The transcript's."""
-        self.transcript.action_fold_all()
+        """That of the card or of the transcript."""
+        self._read.action_fold_all()
 
     def action_focus_transcript(self) -> None:
         """The transcript's."""
@@ -70,12 +79,12 @@ class Forwarding:
         self.transcript.action_open_last()
 
     def action_page_up(self) -> None:
-        """The transcript's."""
-        self.transcript.action_page_up()
+        """That of the card or of the transcript."""
+        self._read.action_page_up()
 
     def action_page_down(self) -> None:
-        """The transcript's."""
-        self.transcript.action_page_down()
+        """That of the card or of the transcript."""
+        self._read.action_page_down()
 
     def action_turn_up(self) -> None:
         """The transcript's."""

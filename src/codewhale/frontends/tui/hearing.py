@@ -14,6 +14,7 @@ class Hearing:
     composer: Any
     doings: Any
     overlays: Any
+    transcript: Any
     run_worker: Any
     _sending: asyncio.Lock
 
@@ -21,8 +22,13 @@ class Hearing:
         """One line for the person."""
         raise NotImplementedError
 
+    def look(self) -> None:
+        """Ask for what no event tells."""
+        raise NotImplementedError
+
     def on_composer_sent(self, message: Any) -> None:
         """A message to the model; what could not be sent stands in the composer again."""
+        self.transcript.action_bottom()
         self.run_worker(self._send(message))
 
     async def _send(self, message: Any) -> None:
@@ -32,10 +38,16 @@ class Hearing:
 
     def on_composer_command(self, message: Any) -> None:
         """A slash command."""
-        self.run_worker(self.doings.command(message.line))
+        self.transcript.action_bottom()
+        self.run_worker(self._command(message.line))
+
+    async def _command(self, line: str) -> None:
+        await self.doings.command(line)
+        self.look()
 
     def on_composer_shell(self, message: Any) -> None:
         """The person's own command."""
+        self.transcript.action_bottom()
         self.run_worker(self.doings.shell(message.line))
 
     def on_composer_mode_cycled(self) -> None:
@@ -65,10 +77,9 @@ class Hearing:
         self.composer.offer(message.text)
         self.composer.focus()
 
-    def on_asking_panel_typed(self, message: Any) -> None:
-        """Characters that were meant for the composer."""
-        self.composer.focus()
-        self.composer.text.type(message.text)
+    def on_asking_panel_waits(self, message: Any) -> None:
+        """A card waits, or no longer."""
+        self.composer.card_waits(message.on)
 
     def on_asking_panel_left(self) -> None:
         """The composer has the keys."""

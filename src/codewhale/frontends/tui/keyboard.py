@@ -21,6 +21,11 @@ _POLL_SECONDS = 0.1
 # Behind Escape these are keys of their own: no terminal sends them with Alt, and Ctrl+C must never be lost.
 _CONTROL = r"[\x01-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f]"
 _APART = re.compile(rf"(?<=\x1b)(?={_CONTROL})")
+# Escape before these is how a terminal without the kitty protocol sends them with Alt. The parser waits whether more
+# belongs to them, or takes them for what some Mac programs send: other keys, other letters, Enter alone.
+_ALT = re.compile(r"(?<=\x1b)[a-z0-9=\r-]")
+# Keys with modifiers as xterm writes them.
+_MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 
 
 class Keyboard(XTermParser):
@@ -66,6 +71,7 @@ class Keyboard(XTermParser):
         where nothing does."""
         if self._timeout_time is not None and _APART.search(before[-1:] + data[:1]):
             yield from self._no_more()
+        data = _with_alt(data, self._timeout_time is not None and before.endswith("\x1b"))
         first, *others = _APART.split(data)
         yield from super().feed(first)
         for piece in others:
@@ -96,6 +102,14 @@ class Keyboard(XTermParser):
         assert self._pasted is not None
         self._pasted.append(text[: max(0, MOST_PASTED - self._size)])
         self._size += len(text)
+
+
+def _with_alt(data: str, escaped: bool) -> str:
+    """The same keys with Alt and other modifiers in the words of the kitty protocol, which the parser takes as they are
+    meant. `escaped` tells that an Escape before it still waits for what may belong to it."""
+    before = "\x1b" if escaped else ""
+    known = _ALT.sub(lambda key: f"[{ord(key[0])};3u", before + data)
+    return _MODIFIED.sub("\x1b[\\2;\\1u", known)[len(before) :]
 
 
 def read_keys(fd: int, ended: Event, take: Callable[[Message], None], debug: bool = False) -> None:

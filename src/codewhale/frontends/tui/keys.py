@@ -27,6 +27,10 @@ _SHOWN = {
     "pagedown": "pgdn",
     "question_mark": "?",
 }
+# The keys that write nothing, but those with ctrl, alt and the like and f1 to f24.
+_NAMED = frozenset("enter escape tab up down left right home end pageup pagedown insert delete backspace".split())
+# Where the composer stands below: what writes a character goes there.
+_WRITES = frozenset({"app", "composer", "queue", "transcript", "approval", "question"})
 
 
 class Action(Struct, frozen=True):
@@ -59,6 +63,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("chooser",),
     ("jobs",),
     ("undo",),
+    ("confirm",),
     ("form",),
     ("pager",),
 )
@@ -68,7 +73,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.interrupt", "ctrl+c", first=True),
     Action("app.leave", "ctrl+d", first=True),
     Action("app.palette", "ctrl+k", first=True),
-    Action("app.sessions", "ctrl+r", first=True),
+    Action("app.sessions", "alt+s", first=True),
     Action("app.models", "alt+m", first=True),
     Action("app.jobs", "alt+j", first=True),
     Action("app.answer", "alt+y", first=True),
@@ -97,33 +102,33 @@ ACTIONS: tuple[Action, ...] = (
     Action("composer.steer", "ctrl+t,ctrl+enter"),
     Action("composer.escape", "escape"),
     Action("composer.complete_or_mode", "tab"),
-    Action("composer.effort", "shift+tab"),
+    Action("composer.mode", "shift+tab"),
+    Action("composer.effort", "alt+i"),
     Action("composer.edit_outside", "ctrl+g"),
     Action("composer.stash", "ctrl+s"),
-    Action("composer.search_history", "alt+r"),
+    Action("composer.search_history", "ctrl+r"),
     Action("composer.up", "up"),
     Action("composer.down", "down"),
     Action("composer.edit_queue", "alt+q"),
     Action("composer.attach", "alt+v"),
     # ---------------------------------------------------------------- what waits, while it has the focus
-    Action("queue.previous", "up,k"),
-    Action("queue.next", "down,j"),
-    Action("queue.edit", "enter,e"),
-    Action("queue.drop", "d,delete"),
-    Action("queue.steer", "s"),
+    Action("queue.previous", "up"),
+    Action("queue.next", "down"),
+    Action("queue.edit", "enter"),
+    Action("queue.drop", "delete"),
+    Action("queue.steer", "ctrl+t"),
     Action("queue.close", "escape"),
     # ---------------------------------------------------------------- the transcript, while it has the focus
-    Action("transcript.next", "j,down"),
-    Action("transcript.previous", "k,up"),
-    Action("transcript.fold", "enter,space"),
-    Action("transcript.copy", "y"),
-    Action("transcript.copy_block", "b"),
-    Action("transcript.open", "e"),
-    Action("transcript.find", "slash"),
-    Action("transcript.find_next", "n"),
-    Action("transcript.find_previous", "N"),
-    Action("transcript.first", "g,home"),
-    Action("transcript.last", "G,end"),
+    Action("transcript.next", "down"),
+    Action("transcript.previous", "up"),
+    Action("transcript.fold", "enter"),
+    Action("transcript.copy", "ctrl+y"),
+    Action("transcript.copy_block", "ctrl+x"),
+    Action("transcript.open", "ctrl+e"),
+    Action("transcript.find_next", "ctrl+n"),
+    Action("transcript.find_previous", "alt+n"),
+    Action("transcript.first", "home"),
+    Action("transcript.last", "end"),
     Action("transcript.back", "escape"),
     # ---------------------------------------------------------------- its search line
     Action("search.accept", "enter"),
@@ -131,23 +136,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("search.earlier", "up"),
     Action("search.close", "escape"),
     # ---------------------------------------------------------------- the approval card
-    Action("approval.allow", "y"),
-    Action("approval.always", "a"),
-    Action("approval.session", "s"),
-    Action("approval.deny", "n"),
-    Action("approval.edit", "e"),
+    Action("approval.previous", "up"),
+    Action("approval.next", "down"),
+    Action("approval.choose", "enter"),
     Action("approval.cancel", "escape"),
-    Action("approval.up", "up,k"),
-    Action("approval.down", "down,j"),
-    Action("approval.expand", "space"),
     Action("approval.leave", "tab"),
     # ---------------------------------------------------------------- the question card
     Action("question.previous", "up"),
     Action("question.next", "down"),
     Action("question.choose", "enter"),
-    Action("question.mark", "space"),
     Action("question.cancel", "escape"),
-    Action("question.write", "t"),
     Action("question.back", "left"),
     Action("question.leave", "tab"),
     # ---------------------------------------------------------------- lists to choose from
@@ -173,14 +171,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("jobs.page_down", "pagedown"),
     Action("jobs.last", "end,G"),
     # ---------------------------------------------------------------- what undo would do
-    Action("undo.accept", "y"),
-    Action("undo.close", "n,escape,ctrl+c"),
+    Action("undo.accept", "ctrl+y"),
+    Action("undo.close", "escape,ctrl+c"),
     Action("undo.more", "right,plus"),
     Action("undo.fewer", "left,minus"),
     Action("undo.up", "up,k"),
     Action("undo.down", "down,j"),
     Action("undo.page_up", "pageup"),
     Action("undo.page_down", "pagedown,space"),
+    # ---------------------------------------------------------------- a question with two answers
+    Action("confirm.previous", "up"),
+    Action("confirm.next", "down"),
+    Action("confirm.choose", "enter"),
+    Action("confirm.close", "escape,ctrl+c"),
     # ---------------------------------------------------------------- fields to fill in
     Action("form.next", "tab,down"),
     Action("form.previous", "shift+tab,up"),
@@ -212,6 +215,13 @@ def bindings(panel: str) -> "list[Binding | tuple[str, str] | tuple[str, str, st
     ]
 
 
+def types(key: str) -> bool:
+    """Whether a key writes a character."""
+    last = key.removeprefix("shift+")
+    named = last in _NAMED or (last[:1] == "f" and last[1:].isdecimal())
+    return "+" not in last.rstrip("+") and not named
+
+
 def keys_of(row: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of a row with the person's own changes."""
     return tuple(key.strip() for key in changed.get(row.id, row.keys).split(",") if key.strip())
@@ -228,6 +238,12 @@ def check_keys(changed: Mapping[str, str]) -> None:
             near = difflib.get_close_matches(name, rows, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ConfigError(f"tui.keys: there is no action {one_line(name, 60)!r}{hint}")
+        letter = next((key for key in keys_of(rows[name], changed) if types(key)), "")
+        if letter and rows[name].panel in _WRITES:
+            raise ConfigError(
+                f"tui.keys: {name} cannot be {one_line(letter, 40)!r}, which writes a character: those go to the "
+                "composer; take one with ctrl or alt, or a function key"
+            )
         if not keys_of(rows[name], changed):
             raise ConfigError(f"tui.keys: {name} has no key; leave the line out to keep {rows[name].keys!r}")
     if clash := clashes(changed):

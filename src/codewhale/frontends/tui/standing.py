@@ -4,6 +4,8 @@ screen."""
 import time
 from collections.abc import Callable
 
+from codewhale.frontends.tui.words import Words
+from codewhale.lib.text import one_line
 from codewhale.protocol.events import (
     ONE_SHOT,
     ApprovalAnswered,
@@ -65,9 +67,11 @@ class Standing:
         self.currency = "USD"
         self.unpriced = False
         self.queue = 0
-        self.jobs: set[str] = set()
+        self.jobs: dict[str, str] = {}
         self.children: set[str] = set()
         self.turn_since = 0.0
+        self._turns = False
+        self._rested = 0
         self._idle()
 
     def _idle(self) -> None:
@@ -89,6 +93,15 @@ class Standing:
         """Whether the person is asked something."""
         return bool(self._asked)
 
+    def unfinished(self, words: Words) -> list[str]:
+        """What leaving would end, a sentence each."""
+        said = [words("leave.turn")] if self.busy else []
+        said += [words("leave.asked")] if self.asking else []
+        names = ", ".join(one_line(command, 60) for command in self.jobs.values())
+        counted = (("jobs", len(self.jobs)), ("children", len(self.children)), ("queue", self.queue))
+        said += [words(f"leave.{name}", n=count, names=names) for name, count in counted if count]
+        return [*said, words("leave.hint")] if said else []
+
     # -------------------------------------------------------------- views
 
     def see(self, view: StatusView) -> None:
@@ -96,6 +109,16 @@ class Standing:
         self.mode, self.provider, self.model = view.mode.value, view.provider, view.model
         self.effort, self.approval = view.effort, view.approval.value
         self.sandbox, self.branch, self.queue = view.sandbox, view.branch, view.queue
+        if not view.busy:
+            self._rested = view.seq
+            self._rest()
+
+    def _rest(self) -> bool:
+        """What is done outside of a turn, a compaction that was asked for, is over; whether it was under way."""
+        if self._turns or not self.busy:
+            return False
+        self._idle()
+        return True
 
     def see_context(self, view: ContextView) -> None:
         """How full its context is."""
@@ -106,13 +129,16 @@ class Standing:
     def take(self, envelope: Envelope) -> bool:
         """An event; whether anything that is shown has changed."""
         event = envelope.event
-        return self._session(event) or self._turn(event) or self._count(event)
+        changed = self._session(event) or self._turn(event) or self._count(event)
+        over = isinstance(event, Compacted) or envelope.seq <= self._rested
+        return (over and self._rest()) or changed
 
     def _session(self, event: Event) -> bool:
         match event:
             case SessionOpened(mode=mode, provider=provider, model=model):
                 self.mode, self.provider, self.model = mode.value, provider, model
             case SessionResumed(mode=mode):
+                self._turns = False
                 self._idle()
                 self.mode, self.queue = mode.value, 0
                 self.jobs.clear()
@@ -133,9 +159,11 @@ class Standing:
         match event:
             case TurnStarted():
                 self._idle()
+                self._turns = True
                 self.turn_since = self._clock()
                 self._wait("model")
             case TurnFinished():
+                self._turns = False
                 self._idle()
             case RequestSent(request=request, purpose=purpose):
                 self._purposes[request] = purpose
@@ -188,10 +216,10 @@ class Standing:
         match event:
             case UsageReported(request=request, usage=usage):
                 self._spend(usage, self._purposes.pop(request, ""))
-            case JobStarted(job_id=job):
-                self.jobs.add(job)
+            case JobStarted(job_id=job, command=command):
+                self.jobs[job] = command
             case JobEnded(job_id=job):
-                self.jobs.discard(job)
+                self.jobs.pop(job, None)
             case ChildOpened(child=child):
                 self.children.add(child)
             case ChildClosed(child=child):

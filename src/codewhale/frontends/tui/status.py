@@ -24,6 +24,7 @@ LEAST_DOING = 24
 FULL, NEARLY = 0.9, 0.75
 _GAP = "  "
 _MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
+_ASKS = {"approval_suggest": "muted", "rights_plan": "muted"}
 _MONEY = {"USD": "$", "CNY": "¥", "EUR": "€"}
 
 # What a line is made of: text, its colour, and how soon it is left out where there is no room (0 never).
@@ -187,12 +188,12 @@ class Status(Widget):
             return []
         model = "/".join(part for part in (standing.provider, standing.model) if part)
         effort = f" · {standing.effort}" if standing.effort else ""
-        asks = standing.approval
+        asks = f"rights_{standing.mode}" if standing.mode != "agent" else f"approval_{standing.approval}"
         held = standing.sandbox
         return [
             (words(f"status.mode_{standing.mode}"), _MODES.get(standing.mode, "text"), 0),
             (one_line(model + effort, 48), "text", 1),
-            (words(f"status.approval_{asks}") if asks else "", "muted" if asks == "suggest" else "warning", 5),
+            (words(f"status.{asks}") if standing.approval else "", _ASKS.get(asks, "warning"), 5),
             (
                 "" if held is None else words("status.held" if held else "status.free"),
                 "muted" if held else "warning",

@@ -10,6 +10,7 @@ from msgspec import Struct
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.project import has, interpreter, scripts, which
 from codewhale.services.testruns.runners import find_python, node_manager
+from codewhale.services.testruns.summary import NO_TESTS, summarise
 from codewhale.system.launch import Completed, Held, Launch, run
 from codewhale.system.output import shown
 from codewhale.system.programs import not_installed
@@ -153,6 +154,13 @@ async def _run(gate: Gate, seconds: float, root: str, held: Held) -> GateResult:
 
 def _result(gate: Gate, done: Completed) -> GateResult:
     status = "timeout" if done.timed_out else "passed" if done.exit_code == 0 else "failed"
+    stdout, stderr = (
+        shown(done.stdout, done.stdout_gap, done.stdout_total),
+        shown(done.stderr, done.stderr_gap, done.stderr_total),
+    )
+    tests = summarise(stdout, stderr) if gate.name.endswith("-test") else None
+    if status == "passed" and tests is not None and tests.none_ran:
+        return _skipped(gate, NO_TESTS)
     return GateResult(
         name=gate.name,
         ecosystem=gate.ecosystem,
@@ -161,8 +169,8 @@ def _result(gate: Gate, done: Completed) -> GateResult:
         cwd=gate.shown_cwd,
         exit_code=None if done.timed_out else done.exit_code,
         duration_ms=int(done.seconds * 1000),
-        stdout=shown(done.stdout, done.stdout_gap, done.stdout_total),
-        stderr=shown(done.stderr, done.stderr_gap, done.stderr_total),
+        stdout=stdout,
+        stderr=stderr,
         stdout_truncated=done.stdout_gap >= 0,
         stderr_truncated=done.stderr_gap >= 0,
         skipped_reason=None,
@@ -213,10 +221,11 @@ async def _python(root: str, full: bool, most: int, asked: bool) -> list[Gate]:
     stdin = "\0".join(files[:most]).encode("utf-8", "surrogateescape")
     said = f"ast.parse of {min(most, len(files))} of {len(files)} Python files"
     gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=said)]
-    tests = await find_python(root) if full else None
-    if tests is not None:
-        gates.append(Gate("python-test", "python", tests.argv, root))
-    return gates
+    try:
+        tests = await find_python(root) if full else None
+    except ToolError as error:
+        return [*gates, Gate("python-test", "python", (python,), root, skipped=error.message)]
+    return [*gates, Gate("python-test", "python", tests.argv, root)] if tests is not None else gates
 
 
 def _go(root: str, full: bool) -> list[Gate]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, package, read_text, scripts, which
 from codewhale.system.confinement import held_where_possible
@@ -17,6 +18,8 @@ from codewhale.system.programs import not_installed
 
 OUTPUT_LIMIT = 40_000
 _PROGRESS_SECONDS = 0.3
+# What the Python of a project ends with where it has no pytest: no failure of its own ends with this.
+_MISSING = 77
 LOOKED_FOR = (
     "Cargo.toml", "pyproject.toml, pytest.ini, tox.ini, setup.cfg, setup.py, conftest.py or a tests folder",
     "package.json with a test script", "go.mod", "Makefile with a test target",
@@ -159,9 +162,9 @@ def _pytest(root: str, given: tuple[str, ...]) -> Runner | None:
 
 
 async def _known(root: str, pytest: Runner) -> Runner:
-    """The runner of a Python: unittest where it has no pytest."""
+    """The runner of a Python: unittest where it has no pytest. Raises ToolError where it does not say."""
     python, given = pytest.argv[0], pytest.argv[3:]
-    probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+    probe = f"import importlib.util, sys; sys.exit(0 if importlib.util.find_spec('pytest') else {_MISSING})"
     profile = await held_where_possible("read-only")
     try:
         done = await run(Launch((python, "-c", probe), root, profile, seconds=20.0, workspace=root))
@@ -169,6 +172,17 @@ async def _known(root: str, pytest: Runner) -> Runner:
         return pytest
     if done.exit_code == 0:
         return pytest
+    if done.exit_code != _MISSING or done.timed_out:
+        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        why = "it did not answer in time" if done.timed_out else f"exit code {done.exit_code}"
+        raise ToolError(
+            "execution_failed",
+            f"No test was run: {python} could not say whether it has pytest "
+            f"({one_line(f'{why}: {said}'.rstrip(': '), 300)}).",
+            expected="a Python that runs here",
+            received=python,
+            fix=NextCall("exec_shell", {"command": shlex.join(pytest.argv)}),
+        )
     note = "; ".join(filter(None, (f"pytest is not installed for {python}, so unittest ran", pytest.note)))
     return Runner("unittest", (python, "-m", "unittest", *(given or _discovery(root))), note=note)
 

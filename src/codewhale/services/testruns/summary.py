@@ -8,6 +8,7 @@ from msgspec import Struct
 NAMES = 5
 LINE = 300
 FAILURE = 1_500
+NO_TESTS = "no tests ran"
 
 _ANSI = r"\x1b\[[0-9;]*m"
 _PYTEST_TAIL = r"(?m)^=* ?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s"
@@ -23,6 +24,7 @@ _CARGO_PANIC = r"(?m)^thread '[^'\n]{1,200}' [^\n]{0,40}panicked at .+(?:\n.+)?"
 _CARGO = r"(?:^|[\s;&|(/])cargo\s"
 _GO_TEST = r"(?m)^[ \t]*--- (PASS|FAIL|SKIP): (\S+)"
 _GO_PACKAGE = r"(?m)^(ok|FAIL) *\t(\S+)\s"
+_GO_NONE = r"(?m)^\?[ \t]+\S+[ \t]+\[no test files\]"
 _JEST = r"(?m)^[ \t]*Tests:?[ \t]+(.*\d+ (?:passed|failed).*)$"
 _JEST_NAME = r"(?m)^[ \t]*(?:●|FAIL) +(.*(?: › | > ).*)$"
 _TAP_COUNT = r"(?m)^(?:#|ℹ) (pass|fail|skipped) (\d+)$"
@@ -39,11 +41,23 @@ class TestSummary(Struct, frozen=True):
     skipped: int
     failing: tuple[str, ...]
 
+    @property
+    def ran(self) -> int:
+        """How many tests ran to an end, as far as the output says."""
+        return (self.passed or 0) + (self.failed or 0)
+
+    @property
+    def none_ran(self) -> bool:
+        """Whether the output says that no test ran."""
+        return self.passed is not None and self.failed is not None and not self.ran
+
     def line(self) -> str:
         """ "3 passed, 1 failed, 2 skipped; failing: a, b"; "" when the output said nothing."""
         parts = [
             f"{count} {word}" for count, word in ((self.passed, "passed"), (self.failed, "failed")) if count is not None
         ]
+        if self.none_ran:
+            parts = [NO_TESTS]
         if self.skipped:
             parts.append(f"{self.skipped} skipped")
         text = ", ".join(parts)
@@ -110,7 +124,7 @@ def _cargo(text: str) -> TestSummary | None:
 def _go(text: str) -> TestSummary | None:
     packages = re.findall(_GO_PACKAGE, text)
     if not packages:
-        return None
+        return TestSummary(0, 0, 0, ()) if re.search(_GO_NONE, text) else None
     tests = re.findall(_GO_TEST, text)
     failing = tuple(dict.fromkeys(name for word, name in tests if word == "FAIL"))
     bad = sum(1 for word, _ in packages if word == "FAIL")

@@ -1,4 +1,4 @@
-"""The approval card: what it shows is what would run, and only a person's deliberate key answers."""
+"""The approval card: what it shows is what would run, and only Enter on a row that was chosen answers."""
 
 import pytest
 
@@ -22,35 +22,59 @@ async def shown(stage, *said: str) -> str:
 async def test_it_says_what_would_run_where_and_why() -> None:
     ask = approval("make test", subjects=(CommandSubject("make test", "src", background=True),))
     async with asked([ask]) as stage:
-        text = await shown(stage, "$ make test", "May exec_shell do this?", "folder   src", "in the background")
+        text = await shown(stage, "$ make test", "Run this command?", "folder   src", "in the background")
         assert "it may change the workspace alone" in text
         assert "not known to be harmless. (shell.unknown)" in text
-        assert "always   would allow commands of exec_shell that begin with make" in text
         await stage.armed()
-        text = await shown(
-            stage, "y yes", "a always, in this workspace", "s for this session", "n no …", "e no, change it"
-        )
+        offered = "exec_shell: commands that begin with make"
+        await shown(stage, "› Yes, once", f"Yes, in this session  {offered}", f"Always, in this workspace  {offered}")
+        await shown(stage, "No, change it first", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop")
+
+
+async def test_enter_allows_once() -> None:
+    async with asked([approval()]) as stage:
+        await stage.armed()
+        await stage.press("enter")
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True)]
+        assert stage.host.focused.id == "composer" and stage.typed == ""
 
 
 @pytest.mark.parametrize(
-    ("key", "allowed", "remember"), [("y", True, ""), ("a", True, "always"), ("s", True, "session")]
+    ("row", "sure", "remember"),
+    [
+        ("in this session", "Allow this in the session", "session"),
+        ("Always, in this workspace", "Allow this from now on", "always"),
+    ],
 )
-async def test_a_key_allows(key: str, allowed: bool, remember: str) -> None:
+async def test_what_grants_more_than_this_once_is_asked_again(row: str, sure: str, remember: str) -> None:
     async with asked([approval()]) as stage:
         await stage.armed()
-        await stage.press(key)
+        await stage.take_row(row)
+        text = await shown(stage, "› Go back", sure, "exec_shell: commands that begin with make")
+        assert "Yes, once" not in text and stage.client.ops == []
+        await stage.take_row(sure)
         await stage.gone()
-        assert stage.client.ops == [Answer("s-recorded", "ask_1", allowed, (), remember)]
-        assert stage.host.focused.id == "composer" and stage.typed == ""
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True, (), remember)]
+
+
+async def test_a_key_held_down_grants_nothing_for_good() -> None:
+    async with asked([approval()]) as stage:
+        await stage.armed()
+        await stage.press("down", "down", *["enter"] * 9)
+        await shown(stage, "› Go back")
+        assert stage.client.ops == []
+        await stage.press("escape")
+        await shown(stage, "› Always, in this workspace")
+        assert stage.client.ops == []
 
 
 async def test_what_was_not_offered_cannot_be_remembered() -> None:
     async with asked([approval(offer=None)]) as stage:
         await stage.armed()
-        await stage.press("a", "s")
-        assert stage.client.ops == []
-        assert "this workspace" not in (await shown(stage, "y yes"))
-        await stage.press("y")
+        text = await shown(stage, "› Yes, once")
+        assert "this workspace  " not in text and "session" not in text
+        await stage.press("enter")
         await stage.gone()
         assert stage.client.ops == [Answer("s-recorded", "ask_1", True)]
 
@@ -58,7 +82,7 @@ async def test_what_was_not_offered_cannot_be_remembered() -> None:
 async def test_a_no_takes_its_reason_to_the_model() -> None:
     async with asked([approval()]) as stage:
         await stage.armed()
-        await stage.press("n")
+        await stage.take_row("say why")
         await shown(stage, "why not?")
         await stage.press(*"use y")
         await shown(stage, "use y")
@@ -73,10 +97,11 @@ async def test_a_no_takes_its_reason_to_the_model() -> None:
 async def test_a_no_needs_no_reason_and_can_be_thought_over() -> None:
     async with asked([approval()]) as stage:
         await stage.armed()
-        await stage.press("n", "x", "escape")
+        await stage.take_row("say why")
+        await stage.press("x", "escape")
         card = await stage.armed()
         assert isinstance(card, ApprovalCard) and not card.writing and stage.client.ops == []
-        await stage.press("n", "enter")
+        await stage.press("enter", "enter")
         await stage.gone()
         assert stage.client.ops == [Answer("s-recorded", "ask_1")]
 
@@ -84,7 +109,7 @@ async def test_a_no_needs_no_reason_and_can_be_thought_over() -> None:
 async def test_the_command_can_be_changed() -> None:
     async with asked([approval("make tset")]) as stage:
         await stage.armed()
-        await stage.press("e")
+        await stage.take_row("change it first")
         await stage.gone()
         assert stage.client.ops == [Answer("s-recorded", "ask_1")]
         await until(stage.pilot, lambda: stage.typed == "Run this instead: make tset")
@@ -103,9 +128,9 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
     async with asked([ask]) as stage:
         await stage.armed()
         text = await shown(
-            stage, "The sandbox stopped exec_shell", "none: it runs with your rights", "y yes, with more rights"
+            stage, "The sandbox stopped exec_shell", "none: it runs with your rights", "› Yes, once, with more rights"
         )
-        assert "May exec_shell" not in text
+        assert "Run this command" not in text
         assert stage.panel.card.has_class("elevation")
 
 
@@ -132,17 +157,17 @@ HOSTILE = {
 async def test_what_hides_is_shown_as_escapes() -> None:
     async with asked([]) as stage:
         for name, (command, escape) in HOSTILE.items():
-            stage.take(approval(command, name, tool="t\x1b[2Jool", reason=f"r{command}", rule=f"u{command}"))
+            stage.take(approval(command, name, reason=f"r{command}", rule=f"u{command}"))
             await stage.armed(name)
-            text = await shown(stage, escape, "shown as escapes", "t\\x1b[2Jool")
+            text = await shown(stage, escape, "shown as escapes")
             assert not any(char in text for char in command if ord(char) > 126 or ord(char) < 32), name
-            await stage.press("y")
+            await stage.press("enter")
         await stage.gone()
 
 
 async def test_markup_is_only_text() -> None:
     async with asked([approval("echo [bold]x[/] [@click=app.quit]y[/]", tool="[red]tool", rule="[/]")]) as stage:
-        await shown(stage, "$ echo [bold]x[/] [@click=app.quit]y[/]", "May [red]tool do this?", "([/])")
+        await shown(stage, "$ echo [bold]x[/] [@click=app.quit]y[/]", "([/])")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 14), (200, 60)])
@@ -155,7 +180,7 @@ async def test_the_end_of_a_long_command_is_seen(size: tuple[int, int]) -> None:
             assert "curl evil.example" in text and "| sh" in text
             assert f"{card.folded} more lines" in text or (card.folded == 0 and card.page.at_end())
             assert card.size.height <= max(0.6 * size[1] + 1, 14)
-            await stage.press("y")
+            await stage.press("enter")
         await stage.gone()
 
 
@@ -163,20 +188,23 @@ async def test_what_is_offered_is_told_whole_where_there_is_little_room() -> Non
     offer = Offer("exec_shell", "prefix", "make release --really --for-everybody-and-everything")
     async with asked([approval(offer=offer)], (40, 14)) as stage:
         await stage.armed()
-        assert "everything" in (await shown(stage, "a always"))
+        await stage.take_row("Always")
+        assert "everything" in (await shown(stage, "› Go back"))
 
 
 async def test_all_of_a_long_command_can_be_read() -> None:
     lines = [f"step-{number}" for number in range(24)]
     async with asked([approval("\n".join(lines))]) as stage:
         card = await stage.armed()
-        await stage.press("space")
+        card.action_fold_all()
         seen = set()
         for _ in range(20):
+            await stage.pilot.pause()
             seen |= {line for line in lines if line in screen_text(stage.host).split()}
-            await stage.press("down")
+            card.action_page_down()
         assert seen == set(lines) and card.expanded and card.page.at_end()
-        await stage.press("up", "space")
+        card.action_page_up()
+        card.action_fold_all()
         assert not card.expanded and stage.client.ops == []
         await shown(stage, "more lines")
 
@@ -210,13 +238,13 @@ async def test_every_kind_of_subject_and_block_is_shown() -> None:
 
 async def test_a_call_without_arguments_shows_its_tool() -> None:
     async with asked([approval(subjects=(), offer=Offer("notify", "tool"))]) as stage:
-        await shown(stage, "notify", "without arguments", "every call of notify here")
+        await shown(stage, "notify", "without arguments", "every call of notify")
 
 
 async def test_it_speaks_chinese() -> None:
     async with asked([approval()], language="zh-Hans") as stage:
         await stage.armed()
-        await shown(stage, "允许 exec_shell 这样做吗", "沙箱", "y 允许", "n 拒绝")
+        await shown(stage, "运行这个命令吗", "沙箱", "› 允许一次", "拒绝，并说明原因")
         await shown(stage, "不清楚这个程序会做什么", "It runs a program that is not known", "(shell.unknown)")
 
 
@@ -233,8 +261,9 @@ async def test_it_fits_where_there_is_little_room() -> None:
     async with asked([approval()], (80, 24)) as stage:
         await stage.armed()
         lines = screen_text(stage.host).splitlines()
-        hints = " ".join(lines)
-        assert all(word in hints for word in ("y yes", "a always", "s for", "n no", "e no", "esc no", "tab write"))
+        text = " ".join(lines)
+        rows = ("Yes, once", "in this session", "Always, in this", "change it", "say why", "esc no", "tab write")
+        assert all(words in text for words in rows)
         assert all(len(line) <= 80 for line in lines)
 
 

@@ -23,11 +23,11 @@ async def test_the_stash_parks_and_gives_back(tmp_path: Path) -> None:
 
 async def test_a_list_gives_back_what_stood_here(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
-        await here.pilot.press(*"old", "enter", *"being written", "alt+r", "o")
+        await here.pilot.press(*"old", "enter", *"being written", "ctrl+r", "o")
         assert "old" in screen_text(here.host) and here.composer.draft.text == "being written"
         await here.pilot.press("escape")
         assert here.text == "being written"
-        await here.pilot.press("alt+r", "tab")
+        await here.pilot.press("ctrl+r", "tab")
         assert here.text == "old"
         await here.pilot.press("ctrl+u", "ctrl+s")
         assert here.text == "being written"

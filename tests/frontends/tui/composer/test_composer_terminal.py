@@ -17,7 +17,7 @@ def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text": "an answer"}')
     environ = environment(tmp_path / "state")
     with Terminal(COMMAND, environ, cwd=tmp_path, size=(80, 24)) as terminal:
-        terminal.sees("What is to be done?")
+        terminal.sees("Ask anything")
         terminal.paste(HOSTILE)
         terminal.type("你好🙂")
         terminal.sees("and its end你好")
@@ -40,7 +40,7 @@ def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
 def test_long_pastes_and_images_are_attached(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text": "an answer"}')
     with Terminal(COMMAND, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
-        terminal.sees("What is to be done?")
+        terminal.sees("Ask anything")
         terminal.paste("line\r" * 150_000)
         terminal.sees("pasted text, 150,000 lines, 750 kB")
         terminal.type("what is this?\r")

@@ -28,7 +28,7 @@ def test_the_editor_has_the_terminal_and_the_text_comes_back(tmp_path: Path) -> 
     editor.write_text(EDITOR)
     environ = environment(tmp_path / "state", EDITOR=f"{sys.executable} {editor}")
     with Terminal([sys.executable, "-m", "codewhale"], environ, cwd=tmp_path, size=(80, 24)) as terminal:
-        terminal.sees("What is to be done?")
+        terminal.sees("Ask anything")
         terminal.type("begun")
         terminal.sees("begun")
         terminal.type("\x07")

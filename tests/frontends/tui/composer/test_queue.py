@@ -39,9 +39,9 @@ async def test_a_waiting_message_is_changed_dropped_or_sent(tmp_path: Path) -> N
         await here.pilot.press("alt+q", "up", "enter")
         await here.until(lambda: here.text == "two")
         assert here.composer.text.has_focus
-        await here.pilot.press("alt+q", "d")
+        await here.pilot.press("alt+q", "delete")
         await here.until(lambda: [row.text for row in here.waiting] == ["one"])
-        await here.pilot.press("s")
+        await here.pilot.press("ctrl+t")
         await here.until(lambda: here.waiting[0].delivery == "steer")
         await here.pilot.press("escape")
         await here.until(lambda: here.composer.text.has_focus)
@@ -70,7 +70,7 @@ async def test_many_are_counted_and_cut(tmp_path: Path) -> None:
         assert "message 0" in screen_text(here.host) and "\x1b" not in screen_text(here.host)
         await here.pilot.press("alt+q")
         await here.until(lambda: "message 8" in screen_text(here.host))
-        await here.pilot.press("k", "k", "j", "escape")
+        await here.pilot.press("up", "up", "down", "escape")
         await here.until(lambda: here.composer.text.has_focus)
 
 

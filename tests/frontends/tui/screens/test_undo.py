@@ -28,7 +28,7 @@ async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
             "not taken back: d.py, line 3" in text and "- new" in text and "+ old" in text and "y take it back" in text
         )
         assert stage.client.ops == []
-        await stage.press("y")
+        await stage.press("ctrl+y")
         outcome = await stage.done()
         assert outcome == Said("Taken back in 1 file. restored: a.py /restore back brings it back.")
         assert stage.client.ops == [RunCommand(SESSION, "/undo 1 yes")]
@@ -45,13 +45,13 @@ async def test_more_and_fewer_turns() -> None:
         await stage.shown("the last 3 turns")
         await stage.press("left")
         await stage.shown("the last 2 turns")
-        await stage.press("down", "up", "pagedown", "pageup", "y")
+        await stage.press("down", "up", "pagedown", "pageup", "ctrl+y")
         await stage.done()
         assert stage.client.ops == [RunCommand(SESSION, "/undo 2 yes")]
 
 
 async def test_no_leaves_everything() -> None:
-    for key in ("n", "escape"):
+    for key in ("ctrl+c", "escape"):
         async with opened("undo", {PreviewUndo: view}, "2") as stage:
             await stage.shown("the last 2 turns")
             await stage.press(key)
@@ -62,23 +62,23 @@ async def test_nothing_to_take_back_takes_no_yes() -> None:
     async with opened("undo", {PreviewUndo: UndoView(())}) as stage:
         text = await stage.shown("No turn of this session has changed a file.")
         assert "take it back" not in text
-        await stage.press("y", "right", "left", "escape")
+        await stage.press("ctrl+y", "right", "left", "escape")
         assert await stage.done() is None and stage.client.ops == []
 
 
 async def test_why_it_cannot_be_is_said() -> None:
     async with opened("undo", {PreviewUndo: UndoView((), why="There is no room for snapshots.")}) as stage:
         await stage.shown("There is no room for snapshots.")
-        await stage.press("y")
+        await stage.press("ctrl+y")
         assert stage.client.ops == []
 
 
 async def test_a_refusal_is_said_and_the_screen_stays() -> None:
     async with opened("undo", {PreviewUndo: view, RunCommand: said("A turn is running.", ok=False)}) as stage:
-        await stage.press("y")
+        await stage.press("ctrl+y")
         await stage.shown("A turn is running.", "goes back: a.py")
     async with opened("undo", {PreviewUndo: view, RunCommand: CodeWhaleError("the disk is full")}) as stage:
-        await stage.press("y")
+        await stage.press("ctrl+y")
         await stage.shown("the disk is full")
         await stage.press("escape")
         assert await stage.done() is None
@@ -87,7 +87,7 @@ async def test_a_refusal_is_said_and_the_screen_stays() -> None:
 async def test_a_query_that_fails_is_said() -> None:
     async with opened("undo", {PreviewUndo: CodeWhaleError("no git here")}) as stage:
         await stage.shown("no git here")
-        await stage.press("y", "n")
+        await stage.press("ctrl+y", "escape")
         assert await stage.done() is None and stage.client.ops == []
 
 
@@ -96,7 +96,7 @@ async def test_what_was_undone_is_brought_back() -> None:
 
     async with opened("undo", {RunCommand: lambda op: answers[op.line.split()[-1]]}, "back") as stage:
         await stage.shown("bring back what was undone last", "comes back: a.py", "y bring it back")
-        await stage.press("right", "y")
+        await stage.press("right", "ctrl+y")
         assert await stage.done() == Said("Taken back in 1 file.")
         assert [op.line for op in stage.client.ops] == ["/restore back preview", "/restore back yes"]
 
@@ -104,7 +104,7 @@ async def test_what_was_undone_is_brought_back() -> None:
 async def test_nothing_to_bring_back() -> None:
     async with opened("undo", {RunCommand: said("The last thing done here was no undo.", ok=False)}, "back") as stage:
         await stage.shown("The last thing done here was no undo.")
-        await stage.press("y")
+        await stage.press("ctrl+y")
         assert len(stage.client.ops) == 1
 
 

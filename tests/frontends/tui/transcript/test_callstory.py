@@ -70,12 +70,21 @@ def test_questions_have_their_answers() -> None:
     assert asked[1].rows == (("Which one?", "this"),)
 
 
+RAN = {"workspace_tree_sha256": "a", "summary": "9 passed", "tests_ran": 9}
+
+
 def test_a_check_is_stale_behind_the_next_change() -> None:
-    check = CallFinished("c1", "run_tests", True, "x", metadata={"workspace_tree_sha256": "a", "summary": "9 passed"})
+    check = CallFinished("c1", "run_tests", True, "x", metadata=RAN)
     story = told([*begun(), CALL, check])
     assert story.checked == ("9 passed", "")
     story.take(envelopes([FileChanged("c1", FileChange("a.py", None, "b"))])[0])
     assert (story.checked, story.last_file) == (("", "9 passed"), "a.py")
+
+
+@pytest.mark.parametrize("ran", [0, None])
+def test_a_check_in_which_no_test_ran_is_none(ran: int | None) -> None:
+    check = CallFinished("c1", "run_verifiers", True, "x", metadata={**RAN, "tests_ran": ran})
+    assert told([*begun(), CALL, check]).checked == ("", "")
 
 
 def test_the_oldest_results_are_shortened_where_there_is_too_much() -> None:

@@ -34,13 +34,13 @@ async def test_what_is_typed_is_found_from_the_end() -> None:
 async def test_places_are_gone_through_and_lit() -> None:
     async with shown(*needles(40)) as (view, host, pilot):
         view.focus()
-        await pilot.press("slash")
+        view.action_find()
         await until(pilot, lambda: isinstance(host.focused, Input))
         await pilot.press(*"needle", "enter")
         await until(pilot, lambda: host.focused is view and "4 of 4" in screen_text(host))
-        await pilot.press("n")
+        await pilot.press("ctrl+n")
         await until(pilot, lambda: "1 of 4" in screen_text(host))
-        await pilot.press("N", "N")
+        await pilot.press("alt+n", "alt+n")
         await until(pilot, lambda: "3 of 4" in screen_text(host))
         lit = [
             segment.text

@@ -8,11 +8,13 @@ from codewhale.frontends.tui.transcript.blocks import Block, Card, Countdown, No
 from codewhale.frontends.tui.transcript.story import Story
 from codewhale.protocol.events import (
     AnswerDropped,
+    CallFinished,
     CallStarted,
     CallStreamed,
     ChildOpened,
     ChildProgress,
     Event,
+    FileChanged,
     JobStarted,
     Notice,
     ReasoningStreamed,
@@ -23,6 +25,7 @@ from codewhale.protocol.events import (
     TurnFinished,
     is_durable,
 )
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Reasoning
 from codewhale.protocol.modes import Authority, Mode
 from support.transcripts import (
@@ -165,6 +168,16 @@ def test_a_turn_ends_with_its_receipt() -> None:
     receipt = next(block for block in story.settled if isinstance(block, Receipt))
     assert (receipt.status, receipt.changed, receipt.verified, receipt.stale) == ("done", 1, "", "3 passed")
     assert receipt.usage["cache_hit"] == 4_000
+
+
+def test_what_an_earlier_turn_verified_is_not_said_again() -> None:
+    checked = {"workspace_tree_sha256": "a", "summary": "2 passed", "tests_ran": 2}
+    check = CallFinished("c1", "run_tests", True, "x", metadata=checked)
+    changed = FileChanged("c9", FileChange("a.py", None, "b"))
+    turns = [*begun(1), check, finished(1), *begun(2), finished(2), *begun(3), changed, finished(3)]
+    receipts = [block for block in told(turns).settled if isinstance(block, Receipt)]
+    assert [receipt.verified for receipt in receipts] == ["2 passed", "", ""]
+    assert [receipt.stale for receipt in receipts] == ["", "2 passed", "2 passed"]
 
 
 def test_an_end_without_a_result_is_an_end() -> None:

@@ -27,7 +27,7 @@ async def test_code_is_copied_one_block_after_the_other() -> None:
         view.action_copy_code()
         assert host.clipboard == "one"
         view.focus()
-        await pilot.press("G", "b", "b")
+        await pilot.press("end", "ctrl+x", "ctrl+x")
         await until(pilot, lambda: len(copied(host)) == 4)
         assert host.clipboard == "one"
 
@@ -35,7 +35,7 @@ async def test_code_is_copied_one_block_after_the_other() -> None:
 async def test_the_chosen_block_is_copied() -> None:
     async with shown(*begun(1, "my words")) as (view, host, pilot):
         view.focus()
-        await pilot.press("G", "y")
+        await pilot.press("end", "ctrl+y")
         await until(pilot, lambda: copied(host))
         assert host.clipboard == "my words"
 

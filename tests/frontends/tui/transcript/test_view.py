@@ -102,17 +102,17 @@ async def test_blocks_are_chosen_and_folded_by_key() -> None:
         view.focus()
         await until(pilot, lambda: "▌" in screen_text(host))
         assert view.chosen == len(view.sheet) - 1
-        await pilot.press("g")
+        await pilot.press("home")
         assert view.cursor == 0 and "▌" in screen_text(host)
-        await pilot.press("j", "j", "enter")
+        await pilot.press("down", "down", "enter")
         await pilot.pause()
         assert "I should look first." in screen_text(host)
         await pilot.press("enter")
         await pilot.pause()
         assert "I should look first." not in screen_text(host)
-        await pilot.press("k")
+        await pilot.press("up")
         assert view.cursor == 1
-        await pilot.press("G")
+        await pilot.press("end")
         assert view.cursor == len(view.sheet) - 1
 
 
@@ -127,7 +127,7 @@ async def test_everything_is_unfolded_at_once() -> None:
 async def test_escape_gives_the_keys_back() -> None:
     async with shown(*whole_session()) as (view, host, pilot):
         view.focus()
-        await pilot.press("k", "escape")
+        await pilot.press("up", "escape")
         await until(pilot, lambda: any(isinstance(message, Transcript.Left) for message in host.said))
         assert view.cursor == -1
 

@@ -1,7 +1,7 @@
-"""The card that asks whether a call may run: exactly what would run, the rule that asks, what holds it, the keys."""
+"""The card that asks whether a call may run: exactly what would run, the rule that asks, what holds it, the answers."""
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Literal
 
 from rich.cells import set_cell_size
 from textual import on
@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from codewhale.frontends.tui.asking.card import Card, Patience
+from codewhale.frontends.tui.asking.card import Card, Patience, Row
 from codewhale.frontends.tui.asking.exact import (
     ESCAPED,
     bare_lines,
@@ -17,13 +17,13 @@ from codewhale.frontends.tui.asking.exact import (
     exact_lines,
     held_by,
     hides,
+    kind_of,
     reason_of,
     spans,
 )
 from codewhale.frontends.tui.keys import bindings, first_key
 from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.screens.hints import hint
-from codewhale.frontends.tui.screens.page import Leafed
+from codewhale.frontends.tui.screens.hints import hint, moves
 from codewhale.frontends.tui.screens.tones import Line, Span, fit, flat, wrap
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.blocks import DiffBlock
@@ -34,10 +34,10 @@ REASON = 300
 LABEL = 9
 # On a screen of fewer rows each circumstance has one, and only the first keys are told.
 TIGHT = 20
-FEW = 4
+FEW = 3
 
 
-class ApprovalCard(Leafed, Card):
+class ApprovalCard(Card):
     """Asks about one call."""
 
     PANEL = "approval"
@@ -57,14 +57,17 @@ class ApprovalCard(Leafed, Card):
         self.ask: ApprovalAsked = envelope.event
         self.expanded = False
         self.folded = 0
+        # What is to be granted for longer and waits for a second answer, "" for nothing.
+        self.granting: Literal["", "session", "always"] = ""
         self._drawn: tuple[int, list[Line]] = (0, [])
         self.set_class(self.ask.kind == "elevation", "elevation")
-        self.retitle(words(f"asking.title_{self.ask.kind}", tool=self.ask.tool))
+        self.retitle(words(f"asking.title_{kind_of(self.ask)}", tool=self.ask.tool))
 
     def compose(self) -> ComposeResult:
-        """What would run, the circumstances, the reason where one is written, the keys."""
+        """What would run, the circumstances, the answers, the reason where one is written, the keys."""
         yield self.page
         yield self.facts
+        yield self.choices
         yield self.line
         yield self.hints
 
@@ -93,9 +96,11 @@ class ApprovalCard(Leafed, Card):
         """Show what stands below what would run."""
         facts, hints = list(self._facts()), list(self._keys())
         if self.screen.size.height < TIGHT:
-            facts = [_one_row(line, self.inner) for line in facts[:-1]] + facts[-1:]
+            whole = facts[-1:] if self.granting else []
+            facts = [*(_one_row(line, self.inner) for line in facts[: len(facts) - len(whole)]), *whole]
             hints = hints[:FEW]
         self.facts.show(facts)
+        self.choices.show([] if self.writing else self.choice_lines(self.inner))
         self.show_hints(hints)
 
     def _fold(self, lines: list[Line], room: int) -> list[Line]:
@@ -103,7 +108,7 @@ class ApprovalCard(Leafed, Card):
         tail = max(2, room // 3)
         head = room - tail - 1
         self.folded = len(lines) - head - tail
-        said = self.words("asking.more", n=self.folded, press=first_key("approval.expand", self.keys))
+        said = self.words("asking.more", n=self.folded, press=first_key("app.fold_all", self.keys))
         return [*lines[:head], ((fit(said, self.inner - 1), "bold accent"),), *lines[-tail:]]
 
     def _exactly(self, width: int) -> list[Line]:
@@ -140,7 +145,7 @@ class ApprovalCard(Leafed, Card):
     def _facts(self) -> Iterable[Line]:
         ask, words = self.ask, self.words
         for subject in ask.subjects:
-            if isinstance(subject, CommandSubject):
+            if isinstance(subject, CommandSubject) and (subject.background or subject.cwd not in ("", ".")):
                 folder = words("asking.root") if subject.cwd in ("", ".") else subject.cwd
                 behind: list[Span] = [(f"  {words('asking.background')}", "warning")] if subject.background else []
                 yield self._fact("folder", *spans(folder, "text"), *behind)
@@ -149,9 +154,16 @@ class ApprovalCard(Leafed, Card):
         yield self._fact("why", *spans(flat(reason_of(ask, words), REASON), "text"), *rule)
         if any(hides(text) for text in self._texts()):
             yield ((words("asking.hidden"), ESCAPED),)
-        if ask.offer is not None:
-            what = words(f"asking.offer_{ask.offer.field}", tool=flat(ask.offer.tool))
-            yield self._fact("always", (what, "text"), *_quoted(ask.offer.value))
+        if self.granting:
+            yield ((self._grant(), "bold warning"),)
+
+    def _grant(self) -> str:
+        """What a rule would allow from now on, in words."""
+        offer = self.ask.offer
+        if offer is None:
+            return ""
+        value = "".join(text for text, _ in spans(offer.value, ""))
+        return self.words(f"asking.offer_{offer.field}", tool=flat(offer.tool), value=value)
 
     def _fact(self, name: str, *said: Span) -> Line:
         return ((set_cell_size(self.words(f"asking.{name}"), LABEL), "muted"), *said)
@@ -172,62 +184,76 @@ class ApprovalCard(Leafed, Card):
         if self.writing:
             yield ((words("asking.reason_keys"), "muted"),)
             return
-        yield hint("approval.allow", words(f"asking.allow_{self.ask.kind}"), keys)
-        if self.ask.offer is not None:
-            yield hint("approval.always", words("asking.do_always"), keys)
-            yield hint("approval.session", words("asking.do_session"), keys)
-        yield hint("approval.deny", words("asking.deny"), keys)
-        if self._edited():
-            yield hint("approval.edit", words("asking.edit"), keys)
-        yield hint("approval.cancel", words("asking.cancel"), keys)
+        yield moves(self.PANEL, words("asking.move"), keys)
+        yield hint("approval.choose", words("asking.choose"), keys)
+        yield hint("approval.cancel", words("asking.go_back" if self.granting else "asking.cancel"), keys)
         if self.folded or self.expanded:
-            yield hint("approval.expand", words("asking.fold" if self.expanded else "asking.expand"), keys)
+            yield hint("app.fold_all", words("asking.fold" if self.expanded else "asking.expand"), keys)
         yield hint("approval.leave", words("asking.leave"), keys)
 
     # -------------------------------------------------------------- what is answered
 
-    def action_allow(self) -> None:
-        """Yes, once."""
-        self.post_message(self.Answered(self.answer(allowed=True)))
-
-    def action_always(self) -> None:
-        """Yes, and by the rule that was offered from now on."""
+    @property
+    def rows(self) -> Sequence[Row]:
+        """What can be answered. What grants more than this once has a row that leads to a second question, and that
+        begins on its way back: a key held down grants nothing."""
+        words = self.words
+        if self.granting:
+            return (Row("back", words("asking.go_back")), Row("grant", words(f"asking.grant_{self.granting}")))
+        rows = [Row("allow", words(f"asking.allow_{self.ask.kind}"))]
         if self.ask.offer is not None:
-            self.post_message(self.Answered(self.answer(allowed=True, remember="always")))
+            rows.append(Row("session", words("asking.do_session"), self._grant()))
+            rows.append(Row("always", words("asking.do_always"), self._grant()))
+        if self._edited():
+            rows.append(Row("edit", words("asking.edit")))
+        return (*rows, Row("deny", words("asking.deny")))
 
-    def action_session(self) -> None:
-        """Yes, and by the rule that was offered while the session lasts."""
-        if self.ask.offer is not None:
-            self.post_message(self.Answered(self.answer(allowed=True, remember="session")))
+    def action_choose(self) -> None:
+        """Answer as the row at the cursor says."""
+        if self.writing:
+            return
+        match self.rows[self.cursor].name:
+            case "allow":
+                self.post_message(self.Answered(self.answer(allowed=True)))
+            case "grant" if self.granting:
+                self.post_message(self.Answered(self.answer(allowed=True, remember=self.granting)))
+            case "session" | "always" as name:
+                self._ask_again("session" if name == "session" else "always")
+            case "back":
+                self._ask_again("")
+            case "edit":
+                text = self.words("asking.instead", command=self._edited())
+                self.post_message(self.Answered(self.answer(), edit=text))
+            case "deny":
+                self.write(True, self.words("asking.reason"))
 
-    def action_deny(self) -> None:
-        """No: the reason is asked for."""
-        self.write(True, self.words("asking.reason"))
+    def _ask_again(self, granting: Literal["", "session", "always"]) -> None:
+        """Ask for a second answer, or go back to the first."""
+        former, self.granting = self.granting, granting
+        names = [row.name for row in self.rows]
+        self.cursor = names.index(former) if former in names else 0
+        self.lay_out()
 
     @on(Input.Submitted)
     def _denied(self, event: Input.Submitted) -> None:
         event.stop()
         self.post_message(self.Answered(self.answer(), reason=event.value.strip()))
 
-    def action_edit(self) -> None:
-        """No, and what was asked about goes into the composer."""
-        text = self._edited()
-        if text:
-            self.post_message(self.Answered(self.answer(), edit=self.words("asking.instead", command=text)))
-
     def action_cancel(self) -> None:
-        """Close the line, or refuse and stop the turn."""
+        """Close the line, go back, or refuse and stop the turn."""
         if self.writing:
             self.write(False)
-            return
-        self.post_message(self.Answered(self.answer(), stop=True))
+        elif self.granting:
+            self._ask_again("")
+        else:
+            self.post_message(self.Answered(self.answer(), stop=True))
 
     def _edited(self) -> str:
         return next((text for text in self._texts() if text), "")
 
     # -------------------------------------------------------------- moving about in it
 
-    def action_expand(self) -> None:
+    def action_fold_all(self) -> None:
         """Show all of it to scroll through, or its beginning and its end."""
         self.expanded = not self.expanded
         self.lay_out()
@@ -236,7 +262,3 @@ class ApprovalCard(Leafed, Card):
 def _one_row(line: Line, width: int) -> Line:
     pieces = wrap(line, width - 1, words=False)
     return pieces[0] if len(pieces) == 1 else (*pieces[0], ("…", "muted"))
-
-
-def _quoted(value: str) -> list[Span]:
-    return [(" ", "text"), *spans(value, "code on code_background")] if value else []

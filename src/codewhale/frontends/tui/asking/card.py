@@ -1,29 +1,31 @@
-"""What approvals and questions share: a card that takes no answer by accident, nor more of the screen than it may."""
+"""What approvals and questions share: a card that is answered by Enter on a row alone, takes no answer by accident, and
+no more of the screen than it may."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from textual import events
+from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from codewhale.frontends.tui.keys import ACTIONS, keys_of
 from codewhale.frontends.tui.once import once
 from codewhale.frontends.tui.palette import Palette
 from codewhale.frontends.tui.screens.field import Field
 from codewhale.frontends.tui.screens.hints import hint, in_rows
-from codewhale.frontends.tui.screens.page import Page
+from codewhale.frontends.tui.screens.page import Leafed, Page
 from codewhale.frontends.tui.screens.tagline import TagLine
-from codewhale.frontends.tui.screens.tones import Line, flat
+from codewhale.frontends.tui.screens.tones import Line, fit, flat
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import Answer
 
 SHARE = 0.6
 LEAST_ROWS = 4
+_BETWEEN = "  "
+_LEAST_MORE = 6
 
 
 class Patience(Struct, frozen=True):
@@ -34,8 +36,17 @@ class Patience(Struct, frozen=True):
     seen: float = 0.4
 
 
-class Card(Vertical, can_focus=True):
-    """A card in the asking panel. `PANEL` names its rows of keys.py."""
+class Row(Struct, frozen=True):
+    """An answer to choose: `name` says what it does, `label` is what a person reads, `more` what stands behind it."""
+
+    name: str
+    label: str
+    more: str = ""
+
+
+class Card(Leafed, Vertical, can_focus=True):
+    """A card in the asking panel. `PANEL` names its rows of keys.py. `free` tells whether the composer is empty: while
+    it is not, Enter is for what stands there and nothing is answered."""
 
     PANEL = ""
 
@@ -62,13 +73,6 @@ class Card(Vertical, can_focus=True):
             self.edit = edit
             self.stop_turn = stop
 
-    class Typed(Message):
-        """A character that is no answer: it belongs to the composer."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     class Left(Message):
         """The person goes back to writing; the card waits."""
 
@@ -81,16 +85,18 @@ class Card(Vertical, can_focus=True):
         self.keys = keys
         self.patience = patience
         self.arguments = ""
+        self.free: Callable[[], bool] = lambda: True
         self.left = False
-        self.away = False
+        self.away = ""
         self.armed = False
+        self.cursor = 0
         self.page = Page(palette, "surface")
         self.page.can_focus = False
         self.facts = TagLine(palette, "surface")
+        self.choices = TagLine(palette, "surface")
         self.hints = TagLine(palette, "surface")
         self.line = Field(max_length=2000)
         self._seen = 0.0
-        self._bound = {key for row in ACTIONS if row.panel in (self.PANEL, "app") for key in keys_of(row, keys)}
 
     # -------------------------------------------------------------- being answered
 
@@ -122,24 +128,39 @@ class Card(Vertical, can_focus=True):
         self.lay_out()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing is answered before the card was seen."""
-        return self.armed or self.writing or action in ("leave", "up", "down", "expand", "previous", "next")
+        """Nothing is answered before the card was seen, nor while something stands in the composer."""
+        return (self.armed and self.free()) or self.writing or action in ("leave", "previous", "next")
 
-    def on_key(self, event: events.Key) -> None:
-        """What is no answer goes to the composer, so that nothing typed is lost."""
-        if self.writing or not event.is_printable or event.character is None:
-            return
-        if self.armed and self.pressed(event.key):
-            event.stop()
-        elif not self.armed or event.key not in self._bound:
-            event.stop()
-            # The focus follows a moment later; what is typed on until then is no answer either.
-            self.armed = False
-            self.post_message(self.Typed(event.character))
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The answers."""
+        return ()
 
-    def pressed(self, key: str) -> bool:
-        """Answer by a key that is no row of keys.py; whether it did."""
-        return False
+    def action_previous(self) -> None:
+        """The answer before."""
+        self._move(-1)
+
+    def action_next(self) -> None:
+        """The next answer."""
+        self._move(1)
+
+    def _move(self, by: int) -> None:
+        self.cursor = (self.cursor + by) % max(1, len(self.rows))
+        self.lay_out()
+
+    def choice_lines(self, width: int) -> list[Line]:
+        """The answers, one a line, the one at the cursor marked."""
+        lines: list[Line] = []
+        for at, row in enumerate(self.rows):
+            edge, tone = ("› ", "bold accent") if at == self.cursor else ("  ", "text")
+            label = fit(flat(row.label), width - len(edge))
+            room = width - len(edge) - cell_len(label) - len(_BETWEEN)
+            more = fit(flat(row.more), room) if row.more and room > _LEAST_MORE else ""
+            lines.append(((edge, "bold accent"), (label, tone), *(((_BETWEEN + more, "muted"),) if more else ())))
+        return lines
+
+    def action_fold_all(self) -> None:
+        """Nothing is folded."""
 
     def action_leave(self) -> None:
         """Back to writing; the card waits."""
@@ -178,15 +199,16 @@ class Card(Vertical, can_focus=True):
 
     def show_hints(self, hints: Sequence[Line]) -> None:
         """Show which keys answer; while none does, how to come to that."""
-        wait: Line = ((self.words("asking.wait"), "muted"),)
-        if self.left or self.away:
+        wait: Line = ((self.words("asking.text_waits" if self.away == "text" else "asking.wait"), "muted"),)
+        if self.left or self.away == "elsewhere":
             wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
         shown = hints if self.armed or self.writing else [wait, *hints]
         self.hints.show(in_rows(shown, self.inner))
 
     def room(self) -> int:
         """How many lines the page may have."""
-        taken = sum(line.get_content_height(self.size, self.size, self.inner) for line in (self.facts, self.hints))
+        parts = (self.facts, self.choices, self.hints)
+        taken = sum(line.get_content_height(self.size, self.size, self.inner) for line in parts)
         most = int(self.screen.size.height * SHARE) - taken - 2 - (1 if self.writing else 0)
         return max(LEAST_ROWS, most)
 
@@ -208,5 +230,5 @@ class Card(Vertical, can_focus=True):
 
     def repaint(self, palette: Palette) -> None:
         """Draw in other colours."""
-        for part in (self.page, self.facts, self.hints):
+        for part in (self.page, self.facts, self.choices, self.hints):
             part.repaint(palette)

@@ -10,6 +10,7 @@ from codewhale.frontends.tui.words import Words
 from codewhale.lib.text import sanitise
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.events import ApprovalAsked
+from codewhale.protocol.tools import CommandSubject, PathSubject, UrlSubject
 
 ESCAPED = "bold warning"
 _SANDBOXES = ("none", "read-only", "workspace-write")
@@ -47,6 +48,20 @@ def held_by(ask: ApprovalAsked, words: Words) -> str:
     if ask.sandbox == "workspace-write" and "network" in ask.allowances:
         return words("asking.sandbox_network")
     return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
+
+
+def kind_of(ask: ApprovalAsked) -> str:
+    """The kind of question: for more rights, or by the one thing that it is about."""
+    if ask.kind != "policy" or len(ask.subjects) != 1:
+        return ask.kind
+    match ask.subjects[0]:
+        case CommandSubject():
+            return "command"
+        case PathSubject(write=True):
+            return "file"
+        case UrlSubject():
+            return "address"
+    return ask.kind
 
 
 def reason_of(ask: ApprovalAsked, words: Words) -> str:

@@ -21,8 +21,9 @@ COMPOSER = "composer"
 
 
 class AskingPanel(Vertical):
-    """Shows what is asked and submits the answers. `submit` does an operation, `idle` tells for how many seconds no key
-    was pressed, `keys` are the person's own. `patience` is a card.Patience, None for the usual one."""
+    """Shows what is asked and submits the answers. `submit` does an operation, `quiet` tells for how many seconds
+    no key was pressed, None while something stands in the composer. `keys` are the person's own, `patience` is a
+    card.Patience, None for the usual one."""
 
     DEFAULT_CSS = """
     AskingPanel { height: auto; display: none; background: $background; }
@@ -36,12 +37,12 @@ class AskingPanel(Vertical):
             super().__init__()
             self.text = text
 
-    class Typed(Message):
-        """Characters that were meant for the composer: it should have them, and the focus."""
+    class Waits(Message):
+        """Whether a card waits for an answer has changed."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, on: bool) -> None:
             super().__init__()
-            self.text = text
+            self.on = on
 
     class Left(Message):
         """The composer should have the focus."""
@@ -58,7 +59,7 @@ class AskingPanel(Vertical):
         words: Words,
         palette: Palette,
         submit: Callable[[Op], Awaitable[Any]],
-        idle: Callable[[], float],
+        quiet: Callable[[], float | None],
         keys: Mapping[str, str],
         patience: Any = None,
     ) -> None:
@@ -67,7 +68,7 @@ class AskingPanel(Vertical):
         self._words = words
         self._palette = palette
         self._submit = submit
-        self._idle = idle
+        self._quiet = quiet
         self._keys = keys
         self._patience = patience
         self._card: Any = None
@@ -105,12 +106,14 @@ class AskingPanel(Vertical):
         if self._card is not None:
             self._card.place(1, len(self.asks))
         self.set_class(self._card is not None, "asking")
+        self.post_message(self.Waits(self._card is not None))
         self._look()
 
     async def _show(self, envelope: Envelope) -> None:
         kind = "approval" if isinstance(envelope.event, ApprovalAsked) else "question"
         self._card = load(kind)(self._words, self._palette, envelope, self._patience, self._keys)
         self._card.arguments = self.asks.arguments(envelope.session, getattr(envelope.event, "call_id", ""))
+        self._card.free = lambda: self._quiet() is not None
         self.set_class(True, "asking")
         await self.mount(self._card)
 
@@ -123,17 +126,24 @@ class AskingPanel(Vertical):
             self._looking = self.set_interval(_LOOK_SECONDS, self._consider)
 
     def _consider(self) -> None:
-        card = self._card
-        if card is None or card.left or card.has_focus or card.writing or self.app.screen is not self.screen:
+        card, quiet = self._card, self._quiet()
+        if card is None or card.writing or self.app.screen is not self.screen:
+            return
+        if card.has_focus:
+            if quiet is None:
+                self.post_message(self.Left())
+            return
+        if card.left:
             return
         focused = self.screen.focused
         writing = focused is None or focused.id == COMPOSER
-        if card.away == writing:
-            card.away = not writing
+        away = "elsewhere" if not writing else "text" if quiet is None else ""
+        if card.away != away:
+            card.away = away
             card.lay_out()
         # Whoever is in the search line, the queue or the transcript is left there.
-        if writing and self._idle() >= card.patience.idle:
-            card.focus()
+        if not away and quiet is not None and quiet >= card.patience.idle:
+            self.screen.set_focus(card)
 
     # -------------------------------------------------------------- what is answered
 
@@ -142,7 +152,7 @@ class AskingPanel(Vertical):
         if self._card is None:
             return False
         self._card.left = False
-        self._card.focus()
+        self.screen.set_focus(self._card)
         return True
 
     async def on_card_answered(self, message: Any) -> None:
@@ -165,11 +175,6 @@ class AskingPanel(Vertical):
             self.post_message(self.Edit(message.edit))
         self.asks.drop(answer.request_id)
         self.call_later(self._settle)
-
-    def on_card_typed(self, message: Any) -> None:
-        """Pass on what was meant for the composer."""
-        message.stop()
-        self.post_message(self.Typed(message.text))
 
     def on_card_left(self, message: Any) -> None:
         """Let the card wait."""

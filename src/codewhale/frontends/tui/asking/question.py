@@ -1,5 +1,5 @@
-"""The card that puts questions to the person, one after another: options by number or arrows, one or several of them,
-or an answer in words of one's own."""
+"""The card that puts questions to the person, one after another: one option, several of them, or an answer in words
+of one's own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from codewhale.frontends.tui.asking.card import Card, Patience
+from codewhale.frontends.tui.asking.card import Card, Patience, Row
 from codewhale.frontends.tui.keys import bindings
 from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.screens.hints import hint
+from codewhale.frontends.tui.screens.hints import hint, moves
 from codewhale.frontends.tui.screens.tones import Line, Span, flat, wrap
 from codewhale.frontends.tui.words import Words
 from codewhale.protocol.events import Envelope, QuestionAsked
@@ -36,7 +36,6 @@ class QuestionCard(Card):
         assert isinstance(envelope.event, QuestionAsked)
         self.questions: Sequence[Mapping[str, Any]] = envelope.event.questions[:MOST_QUESTIONS]
         self.at = 0
-        self.cursor = 0
         self.marked: set[int] = set()
         self._answers: dict[int, dict[str, Any]] = {}
 
@@ -95,14 +94,21 @@ class QuestionCard(Card):
             first = len(lines)
             lines += self._option(number, option, width)
             spots.append((first, len(lines) - 1))
-        last = len(self.options)
-        lines.append((*self._edge(last, f"{last + 1} "), (self.words("asking.own_words"), self._tone(last))))
-        spots.append((len(lines) - 1, len(lines) - 1))
+        for number, row in enumerate(self.rows[len(self.options) :], len(self.options)):
+            lines.append((self._edge(number), (row.label, self._tone(number))))
+            spots.append((len(lines) - 1, len(lines) - 1))
         return lines, spots
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The options, words of one's own, and where several may be marked a row that sends them."""
+        words = self.words
+        done = (Row("done", words("asking.done", n=len(self.marked))),) if self.several else ()
+        return (*(Row("option", "") for _ in self.options), Row("own", words("asking.own_words")), *done)
 
     def _option(self, number: int, option: Mapping[str, Any], width: int) -> list[Line]:
         box = ("[x] " if number in self.marked else "[ ] ") if self.several else ""
-        edge = self._edge(number, f"{number + 1} {box}")
+        edge = (self._edge(number), (box, self._tone(number)))
         room = max(8, width - sum(len(text) for text, _ in edge))
         label = (flat(str(option.get("label", "")), 200), self._tone(number))
         said = flat(str(option.get("description", "")), 600)
@@ -110,9 +116,8 @@ class QuestionCard(Card):
         indent: Span = (" " * (width - room), "muted")
         return [(*edge, *pieces[0]), *((indent, *piece) for piece in pieces[1:])]
 
-    def _edge(self, number: int, text: str) -> tuple[Span, Span]:
-        here = number == self.cursor
-        return ("› " if here else "  ", "bold accent"), (text, "bold accent" if here else "muted")
+    def _edge(self, number: int) -> Span:
+        return "› " if number == self.cursor else "  ", "bold accent"
 
     def _tone(self, number: int) -> str:
         return "bold accent" if number == self.cursor else "text"
@@ -122,11 +127,9 @@ class QuestionCard(Card):
         if self.writing:
             yield ((words("asking.answer_keys"), "muted"),)
             return
-        yield ((f"1-{len(self.options) + 1}", "bold accent"), (f" {words('asking.numbers')}", "muted"))
-        yield hint("question.choose", words("asking.done" if self.several else "asking.choose"), keys)
-        if self.several:
-            yield hint("question.mark", words("asking.mark"), keys)
-        yield hint("question.write", words("asking.own"), keys)
+        yield moves(self.PANEL, words("asking.move"), keys)
+        mark = self.several and self.rows[self.cursor].name == "option"
+        yield hint("question.choose", words("asking.mark" if mark else "asking.choose"), keys)
         if self.at:
             yield hint("question.back", words("asking.back"), keys)
         yield hint("question.cancel", words("asking.skip"), keys)
@@ -134,50 +137,23 @@ class QuestionCard(Card):
 
     # -------------------------------------------------------------- what is answered
 
-    def pressed(self, key: str) -> bool:
-        """A number takes or marks its option."""
-        if key not in "123456789" or int(key) > len(self.options) + 1:
-            return False
-        self.cursor = int(key) - 1
-        if self.several:
-            self.action_mark()
-        else:
-            self.action_choose()
-        return True
-
-    def action_previous(self) -> None:
-        """The option before."""
-        self._move(-1)
-
-    def action_next(self) -> None:
-        """The next option."""
-        self._move(1)
-
-    def _move(self, by: int) -> None:
-        self.cursor = (self.cursor + by) % (len(self.options) + 1)
-        self.lay_out()
-
-    def action_mark(self) -> None:
-        """Mark the option at the cursor, or take the mark away."""
-        if self.cursor == len(self.options):
-            self.action_write()
-        elif self.several:
-            self.marked ^= {self.cursor}
-            self.lay_out()
-
     def action_choose(self) -> None:
-        """Take the option at the cursor; of several, those that are marked."""
-        if self.several and self.marked:
-            self._answered([str(self.options[number].get("label", "")) for number in sorted(self.marked)])
-        elif self.cursor == len(self.options):
-            self.action_write()
-        else:
-            self._answered([str(self.options[self.cursor].get("label", ""))])
+        """Do what the row at the cursor says: of several options each is marked, and the last row sends them."""
+        if self.writing:
+            return
+        match self.rows[self.cursor].name:
+            case "own":
+                self.write(True, self.words("asking.answer"))
+            case "option" if self.several:
+                self.marked ^= {self.cursor}
+                self.lay_out()
+            case "option":
+                self._answered([self._label(self.cursor)])
+            case "done" if self.marked:
+                self._answered([self._label(number) for number in sorted(self.marked)])
 
-    def action_write(self) -> None:
-        """Answer in words of one's own."""
-        self.cursor = len(self.options)
-        self.write(True, self.words("asking.answer"))
+    def _label(self, number: int) -> str:
+        return str(self.options[number].get("label", ""))
 
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:

@@ -94,6 +94,21 @@ class Composer(Box, can_focus=False):
                 self.hint("restored")
         self.run_worker(self.queue.look(), group="queue")
 
+    def card_waits(self, on: bool) -> None:
+        """Say that a card above waits for an answer, or no longer."""
+        self.asked = on
+        self._set_placeholder()
+        if on and self.text.content:
+            self.hint("card_waits")
+        elif not on:
+            self._unhint("card_waits")
+
+    def step_aside(self) -> None:
+        """Put what stands here aside, so that a card can be answered."""
+        self._close_list()
+        if self._now:
+            self._put_aside()
+
     def _set_busy(self, busy: bool) -> None:
         super()._set_busy(busy)
         self.queue.busy = busy
@@ -289,6 +304,11 @@ class Composer(Box, can_focus=False):
         if self._row_at_hand() is not None:
             self.take_first()
         else:
+            self.action_mode()
+
+    def action_mode(self) -> None:
+        """The other mode, where no list is open."""
+        if not self._list:
             self.post_message(said.ModeCycled())
 
     def action_effort(self) -> None:

@@ -11,10 +11,10 @@ from textual.widgets import TextArea
 
 from codewhale.frontends.tui.composer.drafts import Draft
 from codewhale.frontends.tui.composer.invisible import drawn, hold, release
+from codewhale.frontends.tui.letters import HELD_KEYS, is_letter
 
 Location = tuple[int, int]
 MOST_LINES = 10
-_HELD_KEYS = ("alt+", "ctrl+", "super+", "meta+", "hyper+")
 _KILLED_MOST = 200_000
 _MOVES = (
     ("left", "left", "cursor_left"),
@@ -137,10 +137,10 @@ class ComposerText(TextArea, inherit_bindings=False):
 
     async def _on_key(self, event: events.Key) -> None:
         # Bindings are found when a key has bubbled up to the app: the next letter would be faster. Ours are run here.
-        held = event.key.startswith(_HELD_KEYS)
+        held = event.key.startswith(HELD_KEYS)
         if event.is_printable and not held:
             return
-        if not held and event.character is not None and _invisible_letter(event.character):
+        if not held and event.character is not None and is_letter(event.character):
             self.type(event.character)
         elif not await self._bound(event.key):
             # A letter with Alt comes with the letter: it is not meant to be written.
@@ -202,8 +202,3 @@ class ComposerText(TextArea, inherit_bindings=False):
         if start != end:
             self._killed = release(self.get_text_range(start, end))[-_KILLED_MOST:]
             self.delete(start, end, maintain_selection_offset=False)
-
-
-def _invisible_letter(character: str) -> bool:
-    """Joiners and marks that are written between letters (Persian, Hindi, emoji): no control characters."""
-    return len(character) == 1 and not character.isprintable() and ord(character) >= 0xA0

@@ -13,6 +13,12 @@ def hint(action: str, said: str, changed: Mapping[str, str]) -> Line:
     return ((first_key(action, changed), "bold accent"), (f" {said}", "muted"))
 
 
+def moves(panel: str, said: str, changed: Mapping[str, str]) -> Line:
+    """The keys that go up and down in a panel's rows."""
+    both = "".join(first_key(f"{panel}.{name}", changed) for name in ("previous", "next"))
+    return ((both, "bold accent"), (f" {said}", "muted"))
+
+
 def in_rows(hints: Iterable[Line], width: int) -> list[Line]:
     """Hints side by side, on as many lines as they take; none is cut in two."""
     rows: list[Line] = []

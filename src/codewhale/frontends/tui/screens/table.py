@@ -24,6 +24,8 @@ SCREENS: dict[str, str] = {
     "undo": f"{_HERE}.screens.undo:UndoScreen",
     "restore": f"{_HERE}.screens.undo:RestoreScreen",
     "firstrun": f"{_HERE}.screens.firstrun:FirstRun",
+    "leave": f"{_HERE}.screens.confirm:LeaveScreen",
+    "yolo": f"{_HERE}.screens.confirm:YoloScreen",
 }
 
 # What is no screen but a widget, with a constructor of its own.
@@ -52,6 +54,7 @@ COMMANDS: dict[str, str] = {
     "/sessions": "sessions",
     "/tools": "tools",
     "/undo": "undo",
+    "/yolo": "yolo",
 }
 # Those whose first word is handed to the screen; the others run as commands where they have one.
 _TAKE_A_WORD = frozenset({"/diff", "/undo", "/restore", "/help"})
@@ -66,6 +69,8 @@ def load(name: str) -> Any:
 def screen_of(line: str) -> tuple[str, str] | None:
     """(screen, argument) of a slash command that opens one, None for a line that is to be run as a command."""
     words = line.split()
+    if words == ["/mode", "yolo"]:
+        return "yolo", ""
     if not words or words[0] not in COMMANDS:
         return None
     if len(words) == 1:

@@ -126,9 +126,8 @@ class CallStory:
         self._keep(card)
         self.touch(card)
         if "workspace_tree_sha256" in event.metadata:
-            self.checked = (
-                (one_line(str(event.metadata.get("summary") or event.name), 80), "") if event.ok else ("", "")
-            )
+            said = one_line(str(event.metadata.get("summary") or event.name), 80)
+            self.checked = (said, "") if event.ok and event.metadata.get("tests_ran") else ("", "")
 
     def _repaired(self, event: RepairRecorded, envelope: Envelope) -> None:
         card = self._card(event.call_id, event.name)
@@ -137,12 +136,16 @@ class CallStory:
 
     def _file_changed(self, event: FileChanged, envelope: Envelope) -> None:
         self.last_file = event.change.path
-        verified, stale = self.checked
-        self.checked = ("", verified or stale)
+        self.uncheck()
         card = self._late.get(event.call_id) or self.open_calls.get(event.call_id)
         if card is not None and event.change.path not in card.files:
             card.files = (*card.files, event.change.path)
             self.touch(card)
+
+    def uncheck(self) -> None:
+        """What was checked may be another tree than the one that is there now."""
+        verified, stale = self.checked
+        self.checked = ("", verified or stale)
 
     def _keep(self, card: Card) -> None:
         """Count what a card holds; shorten the oldest where it is too much."""

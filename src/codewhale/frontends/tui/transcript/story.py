@@ -214,6 +214,7 @@ class Story(CallStory):
 
     def _turn_started(self, event: TurnStarted, envelope: Envelope) -> None:
         self.turn = event.turn
+        self.uncheck()
         self._turn_began = seconds_of(envelope.at)
         self.turn_starts.append(len(self.settled))
 

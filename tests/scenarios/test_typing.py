@@ -1,0 +1,245 @@
+"""Keys on a real terminal: what is typed never answers a card, never ends the program and never changes rights."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.protocol.events import (
+    ApprovalAnswered,
+    JobStarted,
+    ModeChanged,
+    QuestionAnswered,
+    TurnFinished,
+)
+from support.terminal import Terminal
+from support.ttyworld import World
+
+OPTIONS = [{"label": "SQLite", "description": "a file"}, {"label": "PostgreSQL", "description": "a server"}]
+QUESTION = {"id": "db", "header": "Database", "question": "Which one?", "options": OPTIONS}
+CARDS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "command": ("exec_shell", {"command": "make thing"}, "Run this command?"),
+    "file": ("edit_file", {"path": "a.txt", "search": "old", "replace": "new"}, "Change this file?"),
+    "patch": ("apply_patch", {"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n"}, "Change this file?"),
+    "network": ("exec_shell", {"command": "curl http://127.0.0.1:9/x"}, "Run this command?"),
+    "question": ("request_user_input", {"questions": [QUESTION]}, "Which one?"),
+}
+LETTERS = ("yes please, all of it", "always do that", "s", "1", "2", "no, but look at a.txt", "y", "a")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """A world whose terminals are closed at the end."""
+    made = World(tmp_path)
+    (made.work / "a.txt").write_text("old\n")
+    (made.work / "Makefile").write_text("thing:\n\ttouch ran\n")
+    (made.home / "permissions.toml").write_text(
+        "".join(f'[[rules]]\naction = "ask"\ntool = "{name}"\n' for name in ("edit_file", "apply_patch"))
+    )
+    (made.home / "permissions.toml").chmod(0o600)
+    yield made
+    for term in made.opened:
+        term.__exit__()
+
+
+def asked(world: World, card: str, **how: Any) -> Terminal:
+    """A terminal on which a card of this kind takes answers."""
+    name, arguments, title = CARDS[card]
+    world.says(
+        {"text": "I ask.", "calls": [{"name": name, "arguments": arguments}]}, {"text": "Over."}, approval="suggest"
+    )
+    term = world.open(**how)
+    term.type("go\r")
+    term.sees(title)
+    term.until(lambda text: "↑↓ move" in text and "answers count once" not in text)
+    return term
+
+
+def untouched(world: World) -> None:
+    """Nothing was answered, and nothing was done."""
+    assert not any(isinstance(event, ApprovalAnswered | QuestionAnswered) for event in world.events())
+    assert (world.work / "a.txt").read_text() == "old\n" and not (world.work / "ran").exists()
+    assert "allow" not in (world.home / "permissions.toml").read_text()
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_a_sentence_with_enter_is_queued_and_answers_no_card(world: World, card: str) -> None:
+    term = asked(world, card)
+    for number, sentence in enumerate(LETTERS, 1):
+        term.type(f"{sentence}\r")
+        term.sees("1 message waits" if number == 1 else f"{number} messages wait")
+        term.sees(*(f"waits: {text}" for text in LETTERS[: min(number, 4)]))
+    untouched(world)
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_a_paste_that_ends_with_enter_answers_no_card(world: World, card: str) -> None:
+    term = asked(world, card)
+    term.paste("y\r\n" * 5_000)
+    term.sees("pasted text")
+    term.type("\r")
+    term.sees("1 message waits")
+    untouched(world)
+
+
+def test_a_card_that_comes_up_under_the_hands_of_a_typist_is_not_answered(world: World) -> None:
+    calls = [{"name": "exec_shell", "arguments": {"command": f"make step{number}; touch ran"}} for number in range(3)]
+    world.says(*({"text": "Next.", "calls": [call]} for call in calls), {"text": "Over."}, approval="suggest")
+    term = world.open()
+    term.type("go\r")
+    count = 0
+    while "Run this command?" not in term.text:
+        term.type("y\r" if count % 3 == 0 else "a")
+        count += 1
+        term.until_quiet(0.05)
+    term.type("yes, all of it\ry\ra\r")
+    term.sees("messages wait")
+    term.until_quiet(0.3)
+    untouched(world)
+
+
+def test_enter_on_a_row_answers_once_and_what_lasts_is_asked_again(world: World) -> None:
+    term = asked(world, "command")
+    term.type("\x1b[B\x1b[B\r")
+    term.sees("› Go back", "Allow this from now on")
+    term.type("\r")
+    term.sees("› Always, in this workspace")
+    untouched(world)
+    term.type("\x1b[A\x1b[A")
+    term.sees("› Yes, once")
+    term.type("\r")
+    world.until_recorded(ApprovalAnswered)
+    term.sees("Over.")
+    assert (world.work / "ran").exists() and "allow" not in (world.home / "permissions.toml").read_text()
+
+
+def test_what_was_written_before_is_kept_while_a_card_is_answered(world: World) -> None:
+    term = asked(world, "command")
+    term.type("half a thought")
+    term.sees("your text is kept")
+    term.type("\x1by")
+    term.until(lambda text: "half a thought" not in text and "your text is kept" not in text)
+    term.until(lambda text: "answers count once" not in text)
+    term.type("\r")
+    term.sees("Over.")
+    term.type("\x13")
+    term.sees("half a thought")
+
+
+def test_no_key_leads_to_yolo(world: World) -> None:
+    world.says({"text": "Over."}, approval="suggest")
+    term = world.open()
+    for _ in range(4):
+        term.type("\t")
+        term.sees("PLAN", "changes nothing")
+        term.type("\x1b[Z")
+        term.sees("AGENT", "asks")
+    term.type("/yolo\r")
+    term.sees("Switch to yolo mode?")
+    term.type("y\r")
+    term.until(lambda text: "Switch to yolo" not in text)
+    term.type("/mode yolo\r")
+    term.sees("Switch to yolo mode?")
+    term.type("\x1b[B\r")
+    term.sees("YOLO", "asks nothing")
+    assert {event.mode.value for event in world.events() if isinstance(event, ModeChanged)} == {"plan", "agent", "yolo"}
+
+
+@pytest.mark.parametrize("key", ["\x04", "/quit\r"])
+def test_leaving_in_the_middle_asks(world: World, key: str) -> None:
+    term = asked(world, "command")
+    term.type(key)
+    term.sees("Leave now?", "A question waits for your answer")
+    term.type("\r")
+    term.until(lambda text: "Leave now?" not in text)
+    untouched(world)
+    term.type(key)
+    term.sees("Leave now?")
+    term.type("\x1b[B\r")
+    assert term.wait() == 0
+
+
+def test_leaving_with_a_job_names_it_and_leaving_idle_does_not_ask(world: World) -> None:
+    call = {"name": "exec_shell", "arguments": {"command": "sleep 300", "background": True}}
+    world.says({"text": "I start it.", "calls": [call]}, {"text": "It runs."})
+    term = world.open("--mode", "yolo")
+    term.type("go\r")
+    term.sees("It runs.", "1 job")
+    world.until_recorded(JobStarted)
+    term.type("\x04")
+    term.sees("1 job would be killed: sleep 300")
+    term.type("\x1b")
+    term.until(lambda text: "Leave now?" not in text)
+    idle = world.open("--mode", "yolo")
+    idle.type("\x04")
+    assert idle.wait() == 0
+
+
+def test_alt_keys_arrive_without_the_kitty_protocol(world: World) -> None:
+    world.says({"text": "Here:\n\n```python\nprint('copied')\n```\n"})
+    term = world.open()
+    term.type("go\r")
+    term.sees("print('copied')")
+    world.until_recorded(TurnFinished)
+    term.type("\x1bb")
+    term.sees("copied")
+    term.type("one\x1b\rtwo")
+    term.sees("› one", "  two")
+    term.type("\x1bs")
+    term.sees("Sessions")
+    term.type("\x1bf")
+    term.sees("forked")
+
+
+def test_fork_is_a_command(world: World) -> None:
+    world.says({"text": "Over."})
+    term = world.open()
+    term.type("go\r")
+    term.sees("Over.")
+    world.until_recorded(TurnFinished)
+    term.type("/fork\r")
+    term.sees("A copy of this session")
+
+
+def test_sending_from_far_up_shows_what_comes(world: World) -> None:
+    lines = "".join(f"line {number}\n\n" for number in range(100))
+    world.says({"text": lines}, {"text": "The second answer."})
+    term = world.open()
+    term.type("go\r")
+    term.sees("line 99")
+    world.until_recorded(TurnFinished)
+    term.type("\x1b[1;5H")
+    term.until(lambda text: "line 99" not in text and "line 3" in text)
+    term.type("more\r")
+    term.sees("The second answer.")
+
+
+@pytest.mark.parametrize("long", [True, False], ids=["done", "not done"])
+def test_after_a_compaction_the_bar_says_that_nothing_goes_on(world: World, long: bool) -> None:
+    filling = "word " * 4_000 if long else ""
+    world.says({"text": f"{filling}One."}, {"text": f"{filling}Two."}, {"text": "A summary."})
+    term = world.open()
+    for said in ("One.", "Two."):
+        term.type("go\r")
+        term.sees(said)
+        term.sees("enter send")
+    term.type("/compact\r")
+    term.sees("conversation was compacted" if long else "not compacted")
+    term.until(lambda text: "compacting the conversation" not in text)
+    term.type("more\x15")
+    term.until(lambda text: "compacting" not in text)
+
+
+@pytest.mark.parametrize("size", [(40, 16), (80, 24), (200, 60)])
+def test_a_card_stands_through_other_sizes_and_garbage(world: World, size: tuple[int, int]) -> None:
+    term = asked(world, "command", size=size)
+    for columns, rows in ((60, 20), (30, 10), (120, 40), size):
+        term.resize(columns, rows)
+        term.type(b"\x1b[999;999~\x00\xff\x1b]0;x\x07\x1bO\x80")
+        term.until_quiet(0.2)
+    untouched(world)
+    term.type("\x15" * 3 + "\x13")
+    term.type("\x1by")
+    term.until(lambda text: "› " in text and "answers count once" not in text and "to answer" not in text)
+    untouched(world)
