@@ -76,15 +76,15 @@ def say(term: Terminal, text: str, until: str) -> str:
     return term.sees(until)
 
 
-def allow(term: Terminal, key: str = "y") -> None:
+def allow(term: Terminal, key: str = "\r") -> None:
     """Answer an approval as soon as it takes answers."""
-    term.until(lambda text: "yes" in text and "answers count once" not in text)
+    term.until(lambda text: "Yes, once" in text and "enter answer" in text and "answers count once" not in text)
     term.type(key)
 
 
 def refuse(term: Terminal) -> None:
     """Answer an approval with a no, and no reason."""
-    allow(term, "n")
+    allow(term, "\x1b[A\r")
     term.sees("enter refuses")
     term.type("\r")
 
@@ -206,7 +206,7 @@ def test_h3_a_key_too_many_answers_nothing_else(stage: Any, tmp_path: Path) -> N
     calls = [call("exec_shell", command=f"rm -r {name}; touch {name}") for name in ("FIRST", "PWNED")]
     term = stage({"calls": calls}, {"text": "Over."})
     say(term, "go", "touch FIRST")
-    allow(term, "yyyy")
+    allow(term, "\r\r\r\r")
     term.sees("touch PWNED", "answers count once")
     term.until(lambda text: re.search(r"your answer +[2-9] s", text) or "answers count once" not in text)
     assert "Over." not in term.text

@@ -177,3 +177,19 @@ async def test_closing_ends_the_turn_and_what_waits_behind_it(home: Path, worksp
             await stage.app.engine.close(session)
             assert (await watch.until(TurnFinished)).status == "interrupted"
         assert len(stage.provider.requests) == 1
+
+
+async def test_what_tests_printed_before_the_interrupt_is_kept(home: Path, workspace: Path) -> None:
+    (workspace / "Makefile").write_text("test:\n\t@echo began; touch there; sleep 300\n")
+    async with harness(
+        home, workspace, [{"calls": [{"name": "run_tests", "arguments": {}}]}, {"text": "On."}]
+    ) as stage:
+        session = await stage.open()
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go"))
+            await eventually((workspace / "there").exists)
+            await stop(stage, session, watch)
+            (result,) = results(watch.events)
+        assert not result.ok and "began" in result.content and "interrupted" in result.content
+        await goes_on(stage, session)
+        assert "began" in str([message for message in sent(stage) if message["role"] == "tool"])

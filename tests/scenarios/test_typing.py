@@ -1,5 +1,6 @@
 """Keys on a real terminal: what is typed never answers a card, never ends the program and never changes rights."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from codewhale.protocol.events import (
     ApprovalAnswered,
+    CallFinished,
     JobStarted,
     ModeChanged,
     QuestionAnswered,
@@ -243,3 +245,50 @@ def test_a_card_stands_through_other_sizes_and_garbage(world: World, size: tuple
     term.type("\x1by")
     term.until(lambda text: "› " in text and "answers count once" not in text and "to answer" not in text)
     untouched(world)
+
+
+def test_an_interactive_command_is_typed_into_and_its_output_is_kept(world: World) -> None:
+    command = "read -p 'Name? ' name; stty -echo; read -p 'Key? ' key; echo; echo \"$name has ${#key}\""
+    call = {"name": "exec_shell", "arguments": {"command": command, "interactive": True}}
+    world.says({"text": "I ask you.", "calls": [call]}, {"text": "Thank you."})
+    term = world.open("--mode", "yolo")
+    term.type("go\r")
+    term.sees("what you type goes to it", "Name?")
+    term.type("Ada\r")
+    term.sees("Key?")
+    term.type("secret\r")
+    term.sees("Thank you.", "Ada has 6")
+    assert "secret" not in term.text
+    (finished,) = (event for event in world.events() if isinstance(event, CallFinished))
+    assert finished.ok and "Ada has 6" in finished.content
+
+
+def test_an_interactive_command_waits_for_whoever_is_writing_and_ends_by_escape(world: World) -> None:
+    call = {"name": "exec_shell", "arguments": {"command": "read -p 'Sure? ' x; echo $x", "interactive": True}}
+    world.says({"text": "I ask you.", "calls": [call]}, {"text": "Over."})
+    term = world.open("--mode", "yolo")
+    term.type("go\rhalf a thou")
+    term.sees("1 job", "half a thou")
+    term.type("ght")
+    term.until(lambda text: re.search(r"exec_shell runs +[3-9] s", text))
+    assert "what you type goes to it" not in term.text and "half a thought" in term.text
+    term.type("\x15")
+    term.sees("what you type goes to it", "Sure?")
+    term.type("\x1b")
+    term.sees("Over.")
+    (finished,) = (event for event in world.events() if isinstance(event, CallFinished))
+    assert not finished.ok and "Sure?" in finished.content
+
+
+def test_what_an_interrupted_command_printed_is_seen_and_told(world: World) -> None:
+    call = {"name": "exec_shell", "arguments": {"command": "echo first line; sleep 300"}}
+    world.says({"text": "I run it.", "calls": [call]}, {"text": "Over."})
+    term = world.open("--mode", "yolo")
+    term.type("go\r")
+    term.sees("exec_shell", "running")
+    term.until_quiet(0.6)
+    term.type("\x1b")
+    world.until_recorded(TurnFinished)
+    term.sees("first line")
+    (finished,) = (event for event in world.events() if isinstance(event, CallFinished))
+    assert "first line" in finished.content

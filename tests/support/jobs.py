@@ -1,5 +1,6 @@
 """What tests of jobs share: the service with what its listener heard, and the shell tools over it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,18 @@ class Shell:
         self.jobs = jobs or ShellJobs(lambda session, event: None)
         self.artifacts = ArtifactStore(str(workspace.parent / "artifacts"))
         logs = LogKeeper(self.jobs, self.artifacts, lambda text: text.replace(SECRET, "[redacted]"))
-        families = (ShellTools(self.jobs, logs, _env), TaskShellTools(self.jobs, logs, SystemClock(), _env))
+        families = (ShellTools(self.jobs, logs, _env, self), TaskShellTools(self.jobs, logs, SystemClock(), _env))
         self.tools = {name: tool for family in families for name, tool in bound(family).items()}
+
+    def attended(self, session: str) -> bool:
+        """Whether a person is there."""
+        return session == "attended"
+
+    async def question(
+        self, session: str, questions: Sequence[dict[str, Any]], seconds: float
+    ) -> tuple[dict[str, Any], ...]:
+        """Nobody answers."""
+        raise AssertionError("nothing is asked here")
 
     async def call(self, name: str, session: str = "one", **arguments: Any) -> ToolResult:
         tool = self.tools[name]

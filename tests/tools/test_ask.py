@@ -17,6 +17,9 @@ class Person:
         self.asked: list[tuple[str, Sequence[dict[str, Any]], float]] = []
         self.fails, self.silent = fails, silent
 
+    def attended(self, session: str) -> bool:
+        return self.fails is None
+
     async def question(
         self, session: str, questions: Sequence[dict[str, Any]], seconds: float
     ) -> tuple[dict[str, Any], ...]:

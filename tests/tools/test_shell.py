@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.tools import CommandSubject
+from codewhale.protocol.tools import CommandSubject, ToolResult
+from codewhale.services.shelljobs import Input
 from support.jobs import Shell
 from support.machine import HELD, MAKES_FILES
 from support.running import eventually, pids, running
@@ -150,6 +151,42 @@ async def test_tty_is_a_job_with_a_terminal(shell: Shell) -> None:
 async def test_interactive_is_refused_in_words(shell: Shell) -> None:
     error = await shell.refused("exec_shell", command="echo x", interactive=True)
     assert error.kind == "not_available" and error.field == "interactive" and "terminal" in error.message
+
+
+async def test_interactive_and_background_are_refused_in_words(shell: Shell) -> None:
+    for other in ("background", "tty"):
+        with pytest.raises(ToolError, match="leave background and tty out") as caught:
+            await shell.call("exec_shell", "attended", command="echo x", interactive=True, **{other: True})
+        assert caught.value.fix is not None
+        assert (await shell.call("exec_shell", "attended", **caught.value.fix.arguments)).ok
+
+
+async def test_an_interactive_command_has_a_terminal_that_a_person_types_into(shell: Shell) -> None:
+    command = "tty; read -p 'Name? ' name; stty -echo; read -p 'Key? ' key; echo; echo \"$name has ${#key}\"; test -t 0"
+    call = asyncio.create_task(shell.call("exec_shell", "attended", command=command, interactive=True))
+    await eventually(lambda: shell.jobs.jobs("attended"))
+    (job,) = shell.jobs.jobs("attended")
+    for prompt, text in (("Name? ", "Ada\n"), ("Key? ", "secret\n")):
+        await eventually(lambda prompt=prompt: prompt in shell.jobs.recent("attended", job.id))
+        await shell.jobs.interact("attended", job.id, Input(text.encode(), seconds=0.1), "console")
+    result = await call
+    assert result.ok and "Ada has 6" in result.content and "secret" not in result.content and "/dev/" in result.content
+    assert result.metadata["interactive"] and not result.metadata["backgrounded"]
+
+
+async def test_what_an_interrupted_command_printed_is_its_result(shell: Shell) -> None:
+    async def ended() -> ToolResult:
+        try:
+            return await shell.call("exec_shell", command="echo begun; echo bad >&2; sleep 300")
+        except asyncio.CancelledError as stopped:
+            return stopped.args[0]
+
+    task = asyncio.create_task(ended())
+    await eventually(lambda: any("bad" in shell.jobs.recent("one", key) for key in shell.jobs._jobs))
+    task.cancel()
+    result = await task
+    assert not result.ok and "begun" in result.content and "bad" in result.content
+    assert "was cancelled" in result.content and result.metadata["canceled"]
 
 
 async def test_a_command_that_cannot_be_passed_on_is_refused(shell: Shell) -> None:

@@ -70,7 +70,7 @@ TOOLS: dict[str, Row] = {
     "fim": Row("codewhale.tools.fim:FimTools", ("workspaces", "completer")),
     "search": Row("codewhale.tools.search:SearchTools", ("map_of",)),
     "git": Row("codewhale.tools.git:GitTools"),
-    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs", "job_logs", "shell_env")),
+    "shell": Row("codewhale.tools.shell:ShellTools", ("jobs", "job_logs", "shell_env", "asker")),
     "taskshell": Row("codewhale.tools.taskshell:TaskShellTools", ("jobs", "job_logs", "clock", "shell_env")),
     "undo": Row("codewhale.tools.undo:UndoTools", ("undo",)),
     "verify": Row("codewhale.tools.verify:VerifyTools"),

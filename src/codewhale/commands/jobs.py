@@ -3,6 +3,8 @@
 import re
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
@@ -12,6 +14,9 @@ from codewhale.services.shelljobs.telling import line_end, standing, streams, su
 WAIT_SECONDS = 30.0
 WAIT_MOST = 600.0
 ANSWER_SECONDS = 1.0
+KEYS_SECONDS = 0.3
+# Who types key by key: what is printed is seen elsewhere, and nobody else's reading moves.
+CONSOLE = "console"
 LIST_MOST = 100
 SHOWN_LINES = 20
 USAGE = (
@@ -108,6 +113,18 @@ class JobsCommand:
             job = self._jobs.view(session, job_id)
             return CommandOutput(f"{job.id} takes no input: {standing(job)}, and its input is closed.", ok=False)
 
+    async def _keys(self, session: str, job_id: str, rest: str) -> CommandOutput:
+        try:
+            keys = msgspec.json.decode(rest, type=str)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return CommandOutput('Say /jobs keys ID "TEXT": the text as a JSON string, written as it is.', ok=False)
+        written = Input(keys.encode("utf-8", "surrogateescape"), seconds=KEYS_SECONDS)
+        try:
+            await self._jobs.interact(session, job_id, written, CONSOLE)
+        except OSError:
+            return CommandOutput(f"{job_id} takes no input.", ok=False)
+        return CommandOutput("")
+
     async def _cancel(self, session: str, job_id: str, rest: str) -> CommandOutput:
         was = self._jobs.view(session, job_id)
         if was.status != "Running":
@@ -126,6 +143,7 @@ _VERBS: dict[str, _Verb] = {
     "poll": JobsCommand._poll,
     "wait": JobsCommand._wait,
     "stdin": JobsCommand._stdin,
+    "keys": JobsCommand._keys,
     "cancel": JobsCommand._cancel,
 }
 

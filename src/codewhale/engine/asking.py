@@ -38,12 +38,16 @@ class Asking:
         session.emit(ApprovalAnswered(ask.request_id, allowed, by, remember))
         return answer if allowed else None
 
+    def attended(self, session: str) -> bool:
+        """Whether a person is there."""
+        return self._find(session).authority is Authority.PERSON
+
     async def question(
         self, session: str, questions: Sequence[dict[str, Any]], seconds: float
     ) -> tuple[dict[str, Any], ...]:
         """Answers in order. Raises ToolError not_available when nobody is there, timeout after `seconds`."""
         here = self._find(session)
-        if here.authority is not Authority.PERSON:
+        if not self.attended(session):
             raise ToolError(
                 "not_available",
                 "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",

@@ -1,6 +1,7 @@
 """One call from its gate to its one result. The stages before (resolve, repair, validate) are in `prepare`;
 here come guard, hooks, decide, run, cut and record. Nothing raises out of here but a cancellation."""
 
+import asyncio
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from codewhale.engine.outputs import FETCH_LIMIT, Outputs, error_metadata, inlin
 from codewhale.engine.passage import Denied, Passage, Planned
 from codewhale.engine.prepare import Mender, Prepared, read_on
 from codewhale.engine.refusals import completed, denied, repeated, unless_gone
-from codewhale.engine.session import Session
+from codewhale.engine.session import STOPPED, Session
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.events import CallFinished, Event, FileChanged, ListChanged
@@ -91,6 +92,8 @@ class Dispatcher:
         except Denied as refusal:
             error = denied(refusal.error, prepared, partial(self._passage.reads_may, session))
             refused, result = True, _failure(tool, error)
+        except asyncio.CancelledError as stopped:
+            return self._record(session, prepared, _so_far(stopped), clock)
         except ToolError as error:
             result = _failure(tool, completed(unless_gone(error, session.state.workspace), prepared))
             if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
@@ -199,6 +202,16 @@ def _check_gate(session: Session, spec: ToolSpec, arguments: dict[str, Any]) -> 
         f"(/model), or say that this one is (providers.{provider.name}.facts.{spec.gate}).",
         fix=Look("read_file", {"path": path}) if isinstance(path, str) and path else None,
     )
+
+
+def _so_far(stopped: asyncio.CancelledError) -> ToolResult:
+    """What a tool came to before it was cancelled, where it says so: that is recorded, and the turn ends all the same.
+    Else the cancellation goes on."""
+    for said in stopped.args:
+        if isinstance(said, ToolResult):
+            metadata = {**said.metadata, "error": {"code": "interrupted"}}
+            return msgspec.structs.replace(said, ok=False, content=f"{STOPPED}\n\n{said.content}", metadata=metadata)
+    raise stopped
 
 
 def _failure(tool: str, error: ToolError) -> ToolResult:

@@ -267,7 +267,8 @@ class QuestionAnswered(EventBase, frozen=True):
 
 class JobStarted(EventBase, frozen=True):
     """A background command began; jobs outlive turns and die with the process. `task_id` is the durable task it works
-    for; `pid` is its process, which began at `since` (kernel ticks): what tells it from a later one of that number."""
+    for; `pid` is its process, which began at `since` (kernel ticks): what tells it from a later one of that number. An
+    `interactive` one runs in the foreground, on a terminal that the person types into."""
 
     job_id: str
     command: str
@@ -276,6 +277,7 @@ class JobStarted(EventBase, frozen=True):
     task_id: str = ""
     pid: int = 0
     since: int = 0
+    interactive: bool = False
 
 
 class JobEnded(EventBase, frozen=True):

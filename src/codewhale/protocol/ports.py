@@ -13,6 +13,10 @@ from codewhale.protocol.tools import ToolSpec
 class Asker(Protocol):
     """Puts something to a person and waits for the answer."""
 
+    def attended(self, session: str) -> bool:
+        """Whether a person is there."""
+        ...
+
     async def question(
         self, session: str, questions: Sequence[dict[str, Any]], seconds: float
     ) -> tuple[dict[str, Any], ...]:

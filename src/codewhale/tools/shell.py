@@ -12,6 +12,7 @@ import msgspec
 from codewhale.lib.beneath import Root
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
+from codewhale.protocol.ports import Asker
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, JobSubject, ToolResult
 from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
 from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
@@ -33,6 +34,7 @@ from codewhale.system.programs import PROGRAMS, not_installed
 from codewhale.tools.base import Args, Doc, tool
 
 FOREGROUND_MS = 120_000
+INTERACTIVE_MS = 600_000
 WAIT_MS = 30_000
 INTERACT_MS = 1_000
 _NOT_FOUND = re.compile(r"([\w.+-]+): (?:command )?not found\s*$|command not found: ([\w.+-]+)\s*$", re.M)
@@ -54,7 +56,7 @@ class ExecShell(Args, frozen=True):
         | None
     ) = None
     background: Annotated[bool, Doc("Return at once with a task_id for exec_shell_wait.")] | None = None
-    interactive: Annotated[bool, Doc("Not available: there is no terminal to hand over.")] | None = None
+    interactive: Annotated[bool, Doc("A person, where one is there, types into its terminal.")] | None = None
     stdin: Annotated[str, Doc("Text for its standard input; without it the input is empty.")] | None = None
     cwd: Annotated[str, Doc("Directory beneath the workspace to run in.")] | None = None
     tty: Annotated[bool, Doc("Give it a pseudo-terminal; implies background.")] | None = None
@@ -105,7 +107,8 @@ def _ended(args: ExecShellCancel) -> tuple[JobSubject, ...]:
 class ShellTools:
     """Runs commands and looks after the jobs they become."""
 
-    def __init__(self, jobs: ShellJobs, logs: LogKeeper, shell_env: ShellEnv) -> None:
+    def __init__(self, jobs: ShellJobs, logs: LogKeeper, shell_env: ShellEnv, asker: Asker) -> None:
+        self._asker = asker
         self._jobs = jobs
         self._logs = logs
         self._shell_env = shell_env
@@ -116,7 +119,11 @@ class ShellTools:
         git writes and whatever has no tool of its own; prefer the dedicated tools for reading, searching, editing and
         tests. Long work and servers: background true, then exec_shell_wait. A foreground command is killed at its
         timeout. It has no terminal and empty input; commands that ask questions fail."""
-        _refuse_combinations(args)
+        if args.interactive and not self._asker.attended(call.session):
+            raise _nobody(args)
+        if args.interactive and (args.background or args.tty):
+            raise _both(args)
+        env = await self._shell_env(call.session, call.workspace)
         background = bool(args.background or args.tty)
         spec = JobSpec(
             command=args.command,
@@ -127,12 +134,13 @@ class ShellTools:
             background=background,
             seconds=_seconds(args, background),
             stdin=(args.stdin or "").encode("utf-8", "surrogateescape"),
-            tty=bool(args.tty or (background and args.combined_output)),
+            tty=bool(args.tty or args.interactive or (background and args.combined_output)),
+            interactive=bool(args.interactive),
             merge=bool(args.combined_output),
             profile=call.profile,
             allowances=call.allowances,
             workspace=call.workspace,
-            env=await self._shell_env(call.session, call.workspace),
+            env={**env, "TERM": "dumb"} if args.interactive else env,
         )
         job = await begin(self._jobs, call.session, spec)
         return self._started(job, args) if background else await self._foreground(job, args, call)
@@ -148,9 +156,15 @@ class ShellTools:
     async def _foreground(self, job: JobView, args: ExecShell, call: CallContext) -> ToolResult:
         try:
             reading = await self._jobs.wait(call.session, job.id, None)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as stopped:
             await settle(self._cancel(call.session, job.id))
+            reading = self._jobs.read(call.session, job.id)
+            stopped.args = (await self._result(reading, args, call),)
             raise
+        return await self._result(reading, args, call)
+
+    async def _result(self, reading: Reading, args: ExecShell, call: CallContext) -> ToolResult:
+        job = reading.job
         kept = reading.job.exited and reading.job.status == "Running"
         if kept:
             self._jobs.keep(call.session, job.id)
@@ -234,18 +248,27 @@ class ShellTools:
         return ToolResult(text, metadata=data)
 
 
-def _refuse_combinations(args: ExecShell) -> None:
-    if not args.interactive:
-        return
-    fixed = {key: value for key, value in _given(args).items() if key != "interactive"}
-    raise ToolError(
+def _nobody(args: ExecShell) -> ToolError:
+    return ToolError(
         "not_available",
-        "interactive needs a person's terminal to hand over, and this session has none. Run it without; a command that "
-        "asks questions takes its answers from stdin, or from exec_shell_interact when started with background or tty.",
+        "interactive needs a person at a terminal, and nobody is here. Run it without; a command that asks questions "
+        "takes its answers from stdin, or from exec_shell_interact when started with background or tty.",
         field="interactive",
         expected="false or absent",
         received="true",
-        fix=NextCall("exec_shell", fixed),
+        fix=NextCall("exec_shell", {key: value for key, value in _given(args).items() if key != "interactive"}),
+    )
+
+
+def _both(args: ExecShell) -> ToolError:
+    others = ("background", "tty")
+    return ToolError(
+        "invalid_input",
+        "An interactive command runs in the foreground, on a terminal: leave background and tty out.",
+        field="interactive",
+        expected="interactive alone, or background without it",
+        received="both",
+        fix=NextCall("exec_shell", {key: value for key, value in _given(args).items() if key not in others}),
     )
 
 
@@ -254,7 +277,7 @@ def _given(args: ExecShell) -> dict[str, Any]:
 
 
 def _metadata(reading: Reading, args: ExecShell) -> dict[str, Any]:
-    extra = {"safety_level": None, "interactive": False, "execpolicy": None}
+    extra = {"safety_level": None, "interactive": bool(args.interactive), "execpolicy": None}
     return {**metadata(reading, _failure(reading)), **extra, "combined_output": bool(args.combined_output)}
 
 
@@ -266,7 +289,11 @@ def _failure(reading: Reading) -> str:
 def _seconds(args: ExecShell, background: bool) -> float | None:
     if args.timeout_ms is not None:
         return args.timeout_ms / 1000
-    return None if background else FOREGROUND_MS / 1000
+    return None if background else _most_ms(args) / 1000
+
+
+def _most_ms(args: ExecShell) -> int:
+    return args.timeout_ms or (INTERACTIVE_MS if args.interactive else FOREGROUND_MS)
 
 
 def _foreground_text(reading: Reading, args: ExecShell) -> str:
@@ -281,7 +308,7 @@ def _foreground_text(reading: Reading, args: ExecShell) -> str:
         return f"{line_end(output) if output else ''}{left}"
     if job.status == "TimedOut":
         head = (
-            f"Command timed out after {args.timeout_ms or FOREGROUND_MS} ms and was killed with all its processes. "
+            f"Command timed out after {_most_ms(args)} ms and was killed with all its processes. "
             "Run long work again with task_shell_start, or with exec_shell and background: true, and read it with "
             "task_shell_wait or exec_shell_wait."
         )

@@ -1,5 +1,6 @@
 """Verification: a project's tests and gates, run by the harness so that "it passes" is evidence bound to a tree."""
 
+import asyncio
 import json
 import os
 import shlex
@@ -86,6 +87,9 @@ class VerifyTools:
                 "execution_failed",
                 f"{runner.argv[0]} could not be started: {error.strerror}.",
             )
+        except asyncio.CancelledError as stopped:
+            stopped.args = tuple(self._tested(runner, done, "") for done in stopped.args if isinstance(done, Completed))
+            raise
         tree = await tree_hash(call.workspace)
         tested = self._tested(runner, done, tree.sha256)
         tested.metadata.update(_held_back(held, [(done.exit_code, tested.content)]))
@@ -100,6 +104,8 @@ class VerifyTools:
         summary = tests.line() or _plain_summary(passed, done)
         if done.timed_out:
             summary = f"timed out after {self._seconds:g} s; {summary}"
+        elif done.killed:
+            passed, summary = False, f"interrupted; {tests.line()}".rstrip("; ")
         report: dict[str, Any] = {
             "success": passed,
             "exit_code": None if done.timed_out else done.exit_code,

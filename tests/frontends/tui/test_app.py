@@ -29,7 +29,6 @@ from codewhale.protocol.events import (
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import (
-    ChangeSetting,
     CommandOutput,
     DemoStarted,
     Interrupt,
@@ -221,24 +220,6 @@ async def test_selected_text_is_copied_not_lost(tmp_path: Path) -> None:
         await stage.pilot.press("alt+a", "ctrl+c")
         await stage.until("copied")
         assert stage.app.clipboard == "abc" and stage.app.is_running
-
-
-async def test_themes_are_changed_and_kept(tmp_path: Path) -> None:
-    (tmp_path / "themes").mkdir()
-    (tmp_path / "themes/sea.toml").write_text('muted = "#222222"\n')
-    async with recorded(tmp_path, [OPENED, TurnStarted(1), SAID]) as stage:
-        await stage.until("main")
-        await stage.pilot.press("f3")
-        await stage.until("theme light")
-        assert stage.app.palette.name == "light" and stage.app.screen.styles.background.hex.lower() == "#fbfaf7"
-        await stage.app.doings.command("/theme contrast")
-        await stage.until(lambda: ops(stage.client, ChangeSetting))
-        assert ops(stage.client, ChangeSetting) == [ChangeSetting(stage.client.session, "tui.theme", "contrast")]
-        await stage.app.doings.command("/theme sea")
-        await stage.until("has a contrast of")
-        assert stage.app.palette.name == "contrast"
-        await stage.app.doings.command("/theme")
-        await stage.until("themes: dark, light, contrast, sea")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from codewhale.frontends.tui.asking.panel import AskingPanel
 from codewhale.frontends.tui.attention import Attention, way_of
 from codewhale.frontends.tui.composer.composer import Composer
 from codewhale.frontends.tui.composer.keeper import Keeper
+from codewhale.frontends.tui.consoles import IDLE_SECONDS, Consoles
 from codewhale.frontends.tui.conversation import Conversation
 from codewhale.frontends.tui.crash import write_crash
 from codewhale.frontends.tui.doings import Doings
@@ -28,29 +29,29 @@ from codewhale.frontends.tui.letters import misses
 from codewhale.frontends.tui.link import Link
 from codewhale.frontends.tui.local import with_local
 from codewhale.frontends.tui.overlays import Overlays
-from codewhale.frontends.tui.palette import load_palette, theme_names
 from codewhale.frontends.tui.screens.desk import Desk
 from codewhale.frontends.tui.screens.table import load
 from codewhale.frontends.tui.settings import editor_of, language_of
 from codewhale.frontends.tui.setup import Setup, checked
 from codewhale.frontends.tui.status import Status
+from codewhale.frontends.tui.themed import Themed
 from codewhale.frontends.tui.transcript.view import Transcript
 from codewhale.frontends.tui.words import Words
-from codewhale.lib.text import one_line
-from codewhale.protocol.errors import CodeWhaleError, ConfigError
+from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
-from codewhale.protocol.ops import ChangeSetting, Query, SessionStatus
+from codewhale.protocol.ops import Query, SessionStatus
 from codewhale.protocol.views import GetContext, ListProviders
 
 # A second ctrl+c within this ends the app.
 TWICE_SECONDS = 2.0
 MOST_COPIED = 100_000
+_LOOK_SECONDS = 0.1
 # What holds under an open screen as well; everything else of the app is for the conversation.
 _ALWAYS = frozenset({"redraw", "mouse", "theme"})
 _OWN = frozenset(row.action for row in bindings("app") if not isinstance(row, tuple)) - _ALWAYS
 
 
-class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
+class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False):
     """Transcript, what is asked, composer and status, one above the other. Fed by a Link alone."""
 
     BINDINGS: ClassVar = bindings("app")
@@ -96,6 +97,9 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         keeper = Keeper(self._setup.home, folder)
         self.composer = Composer(words, palette, self._ask, submit, keeper, self._editor)
         self.status = Status(words, palette, clock.monotonic, self.own_keys)
+        idle = getattr(self._setup.patience, "idle", IDLE_SECONDS)
+        self.consoles = Consoles(self._quiet, lambda: not self.overlays.open and self.asking.card is None, idle)
+        self._opens_console: Any = None
         self.progress: Any = None
         self.doings = Doings(self.link, words, lambda: self.status.standing, self, folder)
         self.overlays = Overlays(self, self.desk, self.doings, self.composer, self.say, self._editor)
@@ -205,8 +209,16 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         if not self.link.live:
             return  # what is past has happened to nobody here
         self.composer.take(envelope)
+        if self.consoles.take(envelope):
+            self.say(self.words("console.waits"), "warning")
+            self._opens_console = self._opens_console or self.set_interval(_LOOK_SECONDS, self._console)
         if isinstance(envelope.event, TurnFinished | ModelChanged | Compacted | SessionResumed):
             self.look()
+
+    def _console(self) -> None:
+        """A command that is typed into has its console as soon as nothing else is written."""
+        if (job := self.consoles.due()) != "":
+            self.open_screen("console", job)
 
     def _progress(self, envelope: Envelope) -> None:
         """Bars come with the first thing that has progress."""
@@ -280,37 +292,6 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         if (opened := self.overlays.show(name, argument)) is not None:
             self._early.until(opened)
 
-    def choose_theme(self, name: str) -> None:
-        """Use other colours from now on; "" names those there are."""
-        if not name:
-            self.say(self.words("app.themes", names=", ".join(theme_names(self._setup.home))))
-        elif self._use_theme(name):
-            self.run_worker(self._keep_theme(name))
-
-    async def _keep_theme(self, name: str) -> None:
-        try:
-            await self.link.submit(ChangeSetting(self.link.session, "tui.theme", name))
-        except (CodeWhaleError, OSError) as error:
-            self.say(str(error), "error")
-
-    def _use_theme(self, name: str) -> bool:
-        try:
-            self.palette = self.desk.palette = load_palette(name, self._setup.home)
-        except ConfigError as error:
-            self.say(str(error), "error")
-            return False
-        self._colour()
-        panels: list[Any] = [*self.screen_stack[0].children, *self.screen_stack[1:]]
-        for panel in panels:
-            if (repaint := getattr(panel, "repaint", None)) is not None:
-                repaint(self.palette)
-        return True
-
-    def _colour(self) -> None:
-        theme = self.palette.theme()
-        self.register_theme(theme)
-        self.theme = theme.name
-
     # -------------------------------------------------------------- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -338,14 +319,6 @@ class CodeWhaleApp(Forwarding, Hearing, App[int], inherit_bindings=False):
         if not self.composer.empty:
             raise SkipAction
         self.leave()
-
-    def action_theme(self) -> None:
-        """The next theme, until the app ends."""
-        names = theme_names(self._setup.home)
-        now = self.palette.name
-        name = names[(names.index(now) + 1) % len(names)] if now in names else names[0]
-        if self._use_theme(name):
-            self.say(self.words("app.theme", name=one_line(name)))
 
     def action_mouse(self) -> None:
         """Catch the mouse, or leave it to the terminal."""

@@ -26,6 +26,7 @@ _SHOWN = {
     "pageup": "pgup",
     "pagedown": "pgdn",
     "question_mark": "?",
+    "right_square_bracket": "]",
 }
 # The keys that write nothing, but those with ctrl, alt and the like and f1 to f24.
 _NAMED = frozenset("enter escape tab up down left right home end pageup pagedown insert delete backspace".split())
@@ -64,6 +65,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("jobs",),
     ("undo",),
     ("confirm",),
+    ("console",),
     ("form",),
     ("pager",),
 )
@@ -184,6 +186,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("confirm.next", "down"),
     Action("confirm.choose", "enter"),
     Action("confirm.close", "escape,ctrl+c"),
+    # ---------------------------------------------------------------- a command that is typed into
+    Action("console.interrupt", "ctrl+c"),
+    Action("console.end", "escape"),
+    Action("console.close", "ctrl+right_square_bracket"),
     # ---------------------------------------------------------------- fields to fill in
     Action("form.next", "tab,down"),
     Action("form.previous", "shift+tab,up"),

@@ -30,9 +30,9 @@ Listener = Callable[[str, Event], None]
 
 class JobSpec(Struct, frozen=True):
     """A command to start: `argv` runs `command` in `cwd` (absolute); `shown_cwd` is what people read. `stdin` is
-    written first; a `background` job's input then stays open, a foreground one's is closed. `profile` and `allowances`
-    are what it may touch of the machine and `workspace` (absolute; "" is `cwd`), `env` what is added to its
-    environment, `task_id` the durable task it works for, `tree` the hash of the workspace it began with."""
+    written first; the input of a `background` or `interactive` job then stays open, of others it is closed. `profile`
+    and `allowances` are what it may touch of the machine and `workspace` (absolute; "" is `cwd`), `env` what is added
+    to its environment, `task_id` the durable task it works for, `tree` the hash of the workspace it began with."""
 
     command: str
     argv: tuple[str, ...]
@@ -43,6 +43,7 @@ class JobSpec(Struct, frozen=True):
     seconds: float | None = None
     stdin: bytes = b""
     tty: bool = False
+    interactive: bool = False
     merge: bool = False
     profile: str = "none"
     allowances: tuple[str, ...] = ()
@@ -167,7 +168,7 @@ class Job:
         state = stat(child.pid)
         self._since = state[0] if state is not None else 0
         self.following = asyncio.create_task(self._follow(child))
-        if self.spec.background:
+        if self.spec.background or self.spec.interactive:
             self.announce()
 
     def output(self, stream: str, data: bytes) -> None:
@@ -214,6 +215,7 @@ class Job:
                     task_id=spec.task_id,
                     pid=self.child.pid if self.child is not None else 0,
                     since=self._since,
+                    interactive=spec.interactive,
                 ),
             )
             self._tell_soon()

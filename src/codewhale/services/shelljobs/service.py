@@ -201,7 +201,7 @@ def _launch(spec: JobSpec) -> Launch:
         argv=spec.argv,
         cwd=spec.cwd,
         stdin=spec.stdin,
-        keep_stdin=spec.background and not spec.tty,
+        keep_stdin=spec.interactive or (spec.background and not spec.tty),
         seconds=spec.seconds,
         env=spec.env,
         profile=spec.profile,

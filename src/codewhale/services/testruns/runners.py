@@ -1,5 +1,6 @@
 """Test runs: which runner a workspace's tests have, and running them."""
 
+import asyncio
 import os
 import re
 import shlex
@@ -99,7 +100,8 @@ async def run_tests(
     root: str, runner: Runner, seconds: float, progress: Callable[[str], None], held: Held
 ) -> Completed:
     """Run them to the end or the timeout, the last line printed told to `progress` now and then, within what `held`
-    leaves them. Raises OSError when the program cannot be started, ToolError where they cannot be held."""
+    leaves them. A cancellation is raised with what they came to so far. Raises OSError when the program cannot be
+    started, ToolError where they cannot be held."""
     told = _Progress(progress)
     launch = Launch(
         argv=runner.argv,
@@ -114,6 +116,10 @@ async def run_tests(
     child = await start(launch, told.output)
     try:
         return await child.wait()
+    except asyncio.CancelledError as stopped:
+        await settle(child.kill())
+        stopped.args = (await child.wait(),)
+        raise
     finally:
         await settle(child.kill())
 

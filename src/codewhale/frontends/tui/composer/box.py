@@ -68,7 +68,6 @@ class Box(Widget, can_focus=False):
         self._hint_timer: asyncio.TimerHandle | None = None
         self._hinted = ""
         self.busy = False
-        self.asked = False
         self._whole = False
 
     def compose(self) -> ComposeResult:
@@ -114,8 +113,6 @@ class Box(Widget, can_focus=False):
         else:
             self._completer.look(content, self.text.offset_of_cursor)
             self._keeper.save(self._now)
-        if self.asked and content:
-            self.hint("card_waits")
         shell = not self._list and content.startswith("!")
         self._mark.show(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
         self.set_class(shell, "-shell")
@@ -126,8 +123,7 @@ class Box(Widget, can_focus=False):
         self._set_placeholder()
 
     def _set_placeholder(self) -> None:
-        now = self._list or ("asking" if self.asked else "busy" if self.busy else "")
-        name = f"placeholder_{now}" if now else "placeholder"
+        name = f"placeholder_{self._list}" if self._list else "placeholder_busy" if self.busy else "placeholder"
         self.text.placeholder = self._words(f"composer.{name}")
 
     def hint(self, key: str, **values: object) -> None:

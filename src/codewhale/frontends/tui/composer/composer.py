@@ -10,7 +10,7 @@ from textual.widget import Widget
 from codewhale.frontends.headless import is_command
 from codewhale.frontends.tui.composer import said
 from codewhale.frontends.tui.composer.attachments import IMAGE_BYTES, Chip, TooLargeError
-from codewhale.frontends.tui.composer.box import Box
+from codewhale.frontends.tui.composer.beside import Beside
 from codewhale.frontends.tui.composer.drafts import Draft
 from codewhale.frontends.tui.composer.keeper import Keeper
 from codewhale.frontends.tui.composer.queue import QueueLines
@@ -27,7 +27,7 @@ TWICE_SECONDS = 1.0
 _REMEMBERED = 50
 
 
-class Composer(Box, can_focus=False):
+class Composer(Beside, can_focus=False):
     """`keeper` knows where text is kept; `editor` is the command line of the person's editor. Asks by `query`, acts by
     `submit`; messages, commands and shell lines go upward."""
 
@@ -93,21 +93,6 @@ class Composer(Box, can_focus=False):
             if found and not former:
                 self.hint("restored")
         self.run_worker(self.queue.look(), group="queue")
-
-    def card_waits(self, on: bool) -> None:
-        """Say that a card above waits for an answer, or no longer."""
-        self.asked = on
-        self._set_placeholder()
-        if on and self.text.content:
-            self.hint("card_waits")
-        elif not on:
-            self._unhint("card_waits")
-
-    def step_aside(self) -> None:
-        """Put what stands here aside, so that a card can be answered."""
-        self._close_list()
-        if self._now:
-            self._put_aside()
 
     def _set_busy(self, busy: bool) -> None:
         super()._set_busy(busy)
@@ -267,15 +252,6 @@ class Composer(Box, can_focus=False):
             self._open_list("stash")
         else:
             self._unpark(rows[0])
-
-    def _put_aside(self) -> None:
-        now = self._now
-        if not self._keeper.walk.untouched(now):
-            self._keeper.park(now)
-        for left in self._keeper.walk.end():
-            self._keeper.park(left)
-        self._put(Draft())
-        self.hint("stashed" if now else "former_prompt")
 
     def _recall(self, draft: Draft) -> None:
         """Show a draft; what stood here is put aside."""

@@ -24,6 +24,7 @@ SCREENS: dict[str, str] = {
     "undo": f"{_HERE}.screens.undo:UndoScreen",
     "restore": f"{_HERE}.screens.undo:RestoreScreen",
     "firstrun": f"{_HERE}.screens.firstrun:FirstRun",
+    "console": f"{_HERE}.screens.console:Console",
     "leave": f"{_HERE}.screens.confirm:LeaveScreen",
     "yolo": f"{_HERE}.screens.confirm:YoloScreen",
 }
