@@ -187,7 +187,6 @@ async def _known(root: str, pytest: Runner) -> Runner:
             f"({one_line(f'{why}: {said}'.rstrip(': '), 300)}).",
             expected="a Python that runs here",
             received=python,
-            fix=NextCall("exec_shell", {"command": shlex.join(pytest.argv)}),
         )
     note = "; ".join(filter(None, (f"pytest is not installed for {python}, so unittest ran", pytest.note)))
     return Runner("unittest", (python, "-m", "unittest", *(given or _discovery(root))), note=note)
