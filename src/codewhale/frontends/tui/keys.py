@@ -142,14 +142,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("approval.next", "down"),
     Action("approval.choose", "enter"),
     Action("approval.cancel", "escape"),
-    Action("approval.leave", "tab"),
+    Action("approval.leave", "tab,shift+tab"),
     # ---------------------------------------------------------------- the question card
     Action("question.previous", "up"),
     Action("question.next", "down"),
     Action("question.choose", "enter"),
     Action("question.cancel", "escape"),
     Action("question.back", "left"),
-    Action("question.leave", "tab"),
+    Action("question.leave", "tab,shift+tab"),
     # ---------------------------------------------------------------- lists to choose from
     Action("chooser.previous", "up,ctrl+p"),
     Action("chooser.next", "down,ctrl+n"),

@@ -12,6 +12,7 @@ from textual.widgets import Input
 from codewhale.frontends.tui.asking.card import Card, Patience, Row
 from codewhale.frontends.tui.asking.exact import (
     ESCAPED,
+    WRAPPED,
     bare_lines,
     block_lines,
     exact_lines,
@@ -33,7 +34,7 @@ from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Su
 REASON = 300
 LABEL = 9
 # On a screen of fewer rows each circumstance has one, and only the first keys are told.
-TIGHT = 20
+TIGHT = 24
 FEW = 3
 
 
@@ -105,7 +106,8 @@ class ApprovalCard(Card):
 
     def _fold(self, lines: list[Line], room: int) -> list[Line]:
         """The beginning and the end, with the number of lines between them."""
-        tail = max(2, room // 3)
+        # The end is seen whole: of a line that was wrapped, its last two rows.
+        tail = max(2 if lines[-1][0][0] == WRAPPED else 1, room // 3)
         head = room - tail - 1
         self.folded = len(lines) - head - tail
         said = self.words("asking.more", n=self.folded, press=first_key("app.fold_all", self.keys))

@@ -198,11 +198,11 @@ class Card(Leafed, Vertical, can_focus=True):
         self.border_subtitle = Content(said)
 
     def show_hints(self, hints: Sequence[Line]) -> None:
-        """Show which keys answer; while none does, how to come to that."""
+        """Show which keys answer, or while none does, how to come to that."""
         wait: Line = ((self.words("asking.text_waits" if self.away == "text" else "asking.wait"), "muted"),)
         if self.left or self.away == "elsewhere":
             wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
-        shown = hints if self.armed or self.writing else [wait, *hints]
+        shown = hints if self.armed or self.writing else [wait]
         self.hints.show(in_rows(shown, self.inner))
 
     def room(self) -> int:

@@ -20,7 +20,7 @@ _BLANK = re.compile(
     "\U000e0100-\U000e01ef]|(?:[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]){3,}"
 )
 _UNPRINTED = re.compile("[^\n\x20-\x7e]")
-_FIRST, _NEXT, _WRAPPED = "  ", "│ ", "┊ "
+_FIRST, _NEXT, WRAPPED = "  ", "│ ", "┊ "
 
 
 def spans(text: str, tone: str) -> list[Span]:
@@ -99,7 +99,7 @@ def exact_lines(text: str, width: int, tone: str = "code", first: str = _FIRST) 
     room = max(4, width - len(_NEXT))
     for number, line in enumerate(text.split("\n")):
         for piece_number, piece in enumerate(wrap(tuple(spans(line, tone)), room, words=False)):
-            edge = _WRAPPED if piece_number else _NEXT if number else first
+            edge = WRAPPED if piece_number else _NEXT if number else first
             lines.append(((edge, "muted"), *piece))
     return lines
 

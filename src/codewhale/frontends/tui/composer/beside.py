@@ -43,3 +43,5 @@ class Beside(Box, can_focus=False):
         super()._changed()
         if self.asked and self.text.content:
             self.hint("card_waits")
+        else:
+            self._unhint("card_waits")
