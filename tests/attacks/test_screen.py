@@ -115,8 +115,8 @@ def test_e1_what_a_model_and_its_tools_say_is_shown_and_never_obeyed(stage: Any)
         options=("--approval", "auto"),
     )
     say(term, "go", "first\\x1b[2J")
-    term.until(lambda text: "1-3 choose" in text and re.search(r"your answer +([2-9]|\d\d) s", text))
-    term.type("1")
+    term.until(lambda text: "enter answer" in text and re.search(r"your answer +([2-9]|\d\d) s", text))
+    term.type("\r")
     term.sees("broken")
     term.type("\x0f")
     term.type("\x1b[5~" * 4)
@@ -134,10 +134,10 @@ def test_e1_listings_titles_jobs_and_what_a_person_types_are_made_harmless(stage
     term.sees("It runs.")
     for keys, seen in (
         ("\x1bj", "printf"),
-        ("\x12", "first"),
+        ("\x1bs", "first"),
         ("\x0b", "╭"),
         ("/diff\r", "EVIL"),
-        ("/config\r", "tui."),
+        ("/config\r", "provider ="),
     ):
         term.type(keys)
         term.sees("╭", seen)

@@ -291,3 +291,29 @@ def test_what_an_interrupted_command_printed_is_seen_and_told(world: World) -> N
     term.sees("first line")
     (finished,) = (event for event in world.events() if isinstance(event, CallFinished))
     assert "first line" in finished.content
+
+
+def test_enter_in_a_list_of_the_composer_answers_no_card(world: World) -> None:
+    call = {"name": "exec_shell", "arguments": {"command": "make thing"}}
+    world.says({"text": "Hello."}, {"text": "I ask.", "calls": [call]}, {"text": "Over."}, approval="suggest")
+    term = world.open()
+    term.type("hi\r")
+    term.sees("Hello.", "enter send")
+    term.type("go\r")
+    term.sees("Run this command?")
+    term.type("\x12")
+    term.sees("Letters of what was sent")
+    term.until(lambda text: re.search(r"your answer: exec_shell +[3-9] s", text))
+    term.type("\r")
+    term.sees("your text is kept")
+    untouched(world)
+
+
+def test_the_end_says_how_to_go_on(world: World) -> None:
+    world.says({"text": "Over."})
+    term = world.open()
+    term.type("go\r")
+    term.sees("Over.", "enter send")
+    term.type("\x04")
+    assert term.wait() == 0
+    assert b"codewhale --resume " in term.raw

@@ -124,6 +124,7 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
     def on_mount(self) -> None:
         """Give the keys to the composer, and open the engine once something is seen."""
         self.composer.focus()
+        self.app_resume_signal.subscribe(self, self._back)
         self.attention.begin(os.path.basename(self.desk.workspace) or self.desk.workspace)
         if self._wrong:
             self.say(self._wrong, "error")
@@ -273,7 +274,13 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
 
     def _quiet(self) -> float | None:
         """Seconds since the last key, None while something stands in the composer."""
-        return time.monotonic() - self._key_at if self.composer.empty else None
+        free = self.composer.empty and not self.composer.choosing
+        return time.monotonic() - self._key_at if free else None
+
+    def _back(self, _: Any) -> None:
+        """The terminal was an editor's: what was pressed there is no answer here."""
+        self._key_at = time.monotonic()
+        self.composer.focus()
 
     # -------------------------------------------------------------- what panels and screens ask of the app
 

@@ -42,4 +42,7 @@ async def _run(setup: Setup) -> Ended:
         await app.link.aclose()
     if app.return_code:
         return Ended(CRASHED)
-    return Ended(HUNG_UP if app.gone else 0)
+    if app.gone:
+        return Ended(HUNG_UP)
+    turns = app.transcript.sheet.story.turn
+    return Ended(0, app.words("app.left", session=app.link.session) if turns and app.link.session else "")

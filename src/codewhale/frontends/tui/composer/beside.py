@@ -9,6 +9,11 @@ class Beside(Box, can_focus=False):
 
     asked = False
 
+    @property
+    def choosing(self) -> bool:
+        """Whether a list is open here, of what was sent or put aside."""
+        return bool(self._list)
+
     def card_waits(self, on: bool) -> None:
         """Say that a card above waits for an answer, or no longer."""
         self.asked = on
