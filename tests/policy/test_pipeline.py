@@ -382,3 +382,29 @@ def test_a_line_typed_in_parts_is_judged_whole(parts: tuple[str, str]) -> None:
 def test_no_length_lifts_the_floor(filler: str) -> None:
     assert shell(f"{filler}rm -rf /", mode=Mode.YOLO).rule.startswith("floor.")
     assert shell("".join(f"echo {n}\n" for n in range(4000)) + "rm -rf /", mode=Mode.YOLO).verdict != "allow"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (".venv/x", "CodeWhale itself runs from"),
+        (".VENV/lib/a.py", "CodeWhale itself runs from"),
+        ("bin/git", "a folder of PATH"),
+        ("src/sitecustomize.py", "every start of Python"),
+        ("src/UserCustomize/__init__.py", "every start of Python"),
+        ("srcs/x.py", ""),
+        (".venvs/x", ""),
+        ("binary", ""),
+    ],
+)
+@pytest.mark.parametrize("mode", [Mode.AGENT, Mode.YOLO])
+def test_what_runs_by_its_place_is_asked_about_in_every_mode(path: str, why: str, mode: Mode) -> None:
+    special = Special(itself=(".venv",), programs=("bin",), starts=("src",))
+    judges = replace(judging(), special=lambda request: special)
+    decision = Policy(judges).decide(asking("write_file", PathSubject(path, True), mode=mode))
+    assert (decision.verdict, decision.rule) == (("ask", "floor.itself") if why else ("allow", decision.rule))
+    assert (why in decision.reason and decision.offer is None) or not why
+    alone = Policy(judges).decide(asking("write_file", PathSubject(path, True), mode=mode, who=Authority.AUTO))
+    assert alone.verdict == ("deny" if why else "allow")
+    everything = replace(judging(), special=lambda request: Special(itself=(".",)))
+    assert Policy(everything).decide(asking("write_file", PathSubject(path, True), mode=mode)).verdict == "ask"

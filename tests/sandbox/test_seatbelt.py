@@ -39,3 +39,9 @@ def test_the_command_stands_behind_the_profile() -> None:
     plan = seatbelt(("make", "test"), Confinement(), SITE)
     assert plan.argv[:2] == (PROGRAM, "-p") and plan.argv[3:] == ("make", "test")
     assert plan.env["TMPDIR"] == "/private/tmp/t" and plan.env["GOCACHE"].startswith("/private/tmp/t/")
+
+
+def test_what_the_harness_runs_from_stays_as_it_is() -> None:
+    site = Site("/w", "/w", "/private/tmp/t", own=("/w/.venv",))
+    text = seatbelt_profile(Confinement(writes=True), site)
+    assert text.index("(allow file-write*") < text.index('(deny file-write* (subpath "/w/.venv"))')

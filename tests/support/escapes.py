@@ -25,6 +25,7 @@ PRELUDE = """
 import ctypes, errno, fcntl, json, os, signal, socket, stat, sys, termios, time
 at = json.loads(sys.argv[1]); out = at['out']; ws = at['workspace']; victim = at['victim']
 libc = ctypes.CDLL(None, use_errno=True)
+packages = ws + '/tools/env/site-packages'; own_code = packages + '/mod.py'
 MOUNT, UMOUNT, UNSHARE = (165, 166, 272) if os.uname().machine == 'x86_64' else (40, 39, 97)
 def escaped(why=''): print('ESCAPED', why, flush=True)
 def syscall(*args):
@@ -246,6 +247,45 @@ _CONNECTED = {
     ),
     "a service by name, with a network": _NETWORK["a service by name"],
 }
+_ITSELF = {
+    "code of the harness": "put(own_code)",
+    "code of the harness, appended to": "open(own_code, 'a').write('PWNED')",
+    "code of the harness, cut": "os.truncate(own_code, 0)",
+    "code of the harness, mapped": (
+        "import mmap\nwith open(own_code, 'r+b') as file: mmap.mmap(file.fileno(), 0)[:5] = b'PWNED'"
+    ),
+    "code of the harness by a second name": "os.link(own_code, '{own}/l'); put('{own}/l')",
+    "code of the harness by a link": "os.symlink(own_code, '{own}/l'); put('{own}/l')",
+    "code of the harness by its descriptor": (
+        "fd = os.open(own_code, os.O_PATH | os.O_RDONLY)\nput(f'/proc/self/fd/{fd}')"
+    ),
+    "code of the harness by the root of a process": "put('/proc/self/root' + own_code)",
+    "code of the harness, replaced": "put('{own}/x'); os.replace('{own}/x', own_code)",
+    "code of the harness, exchanged": ("put('{own}/x')\nlibc.renameat2(-100, b'{own}/x', -100, own_code.encode(), 2)"),
+    "code of the harness, its mode": "os.chmod(own_code, 0o777); escaped()",
+    "a start file of Python": "put(packages + '/sitecustomize.py')",
+    "a list of paths": "put(packages + '/PWNED.pth', 'import PWNED')",
+    "compiled code": "os.makedirs(packages + '/__pycache__', exist_ok=True); put(packages + '/__pycache__/mod.pyc')",
+    "a file without a name, named": (
+        "fd = os.open(packages, os.O_TMPFILE | os.O_WRONLY, 0o644); os.write(fd, b'PWNED')\n"
+        "libc.linkat(-100, f'/proc/self/fd/{fd}'.encode(), -100, (packages + '/PWNED.pth').encode(), 0x400)"
+    ),
+    "a program beside the interpreter": "put(ws + '/.venv/bin/git')",
+    "the interpreter": "os.unlink(ws + '/.venv/bin/python'); put(ws + '/.venv/bin/python')",
+    "the interpreter, made a link": "put('{own}/p'); os.unlink(ws + '/.venv/bin/python'); "
+    "os.symlink('{own}/p', ws + '/.venv/bin/python')",
+    "the settings of the environment": "put(ws + '/.venv/pyvenv.cfg', 'home = PWNED')",
+    "another environment in place": "os.rename(ws + '/.venv', ws + '/v'); os.makedirs(ws + '/.venv/bin'); "
+    "put(ws + '/.venv/bin/python')",
+    "another folder on the way": (
+        "os.rename(ws + '/tools', ws + '/t'); os.makedirs(packages); put(packages + '/mod.py')"
+    ),
+    "another folder further on": (
+        "os.rename(ws + '/tools/env', ws + '/tools/e'); os.makedirs(packages); put(packages + '/mod.py')"
+    ),
+    "a link in place of a folder on the way": "os.makedirs('{own}/env/site-packages'); "
+    "put('{own}/env/site-packages/mod.py'); os.rename(ws + '/tools', ws + '/t'); os.symlink('{own}', ws + '/tools')",
+}
 _SECRETS = {
     "the harness's keys": "print(open(at['state'] + '/secrets/keys.json').read())",
     "keys of the home folder": "print(open(at['home'] + '/.ssh/id_rsa').read())",
@@ -265,6 +305,6 @@ PROBES: tuple[Probe, ...] = (
     ),
     *(Probe(f"leave {name}", name, writes=True, planting=True) for name in PLANTINGS),
     *(Probe(name, code, network=True) for name, code in _CONNECTED.items()),
-    *(Probe(name, code, writes=True) for name, code in _PROTECTED.items()),
+    *(Probe(name, code, writes=True) for table in (_PROTECTED, _ITSELF) for name, code in table.items()),
     *(Probe(name, code, reads=True) for name, code in _SECRETS.items()),
 )

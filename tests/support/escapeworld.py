@@ -10,6 +10,8 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,6 +22,8 @@ from support.plantings import lay_repositories, line, person_looks
 
 CANARY = "sk-CANARY-7f3a9b"
 PYTHON = "/usr/bin/python3"
+# What the harness would run from, were it installed in the workspace.
+ITSELF = ("tools/env/site-packages/mod.py", ".venv/pyvenv.cfg", ".venv/bin/python")
 
 
 class World:
@@ -85,6 +89,9 @@ class World:
         files = {".git/HEAD": "ref: refs/heads/main\n", ".git/config": "", ".git/modules/sub/config": ""}
         for name, text in {**files, ".bashrc": "", "AGENTS.md": "", ".Envrc": "", "src/a.py": ""}.items():
             (self.workspace / name).write_text(text)
+        for name in ITSELF:
+            (self.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.workspace / name).write_text("here\n")
 
     def _listen(self, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> int:
         one = socket.socket(family, kind)
@@ -134,6 +141,10 @@ class World:
                 continue
         return reached
 
+    def _text(self, name: str) -> str:
+        file = self.workspace / name
+        return file.read_text() if file.is_file() else ""
+
     def planted(self) -> list[str]:
         """What lies in the workspace and may not: in a protected place, or as a special file."""
         found = []
@@ -144,19 +155,32 @@ class World:
             inside = path.relative_to(self.workspace)
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)) or mode & 0o6000:
                 found.append(f"{inside} mode {mode:o}")
-            guarded = inside.parts[0].startswith(".") or inside.parts[0] == "AGENTS.md"
+            guarded = inside.parts[0].startswith(".") or inside.parts[0] in ("AGENTS.md", "tools")
             if guarded and stat.S_ISREG(mode) and "PWNED" in path.read_text():
                 found.append(str(inside))
         links = [path for path in self.workspace.iterdir() if path.is_symlink() and path.name.startswith(".")]
+        found += [name for name in ITSELF if (self.workspace / name).is_symlink() or self._text(name) != "here\n"]
         gone = [name for name in (".git/config", ".git/hooks", ".git/modules/sub/config", "AGENTS.md", ".bashrc")
                 if not (self.workspace / name).exists()]  # fmt: skip
         held = [name for name in os.listdir(self.workspace) if name in (".vscode", ".mcp.json", ".idea", ".zshrc")]
         return [*found, *map(str, links), *gone, *held]
 
 
+@contextmanager
+def running_from(workspace: Path) -> Iterator[None]:
+    """As if the harness were installed in the workspace: its environment, and a folder of its packages."""
+    before = sys.prefix, list(sys.path)
+    sys.prefix = str(workspace / ".venv")
+    sys.path.append(str(workspace / "tools" / "env" / "site-packages"))
+    try:
+        yield
+    finally:
+        sys.prefix, sys.path[:] = before
+
+
 async def try_probe(base: Path, probe: Probe, profile: str) -> list[str]:
     """Let one probe loose; what it reached, nothing when it was held."""
-    with World(base, probe.planting) as world:
+    with World(base, probe.planting) as world, running_from(world.workspace):
         own = "." if profile == "read-only" else str(world.workspace / "src")
         text = "" if probe.planting else program(probe).replace("{own}", own)
         python = (PYTHON, "-I", "-S", "-c", text, json.dumps(world.at()))

@@ -213,3 +213,30 @@ async def test_nothing_runs_where_it_cannot_be_held(workspace: Path) -> None:
     with pytest.raises(ToolError) as caught:
         await run(Launch(("true",), "/", profile="workspace-write"))
     assert caught.value.kind == "not_available"
+
+
+@held
+@pytest.mark.parametrize("profile", ["read-only", "workspace-write"])
+async def test_folders_that_programs_are_taken_from_stay_as_they_are_where_a_folder_is_opened(
+    profile: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "go"
+    (place / "a" / "bin").mkdir(parents=True)
+    (place / "pkg").mkdir()
+    monkeypatch.setenv("PATH", f"{place}/a/bin:{os.environ['PATH']}")
+    line = f"touch {place}/pkg/x; touch {place}/a/bin/git; mv {place}/a {place}/b; mkdir -p {place}/a/bin"
+    line += f"; touch {place}/a/bin/rg; ls {place}/a/bin"
+    done = await shell(line, workspace, profile, allowances=(f"write:{place}",))
+    assert (place / "pkg" / "x").exists(), done
+    assert list((place / "a" / "bin").iterdir()) == [], done
+
+
+@held
+async def test_what_the_loader_would_take_reaches_the_command_and_nothing_around_it(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "libc.so.6").write_bytes(b"no library" * 400)
+    (workspace / "libcap.so.2").write_bytes(b"no library" * 400)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(workspace))
+    done = await shell("true", workspace, env={"LD_PRELOAD": str(workspace / "libc.so.6")})
+    assert done.exit_code == 127 and b"/bin/sh" in done.stderr and b"invalid ELF header" in done.stderr, done

@@ -21,6 +21,7 @@ from codewhale.providers.loopback import plain_url
 from codewhale.providers.models import DEFAULT_PROVIDER
 from codewhale.services.testruns.runners import runner_program
 from codewhale.system.environment import home_inside
+from codewhale.system.itself import own_places
 from codewhale.system.probing import BUBBLEWRAP, sandbox
 from codewhale.system.programs import PROGRAMS, find_program, how_to_install
 
@@ -72,7 +73,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         *rows,
         _home(home),
         *route.checks,
-        _python(),
+        _python(workspace),
         *_workspace(workspace),
         *_programs(environ, workspace),
         _sandbox("" if config is None else str(config.get("sandbox.network") or "")),
@@ -177,9 +178,13 @@ def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:
     return Check("api_key", "warn", f"{detail}: {name} will refuse", fix)
 
 
-def _python() -> Check:
+def _python(workspace: str) -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Check("python", "ok", f"{version} at {sys.executable}")
+    own = own_places(workspace)
+    if not own:
+        return Check("python", "ok", f"{version} at {sys.executable}")
+    detail = f"{version}; codewhale runs from this workspace, so commands cannot change {', '.join(own)}"
+    return Check("python", "warn", detail, "install it apart: uv tool install codewhale, or pipx install codewhale")
 
 
 # Programs that tools use, whatever the workspace; one that only commands of a session may use is no fault.

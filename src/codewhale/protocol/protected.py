@@ -66,6 +66,8 @@ STARTED: tuple[tuple[str, str], ...] = (
         ".pythonrc.py", ".ipython",
     )),
 )  # fmt: skip
+# Modules that Python imports at its start, wherever one stands on its path.
+AT_START: tuple[str, ...] = ("sitecustomize", "usercustomize")
 
 
 def is_git_directory(names: set[str]) -> bool:

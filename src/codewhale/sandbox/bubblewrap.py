@@ -28,7 +28,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
     """The plan for one command. `site.temp` becomes /tmp. Reads what the guards and the machine's sockets need."""
     guards = find_guards(site) if confinement.writes else Guards()
     args = [program, *_namespaces(confinement, site), *_machine(site)]
-    args += _writable(confinement, site, guards)
+    args += (*_writable(confinement, site, guards), *_own(confinement, site))
     for path in dict.fromkeys((*guards.fixed, *site.arms, *guards.folders, *guards.pointers)):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
@@ -107,6 +107,19 @@ def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[
             yield from ("--bind", path, path)
     for path in cache_folders(confinement.caches, site.home, os.environ):
         yield from ("--bind", path, path)
+
+
+def _own(confinement: Confinement, site: Site) -> Iterator[str]:
+    """What the harness runs from, where it lies in a place that may be written; the folders on the way there are
+    pinned, so that none can be renamed away and another put in its place."""
+    places = (site.workspace, *(place.path for place in site.git)) if confinement.writes else ()
+    opened = (*places, *confinement.folders, *cache_folders(confinement.caches, site.home, os.environ))
+    kept = [path for path in site.own if os.path.exists(path) and any(beneath(path, place) for place in opened)]
+    above = {folder for path in kept for folder in _folders_above(path)}
+    for folder in sorted(one for one in above if any(beneath(one, place) and one != place for place in opened)):
+        yield from ("--bind", folder, folder)
+    for path in kept:
+        yield from ("--ro-bind", path, path)
 
 
 def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:

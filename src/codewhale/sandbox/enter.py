@@ -99,6 +99,16 @@ class _Rules:
         finally:
             os.close(fd)
 
+    def allow_but(self, path: str, kept: "set[str]") -> None:
+        """Allow changing a folder's hierarchy, or a file, but for these places with all that is in them. A folder on
+        the way to one can then neither be renamed nor be given new entries."""
+        inside = any(path == place or path.startswith(place + "/") for place in kept)
+        if not inside and not any(place.startswith(path + "/") for place in kept):
+            self.allow(path)
+        elif not inside and not os.path.islink(path):
+            for entry in os.listdir(path):
+                self.allow_but(os.path.join(path, entry), kept)
+
     def allow_reading(self, folder: str, closed: "set[str]") -> None:
         """Allow reading a folder's hierarchy but for these places in it, with all that is in them."""
         if not any(place.startswith(folder.rstrip("/") + "/") for place in closed):
@@ -131,6 +141,7 @@ def enter(words: "list[str]") -> None:
     given = [word.partition("=")[::2] for word in words]
     kernel = _Kernel()
     kept = {value for name, value in given if name == "except"}
+    own = {value for name, value in given if name == "own"}
     rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
     rules.allow_reading("/", devices())
     for fd in filter(os.isatty, (0, 1, 2)):
@@ -140,13 +151,13 @@ def enter(words: "list[str]") -> None:
             variable, _, text = value.partition("=")
             os.environ[variable] = text
         elif name == "folder":
-            rules.allow(value)
+            rules.allow_but(value, own)
         elif name in ("file", "read"):
             rules.allow(value, READ_FILE | IOCTL_DEV | (CHANGES if name == "file" else 0), follow=True)
         elif name == "tops":
             for entry in os.listdir(value):
                 if entry.lower() not in kept:
-                    rules.allow(os.path.join(value, entry))
+                    rules.allow_but(os.path.join(value, entry), own)
     options = dict(given)
     kernel.drop_capabilities(_DAC_OVERRIDE | _FOWNER if "rights" in options else 0)
     kernel.prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1))

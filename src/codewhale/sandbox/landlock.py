@@ -41,6 +41,7 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
     words += [f"folder={path}" for path in cache_folders(confinement.caches, site.home, os.environ)]
     if confinement.writes and not beneath(site.home or "/", site.workspace):
         words += [f"tops={site.workspace}", *(f"except={name}" for name in _KEPT)]
+    words += [f"own={path}" for path in site.own]
     words.append(f"filter={build_filter(Filter(bare=True, network=confinement.network)).hex()}")
     if site.foreign:
         words.append("rights=1")

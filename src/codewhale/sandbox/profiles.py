@@ -38,7 +38,7 @@ class Site(Struct, frozen=True):
     real; `home` is the person's home and `state` the harness's own folder, "" where there is none. `git` are the
     directories of the workspace's repository. `foreign`: the workspace is another user's and this process is root.
     `lasting`: what the command leaves running may outlive it. `arms` are files of further git directories that must
-    stay as they are."""
+    stay as they are, `own` places that the harness runs from, wherever they lie."""
 
     workspace: str
     cwd: str
@@ -49,6 +49,7 @@ class Site(Struct, frozen=True):
     foreign: bool = False
     lasting: bool = True
     arms: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True):

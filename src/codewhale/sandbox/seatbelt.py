@@ -43,6 +43,7 @@ def _lines(confinement: Confinement, site: Site, caches: Sequence[str]) -> Itera
     if confinement.writes:
         for pattern in _protected():
             yield f'(deny file-write* (regex #"{pattern}"))'
+    yield from (f"(deny file-write* (subpath {_quoted(path)}))" for path in site.own)
     if site.state:
         yield f"(deny file-read* file-write* (subpath {_quoted(site.state + '/secrets')}))"
 

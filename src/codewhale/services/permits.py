@@ -32,6 +32,7 @@ from codewhale.stores.permissions import (
     remove_rule,
 )
 from codewhale.system.environment import home_inside
+from codewhale.system.itself import own_places, start_folders
 from codewhale.system.repository import find_repository, read_small, steering
 
 PROJECT_FILE = os.path.join(".codewhale", PERMISSIONS_FILE)
@@ -316,7 +317,14 @@ def _special(request: DecisionRequest) -> Special:
     root = os.path.realpath(request.workspace)
     included, hooks = steering(root)
     git = (*_git_folders(root), *included)
-    return Special((*_below(git, root), *_layouts(request, root)), _below(hooks, root), home_inside(root))
+    return Special(
+        (*_below(git, root), *_layouts(request, root)),
+        _below(hooks, root),
+        home_inside(root),
+        tuple(beneath(place, root) or "." for place in own_places(root)),
+        _below(filter(None, os.environ.get("PATH", "").split(os.pathsep)), root),
+        tuple(beneath(place, root) or "." for place in start_folders(root)),
+    )
 
 
 def _below(paths: Iterable[str], root: str) -> tuple[str, ...]:

@@ -14,15 +14,16 @@ from msgspec import Struct, structs
 
 from codewhale.protocol.errors import ToolError
 from codewhale.sandbox.bubblewrap import TEMPORARY, bubblewrap
+from codewhale.sandbox.caches import cache_folders
 from codewhale.sandbox.denial import Denial, Held, recognise
 from codewhale.sandbox.landlock import OPEN_BY_LANDLOCK, landlock
-from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, parse_profile
+from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, beneath, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.sandbox.trusted import split_loader
 from codewhale.sandbox.watching import Watch, watched
 from codewhale.system.command import Launch
 from codewhale.system.environment import launch_env
-from codewhale.system.itself import own_path, package
+from codewhale.system.itself import own_path, own_places, package
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
 
@@ -61,7 +62,7 @@ async def confine(launch: Launch, watch: Watch | None = None) -> Confined:
     if wanted.writes and (launch.workspace or launch.cwd) == "/":
         raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
     _find(launch)
-    site = _site(launch)
+    site = _site(launch, wanted)
     if wanted.writes and watch is None:
         watch = await asyncio.to_thread(watched, site, wanted)
     try:
@@ -170,7 +171,16 @@ def _real(folder: str, device: int, inode: int) -> str:
     return os.path.realpath(folder)
 
 
-def _site(launch: Launch) -> Site:
+def _own(workspace: str, home: str, wanted: Confinement) -> tuple[str, ...]:
+    """What the harness runs from in all that could be written, and where its programs come from beside the
+    workspace."""
+    beside = (*wanted.folders, *cache_folders(wanted.caches, home, os.environ))
+    programs = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)))
+    found = [place for root in (workspace, *beside) for place in own_places(root)]
+    return tuple(dict.fromkeys((*found, *(path for path in programs if any(beneath(path, one) for one in beside)))))
+
+
+def _site(launch: Launch, wanted: Confinement) -> Site:
     workspace = os.path.realpath(launch.workspace or launch.cwd)
     home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     state = os.path.realpath(os.environ.get("CODEWHALE_HOME") or os.path.join(home, ".codewhale"))
@@ -183,6 +193,7 @@ def _site(launch: Launch) -> Site:
         git=_git(workspace),
         foreign=os.geteuid() == 0 and os.stat(workspace).st_uid != 0,
         lasting=launch.supervised,
+        own=_own(workspace, home, wanted),
     )
 
 

@@ -15,8 +15,6 @@ DEPENDENCIES = frozenset(
     tree_sitter tree_sitter_bash yaml
     """.split()
 )
-# Modules that every interpreter imports at its start, wherever one stands on its path.
-AT_START = ("sitecustomize", "usercustomize")
 _MOST_LINKS = 40
 
 
@@ -69,13 +67,11 @@ def own_places(workspace: str) -> tuple[str, ...]:
 
 
 def start_folders(workspace: str) -> tuple[str, ...]:
-    """The folders of a workspace in which a file of one of the names AT_START would be run by every start of the
-    interpreter."""
+    """The folders of a workspace that are on the path of the interpreter at its start, before any code of ours runs."""
     root = os.path.realpath(workspace)
     return tuple(sorted(place for place in _listed() if _is_below(place, root)))
 
 
-@functools.cache
 def _places() -> frozenset[str]:
     found = [package(), *own_path()]
     compiled = os.environ.get("PYTHONPYCACHEPREFIX", "")
@@ -87,12 +83,10 @@ def _places() -> frozenset[str]:
     return frozenset({*map(os.path.realpath, found), *(way for path in named for way in _ways(path))})
 
 
-@functools.cache
 def _prefixes() -> frozenset[str]:
     return frozenset(map(os.path.realpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)))
 
 
-@functools.cache
 def _listed() -> frozenset[str]:
     """The folders that the environment and the lists of packages put on the path of the interpreter."""
     found = {entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
