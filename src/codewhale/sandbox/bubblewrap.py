@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from codewhale.sandbox.caches import cache_folders, private_caches
 from codewhale.sandbox.guards import Guards, find_guards
 from codewhale.sandbox.landlock import scoped
-from codewhale.sandbox.profiles import Confinement, Plan, Site, beneath
+from codewhale.sandbox.profiles import Confinement, Plan, Site, beneath, folders_above
 from codewhale.sandbox.seccomp import Filter, build_filter
 
 # Where it is looked for: never on PATH, which a project may have put its own folder on.
@@ -115,7 +115,7 @@ def _own(confinement: Confinement, site: Site) -> Iterator[str]:
     places = (site.workspace, *(place.path for place in site.git)) if confinement.writes else ()
     opened = (*places, *confinement.folders, *cache_folders(confinement.caches, site.home, os.environ))
     kept = [path for path in site.own if os.path.exists(path) and any(beneath(path, place) for place in opened)]
-    above = {folder for path in kept for folder in _folders_above(path)}
+    above = {folder for path in kept for folder in folders_above(path)}
     for folder in sorted(one for one in above if any(beneath(one, place) and one != place for place in opened)):
         yield from ("--bind", folder, folder)
     for path in kept:
@@ -157,7 +157,7 @@ def _open_way(path: str) -> bool:
     """Whether the folders above a place let its user through: root has no right over those of others in a namespace of
     its own, where nothing can be laid over what lies in them, or connect to it."""
     try:
-        ways = [os.stat(folder) for folder in _folders_above(path)]
+        ways = [os.stat(folder) for folder in folders_above(path)]
     except OSError:
         return False
     groups = {os.getegid(), *os.getgroups()}
@@ -165,12 +165,6 @@ def _open_way(path: str) -> bool:
         way.st_mode & (0o100 if way.st_uid == os.geteuid() else 0o010 if way.st_gid in groups else 0o001)
         for way in ways
     )
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    while (above := os.path.dirname(path)) != path:
-        yield above
-        path = above
 
 
 def _lasting(path: str) -> bool:

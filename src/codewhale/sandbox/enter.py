@@ -99,28 +99,15 @@ class _Rules:
         finally:
             os.close(fd)
 
-    def allow_but(self, path: str, kept: "set[str]") -> None:
-        """Allow changing a folder's hierarchy, or a file, but for these places with all that is in them. A folder on
-        the way to one can then neither be renamed nor be given new entries."""
+    def allow_but(self, path: str, kept: "set[str]", access: int = CHANGES) -> None:
+        """Allow this of a folder's hierarchy, or a file, but for these places with all that is in them. A folder on the
+        way to one can then neither be renamed nor be given new entries."""
         inside = any(path == place or path.startswith(place + "/") for place in kept)
-        if not inside and not any(place.startswith(path + "/") for place in kept):
-            self.allow(path)
+        if not inside and not any(place.startswith(path.rstrip("/") + "/") for place in kept):
+            self.allow(path, access)
         elif not inside and not os.path.islink(path):
             for entry in os.listdir(path):
-                self.allow_but(os.path.join(path, entry), kept)
-
-    def allow_reading(self, folder: str, closed: "set[str]") -> None:
-        """Allow reading a folder's hierarchy but for these places in it, with all that is in them."""
-        if not any(place.startswith(folder.rstrip("/") + "/") for place in closed):
-            return self.allow(folder, READ_FILE)
-        for entry in os.listdir(folder):
-            path = os.path.join(folder, entry)
-            if path not in closed and not os.path.islink(path):
-                if os.path.isdir(path):
-                    self.allow_reading(path, closed)
-                else:
-                    self.allow(path, READ_FILE)
-        return None
+                self.allow_but(os.path.join(path, entry), kept, access)
 
     def hold(self) -> None:
         """From here on this process and all it starts are held."""
@@ -143,7 +130,7 @@ def enter(words: "list[str]") -> None:
     kept = {value for name, value in given if name == "except"}
     own = {value for name, value in given if name == "own"}
     rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
-    rules.allow_reading("/", devices())
+    rules.allow_but("/", devices(), READ_FILE)
     for fd in filter(os.isatty, (0, 1, 2)):
         rules.allow(f"/proc/self/fd/{fd}", WRITE_FILE | READ_FILE | IOCTL_DEV, follow=True)
     for name, value in given:

@@ -1,7 +1,7 @@
 """The three profiles and what may be allowed beyond them, and the plan that a mechanism makes of both."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -99,3 +99,10 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
 def beneath(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it; both normal and absolute."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that an absolute path lies in, the nearest first."""
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above

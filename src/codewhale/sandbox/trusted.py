@@ -7,6 +7,8 @@ import stat
 import sys
 from collections.abc import Mapping
 
+from codewhale.sandbox.profiles import beneath, folders_above
+
 # What a program of the harness's choice is given of the environment, beside what leads it to other programs.
 _ALLOWED = frozenset(
     "HOME USER LOGNAME LANG LANGUAGE TERM TZ TMPDIR HOSTNAME XDG_CONFIG_HOME XDG_RUNTIME_DIR PATH".split()
@@ -58,12 +60,9 @@ def split_loader(env: Mapping[str, str], workspace: str) -> tuple[dict[str, str]
 
 def _trusted_lists(source: Mapping[str, str], roots: tuple[str, ...]) -> dict[str, str]:
     """The loader's lists of folders, without those that are not trusted."""
-    kept = {}
-    for name in _LISTS.intersection(source):
-        folders = [folder for folder in source[name].split(os.pathsep) if _is_trusted_folder(folder, roots)]
-        if folders:
-            kept[name] = os.pathsep.join(folders)
-    return kept
+    lists = {name: source[name].split(os.pathsep) for name in _LISTS.intersection(source)}
+    kept = {name: [place for place in places if _is_trusted_folder(place, roots)] for name, places in lists.items()}
+    return {name: os.pathsep.join(places) for name, places in kept.items() if places}
 
 
 def _roots(workspace: str) -> tuple[str, ...]:
@@ -71,7 +70,7 @@ def _roots(workspace: str) -> tuple[str, ...]:
     if not workspace:
         return ()
     real = os.path.realpath(workspace)
-    root = next((place for place in _upwards(real) if os.path.lexists(os.path.join(place, ".git"))), real)
+    root = next((place for place in (real, *folders_above(real)) if os.path.lexists(os.path.join(place, ".git"))), real)
     return tuple({real, os.path.abspath(workspace), root} - {"/"})
 
 
@@ -81,22 +80,22 @@ def _is_trusted_folder(folder: str, roots: tuple[str, ...]) -> bool:
     real = os.path.realpath(folder)
     if "node_modules" in real.split("/") or os.path.exists(os.path.join(os.path.dirname(real), "pyvenv.cfg")):
         return False
-    return all(_is_kept(place, above=place != real) for place in _upwards(real))
+    return _is_kept(real) and all(_is_kept(place, above=True) for place in folders_above(real))
 
 
 def _is_trusted_file(path: str, roots: tuple[str, ...]) -> bool:
     real = os.path.realpath(path)
-    if _is_inside(real, roots) or not all(_is_kept(place, above=True) for place in _upwards(os.path.dirname(real))):
+    if _is_inside(real, roots) or not all(_is_kept(place, above=True) for place in folders_above(real)):
         return False
     try:
         found = os.stat(real)
     except OSError:
         return False
-    shared = found.st_nlink > 1 and not any(_is_below(real, place) for place in _SYSTEM)
-    return stat.S_ISREG(found.st_mode) and not shared and _is_kept(real, above=False)
+    shared = found.st_nlink > 1 and not any(beneath(real, place) for place in _SYSTEM)
+    return stat.S_ISREG(found.st_mode) and not shared and _is_kept(real)
 
 
-def _is_kept(path: str, above: bool) -> bool:
+def _is_kept(path: str, above: bool = False) -> bool:
     """Whether nobody but its owner, who is this user or the system, may write there; of a folder `above`, whether
     nobody else may replace what lies in it."""
     try:
@@ -112,18 +111,6 @@ def _is_kept(path: str, above: bool) -> bool:
     return not others and (above or not group)
 
 
-def _upwards(path: str) -> list[str]:
-    """A folder and all above it."""
-    places = [path]
-    while (above := os.path.dirname(places[-1])) != places[-1]:
-        places.append(above)
-    return places
-
-
 def _is_inside(path: str, roots: tuple[str, ...]) -> bool:
     """Whether a path leads into one of the roots, by its name or by its links."""
-    return any(_is_below(one, root) for one in (os.path.abspath(path), os.path.realpath(path)) for root in roots)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    return any(beneath(one, root) for one in (os.path.abspath(path), os.path.realpath(path)) for root in roots)
