@@ -68,8 +68,7 @@ def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
     if not line:
         return None
     where = "no file outside a private /tmp" if profile == READ_ONLY else f"{held.place} and a private /tmp alone"
-    never = "git's settings or hooks, or what CodeWhale itself runs from"
-    message = f"The sandbox ({profile}) lets commands write {where}, and never {never}."
+    message = f"The sandbox ({profile}) lets commands write {where}, never git's settings or what CodeWhale runs from."
     return Denial("write", line, message)
 
 
