@@ -118,6 +118,16 @@ async def test_b7_a_patch_that_makes_a_program_is_asked_about(patch: str, home: 
     assert done.ok and (workspace / "run.sh").stat().st_mode & 0o111
 
 
+async def test_a7_a_command_of_the_model_that_leaves_settings_is_told(home: Path, workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    text = "mkdir -p sub/objects sub/refs; echo 'ref: refs/heads/x' > sub/HEAD; printf '[alias]\\n x = !y' > sub/config"
+    (result,) = await played(
+        home, workspace, call("exec_shell", command=text), mode=Mode.AGENT, authority=Authority.AUTO
+    )
+    assert result.ok and "sub/config (alias.x): set aside as config.set-aside" in result.content
+    assert (workspace / "sub" / "config.set-aside").exists() and not (workspace / "sub" / "config").exists()
+
+
 async def test_b7_a_session_in_the_home_folder_says_so(
     home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

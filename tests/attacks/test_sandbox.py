@@ -20,6 +20,7 @@ NAMED = {probe.name: probe for probe in PROBES}
 PROTECTED = [probe for probe in PROBES if probe.writes and not probe.planting]
 SENDING = ("connect to this machine", "send a packet", "look up a name", "a service by name", "a service by packets")
 REACHING = ("end the harness", "read its environment", "write through a link", "outlive the command", "new namespaces",
+            "read what a person types", "change a person's terminal", "a service by abstract name, with a network",
             "mount over what is read-only", "the kernel's settings", "a set-id program", "rights kept")  # fmt: skip
 
 

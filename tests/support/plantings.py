@@ -92,6 +92,29 @@ PLANTINGS = {
     "the workspace itself, as a layout": "cp -r dep/.git/objects dep/.git/refs .; bare b; cp .git/HEAD HEAD; "
     "cp b/config config; "
     "mv .git g",
+    "settings of the workspace's own worktree": (
+        'git config extensions.worktreeConfig true; echo "$S" > .git/config.worktree'
+    ),
+    "a folder closed to writing": "evil dep/n/.git; chmod 555 dep/n/.git",
+    "settings that are too large": (
+        "evil dep/n/.git; (echo \"$S\"; head -c 1200000 /dev/zero | tr '\\0' '#') > dep/n/.git/config"
+    ),
+    "settings in one line": "evil dep/n/.git; printf '[CORE] fsMonitor = \"touch {mark}; false\"' > dep/n/.git/config",
+    "settings with other line ends": (
+        "evil dep/n/.git; printf '\\357\\273\\277[core]\\r\\n\\tfsmonitor = touch {mark}; false\\r\\n' "
+        "> dep/n/.git/config"
+    ),
+    "the name of what is set aside": (
+        "evil dep/n/.git; mv dep/n/.git/config dep/n/.git/config.set-aside; "
+        "printf '[include]\\n path = config.set-aside\\n' > dep/n/.git/config"
+    ),
+    "hooks of a new repository": "evil dep/n/.git; hook dep/n/.git/hooks; "
+    "printf '[core]\\n bare = false\\n' > dep/n/.git/config",
+    "a repository in a submodule": "evil lib/n/.git",
+    "a layout among objects": (
+        "bare dep/.git/objects/aa; rm -f tree/.git; echo 'gitdir: ../dep/.git/objects/aa' > tree/.git; mkdir dep/q; "
+        "echo 'gitdir: ../.git/objects/aa' > dep/q/.git"
+    ),
     "an ssh command": "git init -q new; git -C new remote add origin 'ext::sh -c touch% {mark}'; "
     "git -C new config protocol.ext.allow always",
     "an alias over a command's name": "git init -q new; git -C new config alias.look '!touch {mark}'",

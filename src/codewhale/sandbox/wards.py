@@ -15,7 +15,6 @@ from codewhale.sandbox.profiles import beneath
 
 MOST_FOLDERS = 200_000
 _MOST_KEPT = 16 << 20
-_MOST_ASIDE = 100
 _RACY = 50_000_000  # nanoseconds: a folder that changed just before it was looked at is looked at again
 _SHOWN = 12
 _OVER = f"There are more than {MOST_FOLDERS} folders; what lies in the others for git to obey was not looked for."
@@ -148,6 +147,7 @@ class Ward:
         except (OSError, ValueError):
             return "it is gone"
         try:
+            os.fchmod(fd, os.fstat(fd).st_mode & 0o7777 | 0o700)  # a command may have closed it
             before = self._contents.get(path)
             if before is not None:
                 _replace(name, before, fd)
@@ -182,8 +182,8 @@ def _replace(name: str, data: bytes, folder: int) -> None:
 
 def _free(name: str, folder: int) -> str:
     taken = set(os.listdir(folder))
-    names = (f"{name}{SET_ASIDE}" if number == 0 else f"{name}.{number}{SET_ASIDE}" for number in range(_MOST_ASIDE))
-    return next((one for one in names if one not in taken), f"{name}{SET_ASIDE}")
+    names = (f"{name}{number or ''}{SET_ASIDE}" for number in range(len(taken) + 1))
+    return next(one for one in names if one not in taken)
 
 
 def _lines(told: Sequence[str]) -> list[str]:
