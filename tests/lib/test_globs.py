@@ -79,3 +79,10 @@ def test_bad_globs_are_refused() -> None:
             Globs([glob])
     assert not Globs(())
     assert Globs(["node_modules", "*.py"]).names == {"node_modules"}
+
+
+def test_globs_are_bounded_together_and_repeats_count_once() -> None:
+    wide = "{a,b}" * 6
+    assert Globs([wide + "*"] * 50).match("aaaaaa.py")
+    with pytest.raises(GlobError, match="more than 512 globs"):
+        Globs([f"{wide}{number}*" for number in range(9)])

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import AnyStr
 
-_MOST_BRANCHES = 64
+_MOST_BRANCHES, _MOST_TOGETHER = 64, 512  # of one glob, and of all
 _LONGEST = 1000
 _WILD = re.compile(r"[*?\[\]{}\\]")
 
@@ -22,9 +22,11 @@ class Globs:
         self._names: set[str] = set()
         self._steps: list[re.Pattern[str]] = []
         self._paths: list[list[re.Pattern[str] | None]] = []
-        for glob in globs:
-            for branch in _branches(_checked(glob)):
-                self._add(branch)
+        branches = list(dict.fromkeys(branch for glob in dict.fromkeys(globs) for branch in _branches(_checked(glob))))
+        if len(branches) > _MOST_TOGETHER:
+            raise GlobError(f"with their braces they stand for more than {_MOST_TOGETHER} globs")
+        for branch in branches:
+            self._add(branch)
 
     def __bool__(self) -> bool:
         return bool(self._names or self._steps or self._paths)

@@ -84,8 +84,10 @@ class SearchTools:
         """
         until = time.monotonic() + SECONDS
         start = locate(call.workspace, args.path, _again("grep_files", args, path=None))
-        wanted = _globs("grep_files", args, "include", args.include or [])
-        unwanted = _globs("grep_files", args, "exclude", [*GREP_EXCLUDES, *(args.exclude or [])])
+        wanted = await asyncio.to_thread(_globs, "grep_files", args, "include", args.include or [])
+        unwanted = await asyncio.to_thread(
+            _globs, "grep_files", args, "exclude", [*GREP_EXCLUDES, *(args.exclude or [])]
+        )
         listing = await Walker(call.workspace).files(start, skip=unwanted.names)
         files = await _filtered(
             listing.files, lambda path: path == start or _chosen(path, start, wanted, unwanted), until
@@ -121,7 +123,7 @@ class SearchTools:
         until = time.monotonic() + SECONDS
         start = locate(call.workspace, args.path, _again("file_search", args, path=None))
         hidden = [glob for glob in EXCLUDES if not Globs([glob]).match(query)]
-        unwanted = _globs("file_search", args, "exclude", [*hidden, *(args.exclude or [])])
+        unwanted = await asyncio.to_thread(_globs, "file_search", args, "exclude", [*hidden, *(args.exclude or [])])
         listing = await Walker(call.workspace).files(start, skip=unwanted.names)
         endings = tuple("." + ending.strip().lstrip(".").lower() for ending in args.extensions or ())
         paths = await _filtered(
