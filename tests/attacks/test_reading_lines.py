@@ -388,6 +388,17 @@ def test_links_that_lead_out_are_followed_before_the_command_does(tmp_path: Path
     allowed("cat a.txt\ngrep -r x .\nls -l\nfind . -name x", context)
 
 
+def test_links_are_followed_on_and_on(tmp_path: Path) -> None:
+    context = place(tmp_path)
+    (tmp_path / "w" / "lib").mkdir()
+    (tmp_path / "w" / "src" / "lib").symlink_to("../lib")
+    (tmp_path / "w" / "lib" / "back").symlink_to("../src")
+    lines = "grep -R x src\nrg -L x src\ncd src && find .. | xargs cat\ncd src && find -L . -type f | xargs cat"
+    allowed(lines, context)
+    (tmp_path / "w" / "lib" / "out").symlink_to(tmp_path / "outside")
+    asked(lines, context)
+
+
 def test_a_secret_behind_a_link_is_one(tmp_path: Path) -> None:
     context = place(tmp_path)
     (tmp_path / "w" / ".env").write_text("X=1")

@@ -265,3 +265,22 @@ async def test_in_yolo_no_key_is_uploaded_by_way_of_an_input(home: Path, workspa
     assert [item.error for item in results(events)] == ["permission_denied", "permission_denied", ""]
     assert [item.error for item in results(more)] == ["", "permission_denied"]
     assert "may send a secret away" in results(more)[1].content
+
+
+async def test_what_only_reads_runs_unasked_and_what_leads_elsewhere_is_asked_about(
+    home: Path, workspace: Path
+) -> None:
+    (workspace / "a.md").write_text("one\ntwo\n")
+    (workspace / "out").symlink_to(home)
+    lines = ["for f in *.md; do wc -l $f; done", 'echo "$(wc -l < a.md) in $(basename "$PWD")"', "ls out"]
+    calls = [{"name": "exec_shell", "arguments": {"command": line}} for line in lines]
+    async with harness(home, workspace, [{"calls": calls}, DONE]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go"))
+            asked = await watch.until(ApprovalAsked)
+            assert asked.subjects == (CommandSubject("ls out"),) and asked.rule == "shell.outside"
+            await stage.client.submit(Answer(session, asked.request_id, allowed=False))
+            await watch.until(TurnFinished)
+    counted, said, refused = results(watch.events)
+    assert "2 a.md" in counted.content and f"2 in {workspace.name}" in said.content and not refused.ok

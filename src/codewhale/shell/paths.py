@@ -104,8 +104,8 @@ class Places(Struct, frozen=True):
         roots = [self.absolute(text, here) for text in operands or ["."]]
         return ground.trouble_below([root for root in roots if self.inside(root)], ground.real(self.workspace))
 
-    def odd_names(self, here: str, lister: list[str]) -> str:
-        """Why a list of the files there may hold more than names, or names of what lies elsewhere."""
+    def odd_names(self, lister: list[str]) -> str:
+        """Why a list of the files of the workspace may hold more than names, or names of what lies elsewhere."""
         if lister[0] == "git":
             return "the index of git is not looked into; use find or rg --files"
         names, linked = "*", lister[0] in ("find", "fd", "fdfind")
@@ -116,7 +116,7 @@ class Places(Struct, frozen=True):
             option in lister for option in ("--hidden", "-H", "-u", "-uu", "-uuu")
         )
         avoided = (lambda path: secret(self.below(path))) if hidden else (lambda path: False)
-        return ground.trouble_below([here], ground.real(self.workspace), names, linked, avoided)
+        return ground.trouble_below([self.workspace], ground.real(self.workspace), names, linked, avoided)
 
     def chosen(self, here: str) -> str:
         """The file that names a program of the project for one of the machine's."""

@@ -28,7 +28,7 @@ _RISKY = re.compile(
     r"PATH|LD_|DYLD|GIT|PYTHON|NODE|PERL|RUBY|BASH|ZSH|ENV|IFS|HOME|PWD|SHELL|LESS|PAGER|EDIT|VISUAL|BROWSER|GREP|LOC|NLS"
     r"|TERM|CONV|ALIAS|TMP|JAVA|CARGO|RUST|GO|MAKE|NPM|DOCKER|KUBE|AWS|SSH|GPG|CODEWHALE|PROMPT|PS\d|OPT|CONFIG|FLAGS|ARGS"
     r"|PRELOAD|AUDIT|DEBUG|LIB|MODULE|PLUGIN|EXEC|CMD|COMMAND|PROGRAM|WRAPPER|HOOK|INIT|RC|LUA|PHP|TCL|XDG|MAGIC|ZIP|TAR"
-    r"|TAPE|GLOB|HIST|MAIL|TZ|POSIX|JQ|FZF|FD|RIP|SED|AWK|UV|PIP|VIRTUAL|CONDA|POETRY|OPEN|SSL|URL|PROXY|MALLOC"
+    r"|DIR|FILE|LOG|TRACE|OUT|DUMP|PROF|CACHE|STATE|SAVE|RECORD|GMON|GCOV|TAPE|GLOB|HIST|MAIL|TZ|POSIX|JQ|FZF|FD|RIP|SED|AWK|UV|PIP|VIRTUAL|CONDA|POETRY|OPEN|SSL|URL|PROXY|MALLOC"
 )
 _SWITCH = re.compile(r"\d{0,6}|true|false|yes|no|on|off")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
@@ -245,7 +245,7 @@ class Readings:
                 _ask("shell.construct", "there is no command in it")
             self._script(steps, _State({}, state.folders, fed=state.fed), depth + 1)
         elif inner.more:
-            self._listed(words, before, state)
+            self._listed(before)
             self._judge(Candidate(inner.words, state.folders, more=True, fed=True))
         else:
             self._carry(inner.words, state, before, depth + 1)
@@ -256,7 +256,7 @@ class Readings:
             raise _AskedError(reading)
         self._sandboxed |= reading.sandboxed
 
-    def _listed(self, words: list[Word], before: list[list[str]] | None, state: _State) -> None:
+    def _listed(self, before: list[list[str]] | None) -> None:
         """xargs takes names of files below the folder from what lists them, and each must be one plain word."""
         first, *others = before or [[""]]
         name, texts = first[0] if first else "", first[1:]
@@ -270,10 +270,9 @@ class Readings:
         }
         if not lists.get(name, False) or any(not other or other[0] not in _LISTED for other in others):
             _ask("shell.construct", "xargs takes words from where any may come")
-        for folder in state.folders:
-            why = self._places.odd_names(folder, first)
-            if why:
-                _ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
+        why = self._places.odd_names(first)
+        if why:
+            _ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
 
     # ------------------------------------------------------------------ words
 

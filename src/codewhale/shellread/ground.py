@@ -90,13 +90,12 @@ def trouble_below(
     avoided: Callable[[str], bool] = lambda path: False,
 ) -> str:
     """Why going through folders may lead elsewhere: with `linked`, a link out of `inside`; a name that is not surely
-    one word and no option, or a path that is `avoided`. Where `names` are listed, files of other names do not count. ""
-    for none."""
+    one word and no option, or a path that is `avoided`; files of other names do not count. "" for none."""
     wanted = re.compile(fnmatch.translate(names or "*"))
     left = MOST_ENTRIES
-    waiting = list(roots)
+    waiting, seen = set(roots), set()
     while waiting:
-        folder = waiting.pop()
+        seen.add(folder := waiting.pop())
         for entry in _entries(folder):
             left -= 1
             if left < 0:
@@ -109,10 +108,12 @@ def trouble_below(
             if names and not folder_there and avoided(entry.path):
                 return f"{entry.name} may hold a secret"
             if linked and entry.is_symlink():
-                if not _beneath(real(entry.path), inside):
+                target = real(entry.path)
+                if not _beneath(target, inside):
                     return f"{entry.path} is a link that leads out"
+                waiting |= {target} - seen
             elif folder_there and (entry.name != ".git" or names == "*"):
-                waiting.append(entry.path)
+                waiting |= {entry.path} - seen
     return ""
 
 
