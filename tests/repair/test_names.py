@@ -99,3 +99,9 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
     assert verdict.error is not None
     assert verdict.error.kind == "not_available"
     assert verdict.error.fix is None
+
+
+def test_a_tool_of_somebody_else_may_begin_like_one_that_is_not_built() -> None:
+    spec = ToolSpec("finance.review", "", "A tool.", {"type": "object", "properties": {}, "required": []}, ())
+    assert Repair(Catalog([spec])).judge("finance.review", "{}").error is None
+    assert Repair(Catalog([spec])).judge("functions.finance.review:0", "{}").spec in (spec, None)

@@ -170,3 +170,38 @@ async def test_a_missing_closer_is_judged_by_how_the_answer_ended(
 ) -> None:
     result = await played(home, project, "exec_shell", raw, finish)
     assert (result.ok, "here\n" in result.content) == (ran, ran), result.content
+
+
+async def test_a_count_of_replacements_is_put_as_all_of_them(home: Path, project: Path) -> None:
+    edit = {"path": "app.py", "search": " = 1", "replace": " = 3"}
+    result = await played(home, project, "edit_file", {**edit, "expected_replacements": 2})
+    assert not result.ok and result.metadata["error"]["fix"]["arguments"] == {**edit, "replace_all": True}
+    assert (await followed(home, project, result)).ok
+    assert (project / "app.py").read_text() == "value = 3\nother = 3\n"
+    once = {"path": "app.py", "search": "value = 3", "replace": "value = 4", "expected_replacements": 1}
+    assert (await played(home, project, "edit_file", once)).ok
+
+
+@pytest.mark.parametrize("search", ["VALUE = 1", "    value  =  1  # the first", "value is 1, other is 1"])
+async def test_a_search_beside_a_near_twin_is_shown_it(search: str, home: Path, project: Path) -> None:
+    result = await played(home, project, "edit_file", {"path": "app.py", "search": search, "replace": "x"})
+    assert not result.ok and "The nearest lines are" in result.content and "value = 1" in result.content
+
+
+async def test_the_next_call_of_a_long_write_is_not_said_to_the_letter(home: Path, project: Path) -> None:
+    text = "line\n" * 5000
+    result = await played(home, project, "write_file", {"path": "`out.txt`", "content": text})
+    assert len(result.content) < 2000 and '"[25,000 characters, as you sent them]"' in result.content
+    assert (await followed(home, project, result)).ok and (project / "out.txt").read_text() == text
+
+
+@pytest.mark.parametrize("path", ["../x", ".git/config", "/etc/passwd"])
+async def test_nobody_is_sent_to_a_person_who_is_not_there(path: str, home: Path, project: Path) -> None:
+    for name, more in (("read_file", {}), ("write_file", {"content": "x"}), ("grep_files", {"pattern": "x"})):
+        result = await played(home, project, name, {"path": path, **more})
+        assert "person" not in result.content, result.content
+
+
+async def test_a_text_of_the_wrong_form_is_told_the_form(home: Path, project: Path) -> None:
+    result = await played(home, project, "read_file", {"path": "app.py", "pages": "x"})
+    assert "`pages` must be a string of the form ^" in result.content

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from codewhale.catalog.registry import Catalog
+from codewhale.engine.loop import MOST_CALLS
 from codewhale.protocol.events import CallFinished
 from codewhale.testing import harness
 from support.badcalls import Bad, spoiled
@@ -161,6 +162,8 @@ class Badly:
         self._space = space
         self._tool = tool
         self._step = 0
+        self._left: list[dict[str, Any]] = []
+        self._followed = False
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
         """The turn for a request."""
@@ -171,20 +174,19 @@ class Badly:
         if self._step == 1:
             return {"calls": list(READY[self._tool])}
         if self._step == 2:
-            self.before = state(self._space)
+            self.before = self.after = state(self._space)
             job = re.search(r'"task_id": "([^"]+)"', told[0])
             calls = json.loads(json.dumps(self.calls).replace('"JOB"', f'"{job[1] if job else ""}"'))
-            return {
-                "calls": [
-                    {"name": self._tool, "arguments": arguments} if self._tool else arguments for arguments in calls
-                ]
-            }
-        if self._step == 3:
+            self._left = [
+                {"name": self._tool, "arguments": arguments} if self._tool else arguments for arguments in calls
+            ]
+        elif not self._left and not self._followed:
+            self._followed = True
             self.after = state(self._space)
             self.next = list(dict.fromkeys(found.groups() for text in told if (found := NEXT.search(text))))
-            if self.next:
-                return {"calls": [{"name": name, "arguments": arguments} for name, arguments in self.next]}
-        return {"text": "Done."}
+            self._left = [{"name": name, "arguments": arguments} for name, arguments in self.next]
+        some, self._left = self._left[:MOST_CALLS], self._left[MOST_CALLS:]
+        return {"calls": some} if some else {"text": "Done."}
 
 
 async def refused(
@@ -195,7 +197,7 @@ async def refused(
     window = 128_000 if tool == "retrieve_tool_result" else 0  # a small one reads less at once, and keeps the rest
     if not (home / "config.toml").exists():
         know_every_tool(home)
-    async with harness(home, space, [model] * 4, facts={"fim": "completions"}, window=window) as stage:
+    async with harness(home, space, [model] * 20, facts={"fim": "completions"}, window=window) as stage:
         events = await stage.turn("Go.")
     assert ending(events).status == "done"
     found = results(events)[len(READY[tool]) :]

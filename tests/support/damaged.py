@@ -133,9 +133,9 @@ def _kept(value: Any) -> Any:
 
 def _valid_fix(error: dict[str, Any], catalog: Catalog) -> bool:
     fix = error["fix"]
-    if fix is None or fix["name"] not in catalog.rows:
-        return False
-    return not check(fix["arguments"], catalog.rows[fix["name"]].parameters)
+    if fix is None:
+        return True
+    return fix["name"] in catalog.rows and not check(fix["arguments"], catalog.rows[fix["name"]].parameters)
 
 
 def share(part: int, whole: int) -> str:

@@ -142,7 +142,8 @@ def describe(schema: Schema) -> str:
     words = {"integer": "an integer", "array": "an array", "object": "an object"}.get(kind, f"a {kind}")
     if kind == "any value":
         return kind
-    return words + _bounds(schema) + (_fields(schema) if kind == "object" else "")
+    form = f" of the form {schema['pattern']}" if "pattern" in schema else ""
+    return words + _bounds(schema) + form + (_fields(schema) if kind == "object" else "")
 
 
 def _bounds(schema: Schema) -> str:

@@ -108,10 +108,9 @@ class Dispatcher:
 
     def _changed(self, session: Session, prepared: Prepared, result: ToolResult) -> bool:
         """Whether a call changed files."""
-        if any(change.before != change.after for change in result.changes):
-            return True
         runs = prepared.spec is not None and Effect.EXECUTES in prepared.spec.effects
-        return runs and self._toolbox.changed_files(session.id, prepared.call.id)
+        written = any(change.before != change.after for change in result.changes)
+        return written or (runs and self._toolbox.changed_files(session.id, prepared.call.id))
 
     def _note_alias(self, session: Session, prepared: Prepared) -> None:
         """One line for people: a name that is on its way out was used."""

@@ -15,6 +15,7 @@ INLINE_LIMIT = 16_384
 INLINE_LIMIT_LARGE = 49_152
 LARGE_WINDOW = 500_000
 FETCH_LIMIT = 262_144
+_LONGEST_CALL = 8000
 _NOTICE = 256
 
 
@@ -86,8 +87,18 @@ def render_error(tool: str, error: ToolError) -> str:
     if error.look is not None:
         text += f"\nTo see what is there: {error.look.name} {msgspec.json.encode(error.look.arguments).decode()}"
     if error.fix is not None:
-        text += f"\nNext call: {error.fix.name} {msgspec.json.encode(error.fix.arguments).decode()}"
+        text += f"\nNext call: {error.fix.name} {_shown(error.fix.arguments)}"
     return text
+
+
+def _shown(arguments: dict[str, Any]) -> str:
+    """Arguments as JSON; of texts that are long altogether only how long they are, for whoever sent them has them."""
+    said = msgspec.json.encode(arguments)
+    if len(said) > _LONGEST_CALL:
+        long = {key: item for key, item in arguments.items() if isinstance(item, str) and len(item) > 200}
+        short = {key: f"[{len(item):,} characters, as you sent them]" for key, item in long.items()}
+        said = msgspec.json.encode({**arguments, **short})
+    return said.decode()
 
 
 def _facts(error: ToolError) -> str:

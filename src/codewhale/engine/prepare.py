@@ -95,10 +95,7 @@ def read_on(prepared: Prepared, workspace: str) -> Prepared:
     spec, path = prepared.spec, prepared.arguments.get("path")
     if prepared.error is not None or spec is None or spec.effects != (Effect.READS,) or not isinstance(path, str):
         return prepared
-    try:
-        likely = meant(Root(workspace), path)
-    except OSError:
-        return prepared
+    likely = meant(Root(workspace), path)
     if not likely:
         return prepared
     arguments = {**prepared.arguments, "path": likely}

@@ -72,7 +72,7 @@ _ENUM_ALIASES = {
 _ANYWAY: dict[str, tuple[Any, ...]] = {
     "encoding": ("utf-8", "utf8", "UTF-8", "UTF8"), "overwrite": (True,), "createdirs": (True,), "makedirs": (True,),
     "createdirectories": (True,), "createparents": (True,), "mkdirs": (True,), "append": (False,), "dryrun": (False,),
-    "backup": (False,), "force": (False,), "confirm": (True,), "mode": ("w", "write", "overwrite"),
+    "backup": (False,), "force": (False,), "confirm": (True,), "count": (1,), "mode": ("w", "write", "overwrite"),
 }  # fmt: skip
 # Texts that a model writes for nothing, and arguments whose text may be just that.
 _NOTHING = ("null", "None", "undefined")

@@ -17,7 +17,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import Unclear
-from codewhale.repair.names import Named, NameRefused, parts, resolve
+from codewhale.repair.names import Named, NameRefused, bare_names, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
 from codewhale.repair.righting import righted
 
@@ -42,7 +42,7 @@ class Verdict(Struct, frozen=True):
 def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False, ended: bool = False) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit, `ended` that it ended as its
     model meant it to: where nothing but closers is missing then, nothing that was begun is."""
-    if gone := next(filter(None, map(tools.gone, parts(name))), ""):
+    if name not in tools.rows and (gone := next(filter(None, map(tools.gone, bare_names(name))), "")):
         return Verdict(name, error=unknown(name, tools, gone))
     reading, unreadable = _read(raw, ended)
     try:

@@ -50,9 +50,10 @@ def forms(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, said, _SUFFIX.sub("", _PREFIX.sub("", said)) or said)))
 
 
-def parts(name: str) -> tuple[str, ...]:
-    """The same, and what stands behind a prefix or before a number of it."""
-    return (*forms(name), *re.split(r"[.:/\s]+", name.strip()[:_LONGEST]))
+def bare_names(name: str) -> tuple[str, ...]:
+    """The same, and what stands behind the prefixes of a name and before its number."""
+    pieces = [piece for piece in re.split(r"[.:/\s]+", name.strip()[:_LONGEST]) if not piece.isdigit()]
+    return (*forms(name), *pieces[-1:])
 
 
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:

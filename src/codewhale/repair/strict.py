@@ -11,12 +11,12 @@ from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.intents import VERBS, Unclear, lower
 from codewhale.repair.judge import Verdict, invalid, reads_only, signature, unknown
-from codewhale.repair.names import Named, NameRefused, parts, resolve
+from codewhale.repair.names import Named, NameRefused, bare_names, resolve
 
 
 def judge_strictly(name: str, raw: str, tools: Catalog, *, cut: bool, names: bool) -> Verdict:
     """What a call says. With `names` a tool is also known by its other names; nothing else is made out."""
-    if gone := next(filter(None, map(tools.gone, parts(name))), ""):
+    if name not in tools.rows and (gone := next(filter(None, map(tools.gone, bare_names(name))), "")):
         return Verdict(name, error=unknown(name, tools, gone))
     value, fault = _value(raw)
     try:

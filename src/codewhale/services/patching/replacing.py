@@ -197,11 +197,16 @@ class Replacer:
 
 
 def _kindred(wanted: str, lines: Sequence[str]) -> int | None:
-    """The line that shares most words with the one wanted, case aside: half of them at least."""
+    """The line that shares most words with the one wanted, case aside: half of those of either at least."""
     words = set(_WORD.findall(wanted.casefold()))
-    shared = [len(words.intersection(_WORD.findall(line[:_LONGEST].casefold()))) for line in lines]
-    most = max(shared, default=0)
-    return shared.index(most) if words and 2 * most >= len(words) else None
+    best, at = 0.0, None
+    for number, line in enumerate(lines):
+        there = set(_WORD.findall(line[:_LONGEST].casefold()))
+        shared = len(words & there)
+        alike = shared / min(len(words), len(there)) if shared else 0.0
+        if alike >= 0.5 and shared + alike > best:
+            best, at = shared + alike, number
+    return at
 
 
 def _all(text: str, search: str) -> list[int]:

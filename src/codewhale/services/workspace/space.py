@@ -237,8 +237,8 @@ class Workspace:
         if folded & PROTECTED or (pointed and (resolved == pointed or resolved.startswith(pointed + "/"))):
             raise ToolError(
                 "permission_denied",
-                f"{path} belongs to git or to the harness and is never written by a tool. If it must change, ask the "
-                "person to do it",
+                f"{path} belongs to git or to the harness and is never written by a tool. If it must change, say so "
+                "in your answer",
                 field="path",
                 expected="a path outside .git and .codewhale",
                 received=path,
