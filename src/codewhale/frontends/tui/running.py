@@ -9,8 +9,10 @@ from msgspec import Struct
 from codewhale.frontends.tui.app import CodeWhaleApp
 from codewhale.frontends.tui.setup import Setup
 from codewhale.frontends.tui.terminal import Terminal
+from codewhale.lib.threads import exit_within
 
 CRASHED, HUNG_UP = 1, 129
+_LEAVING = 20.0  # seconds until the process ends at the latest, whatever a thread of it still does
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -40,9 +42,9 @@ async def _run(setup: Setup) -> Ended:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
         await app.link.aclose()
-    if app.return_code:
-        return Ended(CRASHED)
-    if app.gone:
-        return Ended(HUNG_UP)
+    code = CRASHED if app.return_code else HUNG_UP if app.gone else 0
+    exit_within(_LEAVING, code)
+    if code:
+        return Ended(code)
     turns = app.transcript.sheet.story.turn
     return Ended(0, app.words("app.left", session=app.link.session) if turns and app.link.session else "")
