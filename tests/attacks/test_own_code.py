@@ -52,7 +52,7 @@ class Layout:
             for path in [folder, *folder.rglob("*")]:
                 about = path.lstat()
                 text = path.read_bytes() if path.is_file() and not path.is_symlink() else path.is_symlink()
-                found[str(path)] = (about.st_mode, about.st_nlink if path.is_file() else 0, text)
+                found[str(path)] = (about.st_mode, text)
         return found
 
 
@@ -143,6 +143,8 @@ COMMANDS = (
     "ln CODE/codewhale/system/launcher.py second && echo PLANT >> second",
     "ln -s CODE/codewhale/system third && echo PLANT >> third/launcher.py",
     "mkdir -p CODE/codewhale/__pycache__ && echo PLANT > CODE/codewhale/__pycache__/__init__.pyc",
+    "echo PLANT >> mine/launcher.py",
+    "echo PLANT > CODE/sitecustomize.py; mkdir CODE/usercustomize; echo PLANT > CODE/usercustomize/__init__.py",
     "echo PLANT > ENV/PACKAGES/sitecustomize.py",
     "echo 'import os; PLANT' > ENV/PACKAGES/evil.pth",
     "echo PLANT > ENV/bin/git; chmod +x ENV/bin/git",
@@ -162,6 +164,8 @@ def test_no_command_changes_the_code_that_runs_it(mechanism: str, layout: Layout
     for name, text in places.items():
         lines = [line.replace(name, text if name != "PLANT" else f"'{text}'") for line in lines]
     layout.variables[CHOICE] = mechanism
+    (layout.root / "mine").mkdir()
+    (layout.root / "mine" / "launcher.py").hardlink_to(layout.code / "codewhale" / "system" / "launcher.py")
     before = layout.state()
     scripted(tmp_path, json.dumps({"calls": [call("exec_shell", command=line) for line in lines]}), '{"text":"done"}')
     done = layout.run(tmp_path, "exec", "--yolo", "-w", str(layout.root), "Go.")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from codewhale.sandbox.caches import cache_folders, private_caches
-from codewhale.sandbox.guards import Guards, find_guards
+from codewhale.sandbox.guards import Guards, find_guards, vacant
 from codewhale.sandbox.landlock import scoped
 from codewhale.sandbox.profiles import Confinement, Plan, Site, beneath, folders_above
 from codewhale.sandbox.seccomp import Filter, build_filter
@@ -28,7 +28,8 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
     """The plan for one command. `site.temp` becomes /tmp. Reads what the guards and the machine's sockets need."""
     guards = find_guards(site) if confinement.writes else Guards()
     args = [program, *_namespaces(confinement, site), *_machine(site)]
-    args += (*_writable(confinement, site, guards), *_own(confinement, site))
+    own, absent = _own(confinement, site)
+    args += (*_writable(confinement, site, guards), *own)
     for path in dict.fromkeys((*guards.fixed, *site.arms, *guards.folders, *guards.pointers)):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
@@ -38,7 +39,7 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
         env={"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", **private_caches(confinement.caches, "/tmp/.cache")},
         filter=build_filter(Filter(network=confinement.network)),
         masks=tuple(_sockets(site)),
-        folders=guards.folders,
+        folders=(*guards.folders, *absent),
         pointers=guards.pointers,
         inits=1,
         held=(*guards.fixed, *guards.pointers),
@@ -109,17 +110,16 @@ def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[
         yield from ("--bind", path, path)
 
 
-def _own(confinement: Confinement, site: Site) -> Iterator[str]:
-    """What the harness runs from, where it lies in a place that may be written; the folders on the way there are
-    pinned, so that none can be renamed away and another put in its place."""
+def _own(confinement: Confinement, site: Site) -> tuple[list[str], tuple[str, ...]]:
+    """The words that keep what the harness runs from, where it lies in a place that may be written, with the folders on
+    the way pinned, so that none can be renamed away; and which of it is absent and must stay so."""
     places = (site.workspace, *(place.path for place in site.git)) if confinement.writes else ()
     opened = (*places, *confinement.folders, *cache_folders(confinement.caches, site.home, os.environ))
-    kept = [path for path in site.own if os.path.exists(path) and any(beneath(path, place) for place in opened)]
-    above = {folder for path in kept for folder in folders_above(path)}
-    for folder in sorted(one for one in above if any(beneath(one, place) and one != place for place in opened)):
-        yield from ("--bind", folder, folder)
-    for path in kept:
-        yield from ("--ro-bind", path, path)
+    kept = [path for path in site.own if any(beneath(path, place) for place in opened)]
+    above = {one for path in kept for one in folders_above(path)} - set(opened)
+    pins = sorted(one for one in above if any(beneath(one, place) for place in opened))
+    rows = [*(("--bind", one) for one in pins), *(("--ro-bind", path) for path in kept)]
+    return [word for row in rows for word in (*row, row[1])], tuple(path for path in kept if vacant(path))
 
 
 def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:

@@ -41,7 +41,7 @@ def find_guards(site: Site) -> Guards:
     """The guards of a workspace that a command may write. Reads its top level and its git directories alone."""
     root = site.workspace
     names = sorted(entry.name for entry in os.scandir(root))
-    free = {name for name in names if name.lower() in _HELD and _free(os.path.join(root, name))}
+    free = {name for name in names if name.lower() in _HELD and vacant(os.path.join(root, name))}
     present = {name.lower() for name in names if name.lower() in _HELD and name not in free}
     taken = {name for name in free.intersection(HELD) if not os.path.islink(os.path.join(root, name))}
     paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES and name not in taken]
@@ -70,7 +70,7 @@ def _fixed(root: str, path: str) -> list[str]:
     return [real] if beneath(real, root) and real != root and os.path.exists(real) else []
 
 
-def _free(path: str) -> bool:
+def vacant(path: str) -> bool:
     """Whether nothing stands there, or an empty folder: another command of ours may just have put it there."""
     try:
         return not os.listdir(path)
@@ -90,7 +90,7 @@ def _git(places: tuple[GitPlace, ...]) -> Guards:
         fixed += [path for path in below if os.path.exists(path)]
         if not place.linked:
             absent = [os.path.join(place.path, name) for name in GIT_FOLDERS]
-            folders += [path for path in absent if _free(path)]
+            folders += [path for path in absent if vacant(path)]
             pointers.append(os.path.join(place.path, "commondir"))
         modules = os.path.join(place.path, "modules")
         pinned += (place.path, modules) if os.path.isdir(modules) else (place.path,)

@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import hashlib
+import importlib.machinery
 import os
 import shutil
 import tempfile
@@ -12,7 +13,9 @@ from functools import cache, lru_cache
 
 from msgspec import Struct, structs
 
+from codewhale.lib.alone import has_others, make_alone
 from codewhale.protocol.errors import ToolError
+from codewhale.protocol.protected import AT_START
 from codewhale.sandbox.bubblewrap import TEMPORARY, bubblewrap
 from codewhale.sandbox.caches import cache_folders
 from codewhale.sandbox.denial import Denial, Held, recognise
@@ -23,7 +26,7 @@ from codewhale.sandbox.trusted import split_loader
 from codewhale.sandbox.watching import Watch, watched
 from codewhale.system.command import Launch
 from codewhale.system.environment import launch_env
-from codewhale.system.itself import own_path, own_places, package
+from codewhale.system.itself import own_path, own_places, package, start_folders
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
 
@@ -31,6 +34,7 @@ __all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse
 
 _PREFIX = "codewhale-tmp-"
 _MOST_FOLDERS = 16
+_SUFFIXES = ("", *importlib.machinery.all_suffixes())
 _FRESH = 60.0  # seconds in which a folder may not be locked yet
 
 
@@ -63,6 +67,8 @@ async def confine(launch: Launch, watch: Watch | None = None) -> Confined:
         raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
     _find(launch)
     site = _site(launch, wanted)
+    if wanted.writes or wanted.folders:
+        await asyncio.to_thread(_make_alone, os.stat(site.workspace).st_dev)
     if wanted.writes and watch is None:
         watch = await asyncio.to_thread(watched, site, wanted)
     try:
@@ -171,12 +177,25 @@ def _real(folder: str, device: int, inode: int) -> str:
     return os.path.realpath(folder)
 
 
+@cache
+def _make_alone(device: int) -> None:
+    """No file that the harness runs from has another name, by which a command could change it: some installers link
+    files instead of copying them, and then all of a package."""
+    make_alone(package(), device)
+    for folder in (path for path in own_path() if path.endswith("-packages")):
+        told = (os.path.join(folder, name, "METADATA") for name in os.listdir(folder) if name.endswith(".dist-info"))
+        if any(os.path.exists(path) and has_others(path, device) for path in told):
+            make_alone(folder, device)
+
+
 def _own(workspace: str, home: str, wanted: Confinement) -> tuple[str, ...]:
     """What the harness runs from in all that could be written, and where its programs come from beside the
     workspace."""
     beside = (*wanted.folders, *cache_folders(wanted.caches, home, os.environ))
     programs = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)))
-    found = [place for root in (workspace, *beside) for place in own_places(root)]
+    found = [place for root in (workspace, *beside) for place in own_places(root) if os.path.exists(place)]
+    starts = (os.path.join(folder, name) for folder in start_folders(workspace) for name in AT_START)
+    found += [f"{path}{suffix}" for path in starts for suffix in _SUFFIXES]
     return tuple(dict.fromkeys((*found, *(path for path in programs if any(beneath(path, one) for one in beside)))))
 
 
