@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs ignore-trees weak-model peers-cases chaos real-server smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs ignore-trees weak-model peers-cases text-calls chaos real-server smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -125,6 +125,9 @@ chaos: $(STAMP) ## tasks in three wire formats against a mock of providers that 
 
 real-server: $(STAMP) ## llama.cpp with real weights, asked, cancelled, overflown and restarted through the front door
 	@$(PY) scripts/real_server.py
+
+text-calls: $(STAMP) ## 300 answers that hold a call as text, at a model with a native channel for calls and at one without
+	@$(PY) scripts/text_calls.py
 
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py

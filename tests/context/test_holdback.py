@@ -66,6 +66,7 @@ def test_texts_that_show_calls_come_out_whole(samples: list[Sample]) -> None:
         ("Thoughts are free.", "Thoughts are free."),
         ("Thought: I should", ""),
         ("\n\n  plain", "\n\n  plain"),
+        ('\n\n{"name"', ""),
         ("The next.\ntotal", "The next.\ntotal"),
         ("Use `<tool_call>` for it.", "Use `<tool_call>` for it."),
         ("<div>\n<p>\n<read", "<div>\n<p>\n"),

@@ -1,23 +1,34 @@
 """Which answers without calls are ends, and what a model is told of the others."""
 
-from pathlib import Path
-
+import msgspec
 import pytest
 
+from codewhale.catalog.registry import Catalog
+from codewhale.context.promises import Moment, opening
 from codewhale.engine.collect import Answer
-from codewhale.engine.endings import ANNOUNCED, EMPTY, LOST, PAUSED, REASONS, TEXT_CALL, TOO_LONG, announces, shortfall
+from codewhale.engine.endings import (
+    ANNOUNCED,
+    EMPTY,
+    LOST,
+    PAUSED,
+    REASONS,
+    TEXT_CALL,
+    TIMES,
+    TOO_LONG,
+    UNFINISHED,
+    shortfall,
+    telling,
+    times,
+)
 from codewhale.engine.prepare import may_hold_calls
 from codewhale.protocol.messages import Reasoning, Text
 from codewhale.protocol.modes import Mode
-from support.writtencalls import Sample, meant, shown
+from support.writtencalls import Sample, meant
 
-FOLDER = Path(__file__).parent / "endings"
-
-
-def lines(name: str) -> list[str]:
-    """The texts of a file, one a line, `\\n` for a line break."""
-    told = (FOLDER / name).read_text(encoding="utf-8").splitlines()
-    return [line.replace("\\n", "\n") for line in told if line and not line.startswith("#")]
+CATALOG = Catalog.load()
+FIRST = Moment("Fix the failing test.", Mode.AGENT)
+READ = msgspec.structs.replace(FIRST, called=True)
+ACTED = msgspec.structs.replace(READ, acted=True)
 
 
 def answer(text: str, finish: str = "stop", thought: str = "") -> Answer:
@@ -26,36 +37,16 @@ def answer(text: str, finish: str = "stop", thought: str = "") -> Answer:
     return Answer(items, None, finish, None)
 
 
-@pytest.mark.parametrize("text", lines("announced.txt"))
-def test_a_text_that_ends_with_what_comes_next_is_no_end(text: str) -> None:
-    assert shortfall(answer(text), Mode.AGENT, False) == ANNOUNCED
+def short(said: Answer | str, moment: Moment = FIRST, *, writes_call: bool = False) -> str:
+    said = answer(said) if isinstance(said, str) else said
+    return shortfall(said, moment, writes_call, lambda name: CATALOG.resolve(name) is not None)
 
 
-@pytest.mark.parametrize("text", lines("ended.txt"))
-def test_a_text_that_answers_asks_or_waits_is_an_end(text: str) -> None:
-    assert shortfall(answer(text), Mode.AGENT, False) == ""
-    assert shortfall(answer(text), Mode.AGENT, True) == ""
-
-
-def test_a_plan_may_say_what_will_be_changed_but_not_what_will_be_read() -> None:
-    assert not announces("I'll change the limit in src/app.py.", Mode.PLAN, False)
-    assert announces("I'll read src/app.py first.", Mode.PLAN, False)
-
-
-def test_early_words_count_before_the_first_call_alone_and_in_short_texts() -> None:
-    text = "I'll read notes.txt. It is there."
-    assert announces(text, Mode.AGENT, False)
-    assert not announces(text, Mode.AGENT, True)
-    assert not announces(f"{text} {'It is a long story. ' * 40}", Mode.AGENT, False)
-
-
-def test_what_ends_with_code_is_an_answer() -> None:
-    assert not announces("I'll write the function:\n```python\npass\n```", Mode.AGENT, False)
-
-
-def test_texts_that_show_calls_are_ends_but_for_those_that_are_nothing_else() -> None:
-    told = [sample.text for sample in shown() if shortfall(answer(sample.text), Mode.AGENT, False)]
-    assert all(text.startswith("<") and text.strip().endswith(">") for text in told) and len(told) < 10
+def test_words_that_begin_like_those_which_came_with_calls_are_told_once() -> None:
+    moment = msgspec.structs.replace(ACTED, openings=frozenset({opening("I see. Let me run the tests.")}))
+    assert short("Good, that works. Let me now update the README.", moment) == UNFINISHED
+    assert short("I updated the README and ran all tests.", moment) == ""
+    assert times(UNFINISHED) == 1 and times(ANNOUNCED) == times(TEXT_CALL) == TIMES == 3
 
 
 @pytest.mark.parametrize("sample", list(meant())[::20], ids=lambda sample: sample.id)
@@ -63,16 +54,13 @@ def test_a_text_that_holds_calls_is_worth_a_look(sample: Sample) -> None:
     assert may_hold_calls(sample.text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Now I'll read it.\n<tool_call>read it</tool_call>", "<invoke>\n</invoke>", "[TOOL_CALL]", 'read_file(path="a")'],
-)
-def test_a_call_that_cannot_be_read_is_told_as_text(text: str) -> None:
-    assert shortfall(answer(text), Mode.AGENT, False) == TEXT_CALL
+def test_a_text_that_writes_a_call_is_told_so_at_every_moment() -> None:
+    for moment in (FIRST, READ, ACTED):
+        assert short("<tool_call>read it</tool_call>", moment, writes_call=True) == TEXT_CALL
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "kind"),
     [
         (answer(""), EMPTY),
         (answer(" \n"), EMPTY),
@@ -86,6 +74,16 @@ def test_a_call_that_cannot_be_read_is_told_as_text(text: str) -> None:
         (answer("The answer is 42."), ""),
     ],
 )
-def test_each_ending_is_told_what_it_is(said: Answer, told: str) -> None:
-    assert shortfall(said, Mode.YOLO, False) == told
-    assert not told or REASONS[told]
+def test_each_ending_is_told_what_it_is(said: Answer, kind: str) -> None:
+    assert short(said) == kind
+    assert not kind or (REASONS[kind] and telling(kind, 1, None, alone=True))
+
+
+def test_the_second_time_a_call_is_worked_out_and_the_last_time_is_said_to_be_the_last() -> None:
+    call = ("read_file", '{"path":"a.py"}')
+    first, second, third = (telling(TEXT_CALL, number, call, alone=True) for number in (1, 2, 3))
+    assert "Text is not run" in first and "alone" in first and "a.py" not in first
+    assert '<tool_call>\n{"name":"read_file","arguments":{"path":"a.py"}}\n</tool_call>' in second
+    assert "last reminder" in third and "last reminder" not in second
+    native = telling(TEXT_CALL, 2, call, alone=False)
+    assert "<tool_call>" not in native and "alone" not in native and 'read_file with the arguments {"path"' in native

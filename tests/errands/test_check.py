@@ -96,6 +96,22 @@ def test_calls_written_as_text(ours: Checker) -> None:
     assert (none["outcome"], none["calls"], none["name"]) == ("none", [], None)
 
 
+def test_text_tells_of_calls_that_run_of_those_that_are_told_and_of_none(ours: Checker) -> None:
+    write = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a", "content": "b"}}\n</tool_call>'
+    read = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
+    outcomes = {
+        write: "run",
+        f"First.\n{read}": "run",
+        f"First.\n{write}": "tell",
+        f"{write}\nThen.": "tell",
+        f"First.\n```\n{write}\n```": "tell",
+        f"So:\n```\n{write}\n```\nThat is all.": "none",
+    }
+    assert {text: told(ours, id=1, text=text)["outcome"] for text in outcomes} == outcomes
+    served = Checker(text_channel=True)
+    assert [told(served, id=1, text=text)["outcome"] for text in outcomes] == ["run"] * 3 + ["tell", "tell", "none"]
+
+
 def test_functions_of_someone_else(theirs: Checker) -> None:
     answer = told(
         theirs, id=1, name="math.area", arguments="{'base': '2.5', 'sides': [1, 2], 'unit': 'CM', 'extra': [{}]}"

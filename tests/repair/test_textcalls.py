@@ -1,4 +1,4 @@
-"""Calls written as text: those that are meant are found whole and in order, those that are shown are left alone."""
+"""Calls written as text: read by their form alone, whole and in order, whatever words stand before them."""
 
 import json
 from itertools import groupby
@@ -9,19 +9,26 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.face import Repair
-from support.writtencalls import READ, STANDING, Sample, meant, shown
+from support.writtencalls import READ, STANDING, WHOLE, Sample, meant, shown
 
 REPAIR = Repair(Catalog.load())
 MEANT = list(meant())
 SHOWN = list(shown())
 # Damaged, unclosed and cut calls: a text, and what each call in it comes to; null for one that must be refused.
 BROKEN = json.loads(Path(__file__).with_name("textchannel.json").read_text())
-# What stands before a call: words that lead to making it, and words that lead to showing one.
+# What stands before a call: words in many languages that mean, show or refuse it, and what leaves a quotation open.
 LEADS = json.loads(Path(__file__).with_name("leads.json").read_text())
 
 
 def by_format(samples: list[Sample]) -> list[list[Sample]]:
     return [list(group) for _, group in groupby(samples, key=lambda sample: sample.id.split("/")[0])]
+
+
+# Frames of shown calls that end with the call, unmarked: nothing in their form tells them from one that is meant.
+ENDING = frozenset(
+    "unfenced-tutorial example example-word such-as the-format heading never instead-of you-would what-it-means "
+    "chinese prompt pasted would-send readme-tail".split()
+)
 
 
 def named(samples: list[Sample]) -> str:
@@ -43,25 +50,68 @@ def test_calls_that_are_meant_are_found(samples: list[Sample]) -> None:
         verdicts = [REPAIR.judge(call.name, call.arguments) for call in found.calls]
         assert [(verdict.name, verdict.arguments) for verdict in verdicts] == list(sample.calls), sample.id
         assert not any(verdict.lossy or verdict.error for verdict in verdicts), sample.id
-        assert sample.before is None or found.before == sample.before, sample.id
+        assert sample.before is None or found.before.rstrip() == sample.before, sample.id
 
 
 @pytest.mark.parametrize("samples", by_format(SHOWN), ids=named)
-def test_calls_that_are_shown_are_left_alone(samples: list[Sample]) -> None:
+def test_calls_that_are_quoted_or_have_words_behind_them_are_left_alone(samples: list[Sample]) -> None:
     for sample in samples:
-        assert REPAIR.find_calls(sample.text) is None, sample.text
+        found = REPAIR.find_calls(sample.text)
+        assert found is None or (found.form == "ending" and sample.id.split("/")[1] in ENDING), sample.text
 
 
-@pytest.mark.parametrize("lead", LEADS["meant"])
-def test_words_that_lead_to_doing(lead: str) -> None:
+@pytest.mark.parametrize("lead", LEADS["words"])
+def test_the_words_before_a_call_decide_nothing(lead: str) -> None:
     for name in ("hermes", "dsml", "qwen-coder", "kimi"):
-        assert REPAIR.find_calls(lead + STANDING[name]([READ])) is not None, name
+        found = REPAIR.find_calls(lead + STANDING[name]([READ]))
+        assert found is not None and (found.form, found.before) == ("ending", lead), name
 
 
-@pytest.mark.parametrize("lead", LEADS["shown"])
-def test_words_that_lead_to_showing(lead: str) -> None:
+@pytest.mark.parametrize("lead", LEADS["quoting"])
+def test_a_call_in_a_quotation_that_was_left_open_is_none(lead: str) -> None:
     for name in ("hermes", "dsml", "qwen-coder", "kimi"):
         assert REPAIR.find_calls(lead + STANDING[name]([READ])) is None, name
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("{}", "alone"),
+        ("<think>Hm.</think>\n{}", "alone"),
+        ("First.\n\n{}\n{}", "ending"),
+        ("{}\n<tool_response>done</tool_response>", "served"),
+        ("First.\n\n{}\n\nThen.\n\n{}", None),
+        ("{}\n\nI'll wait for the result.", None),
+        ("First.\n\n```\n{}\n```", None),
+        ("First.\n\n> {}", None),
+        ("First.\n\n    {}", None),
+    ],
+)
+def test_the_form_of_calls(text: str, form: str | None) -> None:
+    found = REPAIR.find_calls(text.replace("{}", STANDING["hermes"]([READ])))
+    assert (found and found.form) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}', "cut"),
+        ("<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</parameter>", "cut"),
+        ('[TOOL_CALLS] [{"name": "read_file", "arguments": {"path": "a.py"}}]', "ending"),
+        ('<|python_tag|>{"name": "read_file", "parameters": {"path": "a.py"}}', "ending"),
+    ],
+)
+def test_behind_words_a_call_must_end_as_its_format_ends_it(text: str, form: str) -> None:
+    found = REPAIR.find_calls("First.\n\n" + text)
+    assert found is not None and found.form == form
+
+
+def test_a_call_alone_in_a_fence_is_one_only_for_a_server_that_reads_it_so() -> None:
+    forms = {}
+    for label in ("", "json", "xml", "tool_call", "tool_code"):
+        found = REPAIR.find_calls(f"```{label}\n[{WHOLE['pythonic']([READ])[1:-1]}]\n```")
+        forms[label] = found and found.form
+    assert forms == {"": None, "json": None, "xml": None, "tool_call": "served", "tool_code": "served"}
 
 
 @pytest.mark.parametrize("sample", BROKEN, ids=[sample["id"] for sample in BROKEN])

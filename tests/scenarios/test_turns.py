@@ -101,9 +101,8 @@ async def test_an_answer_after_the_nudge_is_an_answer(home: Path, workspace: Pat
 IMITATION = '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"}}</tool_call>'
 
 
-@pytest.mark.parametrize("text", [IMITATION, f"I will write it.\n{IMITATION}"])
-async def test_a_call_written_as_text_is_run_as_a_call(home: Path, workspace: Path, text: str) -> None:
-    async with harness(home, workspace, [{"text": text}, {"text": "Done."}]) as stage:
+async def test_a_call_that_is_all_of_an_answer_is_run_as_a_call(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [{"text": IMITATION}, {"text": "Done."}]) as stage:
         events = await stage.turn("Write the file")
     assert (workspace / "a").read_text() == "b"
     (repair,) = only(events, RepairRecorded)
@@ -115,8 +114,8 @@ async def test_a_call_written_as_text_is_run_as_a_call(home: Path, workspace: Pa
 
 
 @pytest.mark.parametrize("text", ["<tool_call>write the file</tool_call>", "[TOOL_CALL]"])
-async def test_a_call_written_as_text_that_cannot_be_read_is_told_once(home: Path, workspace: Path, text: str) -> None:
-    async with harness(home, workspace, [{"text": text}, {"text": text}]) as stage:
+async def test_a_call_written_as_text_that_cannot_be_read_is_told(home: Path, workspace: Path, text: str) -> None:
+    async with harness(home, workspace, [{"text": text}] * 4) as stage:
         events = await stage.turn("Write the file")
     assert not (workspace / "a").exists()
     assert "wrote a tool call as text" in sent(stage)[-1]["content"]

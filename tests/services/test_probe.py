@@ -72,9 +72,15 @@ async def test_a_model_that_prints_its_calls_as_text() -> None:
     found = await ask(ScriptedProvider([COUNTED, COUNTED, printed]))
     calls = next(finding for finding in found.findings if finding.name == "tool_calls")
     assert (calls.answer, calls.evidence) == ("no", "the call was printed as text")
-    assert found.facts == {"tools": False}
+    assert found.facts == {"tools": False, "text_calls": True}
     assert answers(found)["undeclared_calls"] == "unknown"
     assert found.requests == 3
+
+
+async def test_a_model_that_only_talks_of_a_tool_writes_no_calls() -> None:
+    said = {"text": "I would use get_weather for that, for Paris and for Oslo."}
+    found = await ask(ScriptedProvider([COUNTED, COUNTED, said]))
+    assert found.facts == {"tools": False}
 
 
 async def test_an_endpoint_that_refuses_tools() -> None:

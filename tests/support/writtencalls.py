@@ -237,7 +237,6 @@ WHOLE: dict[str, Write] = {
             for i, (n, a) in enumerate(calls)
         ]
     }),
-    "fenced": lambda calls: f"```json\n{_js([{'name': n, 'arguments': a} for n, a in calls])}\n```",
     "fenced-call": lambda calls: f"```tool_call\n{_js([{'name': n, 'arguments': a} for n, a in calls])}\n```",
     "tool-code": lambda calls: "```tool_code\n" + "\n".join(_pythonic([c])[1:-1] for c in calls) + "\n```",
     "pythonic": _pythonic,

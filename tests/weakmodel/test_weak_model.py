@@ -169,20 +169,27 @@ def test_calls_as_text_are_run_only_where_the_endpoint_is_known_for_them(server:
     assert "Text is not run" in seat.requests[1][-1]["content"]
 
 
+@pytest.mark.parametrize("said", [{}, {"reasoning": "I should read the notes."}])
+def test_an_empty_answer_is_told_once_and_then_fails(server: WeakServer, tmp_path: Path, said: Say) -> None:
+    seat, code, out = conversation(server, tmp_path, [said], strict=True)
+    assert (len(seat.requests), seat.rejected, code, out["status"]) == (2, "", 1, "failed")
+    assert "neither an answer nor a tool call" in out["error"]
+
+
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({}, "neither an answer nor a tool call"),
-        ({"reasoning": "I should read the notes."}, "neither an answer nor a tool call"),
         ({"text": "I'll read notes.txt now."}, "announced a tool call and made none"),
+        ({"text": "Procedo a realizar el cambio."}, "announced a tool call and made none"),
         ({"text": "Let me look at the code:", "finish": "tool_calls"}, "announced a tool call and made none"),
     ],
 )
-def test_an_ending_that_is_none_is_told_once_and_then_fails(
+def test_an_ending_that_is_none_is_told_three_times_and_then_fails(
     server: WeakServer, tmp_path: Path, said: Say, reason: str
 ) -> None:
     seat, code, out = conversation(server, tmp_path, [said], strict=True)
-    assert (len(seat.requests), seat.rejected, code) == (2, "", 1)
+    assert (len(seat.requests), seat.rejected, code) == (4, "", 1)
+    assert "worked example" in seat.requests[2][-1]["content"] and "last reminder" in seat.requests[3][-1]["content"]
     assert reason in out["error"] and out["status"] == "failed"
 
 

@@ -26,6 +26,7 @@ def build(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--model", metavar="M", default="", help="as this model of it is sent them")
     check = actions.add_parser("check", help="what would become of calls read from stdin, one JSON object a line")
     check.add_argument("--schemas", metavar="FILE", help="judge against the functions in FILE, a JSON array")
+    check.add_argument("--text-channel", action="store_true", help="as at a model whose calls come as text")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,7 +81,7 @@ def _check(args: argparse.Namespace) -> int:
         except OSError as error:
             raise ChoiceError(f"--schemas {args.schemas}: {error.strerror}") from error
     try:
-        checker = Checker(functions)
+        checker = Checker(functions, args.text_channel)
     except ConfigError as error:
         raise ChoiceError(str(error)) from error
     good = True

@@ -61,17 +61,16 @@ class HoldBack:
             return self._scan(part)
         text, self._waiting = self._waiting + part, ""
         bare = text.lstrip()
-        blank = text[: len(text) - len(bare)]
         if not bare or (opens_whole(bare) and not opens_whole(bare + _NEVER)):
-            self._waiting = bare
-            return blank
+            self._waiting = text
+            return ""
         self._begun = True
         if not opens_whole(bare):
             return self._scan(text)
         self._fenced_whole = bare[0] == "`"
         self._shut = not self._fenced_whole
-        self._kept.append(bare)
-        return blank
+        self._kept.append(text)
+        return ""
 
     def _scan(self, part: str) -> str:
         """What of the text may be shown, up to the first place where calls begin or may be about to."""

@@ -134,7 +134,7 @@ class Dispatcher:
         bound = self._toolbox.bind(spec, prepared.arguments)
         if is_unseen(session.state, prepared):
             verdict = self._passage.verdict(session, spec, bound.subjects)
-            if verdict != "allow" or _touches(spec):
+            if verdict != "allow" or spec.touches:
                 return shown_first(prepared)
         plan = Planned(prepared.call.id, spec, prepared.arguments, self._toolbox.bind, clock)
         return await self._passage.result(session, plan, bound)
@@ -221,10 +221,6 @@ def _code(metadata: dict[str, Any]) -> str:
     """The kind of error a call ended with; a tool may keep an `error` of its own there, of any form."""
     error = metadata.get("error")
     return str(error.get("code", "")) if isinstance(error, dict) else ""
-
-
-def _touches(spec: ToolSpec) -> bool:
-    return any(effect is not Effect.READS for effect in spec.effects)
 
 
 def _canonical(prepared: Prepared) -> str:

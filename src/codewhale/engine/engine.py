@@ -271,6 +271,7 @@ class Engine:
         """Begin a turn with a message, or with the one that the conversation ends with."""
         state = session.state
         session.emit(TurnStarted(state.turns + 1), *message)
+        session.asked = text
         session.request_effort = turn_effort(state.effort, text)
         told: list[Event] = []
         if state.told.get("mode") != mode_text(state.mode):

@@ -9,21 +9,21 @@ from msgspec import Struct
 from codewhale.catalog.registry import Catalog
 from codewhale.context.budget import Budget, BudgetExceeded
 from codewhale.context.guard import STOP_AT, LoopGuard
+from codewhale.engine.answers import Answers
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
-from codewhale.engine.endings import LOST, LOST_CALL, PAUSED, REASONS, shortfall
+from codewhale.engine.endings import LOST_CALL, REASONS
 from codewhale.engine.failures import explain
 from codewhale.engine.modelcall import ModelCalls
-from codewhale.engine.prepare import ENDED, Prepared, may_hold_calls, prepare, unread
+from codewhale.engine.prepare import ENDED, Prepared, prepare, unread
 from codewhale.engine.refusals import beyond
 from codewhale.engine.report import Report, Status
 from codewhale.engine.room import Room
 from codewhale.engine.session import Session
 from codewhale.protocol.errors import StorageFullError
-from codewhale.protocol.events import ContextAppended, MessageAdded, RepairRecorded, TextStreamed
-from codewhale.protocol.messages import Message, Text, ToolCall
+from codewhale.protocol.events import MessageAdded, RepairRecorded
+from codewhale.protocol.messages import Message, ToolCall
 from codewhale.protocol.stream import Retrying
-from codewhale.protocol.tools import Effect
 
 MOST_CALLS = 64  # of one answer that run
 
@@ -46,7 +46,7 @@ class Turn:
         self._dispatcher = dispatcher
         self._room = room
         self._guard = LoopGuard()
-        self._nudged = self._begun = False
+        self._answers = Answers(session, catalog, dispatcher)
         self._said = ""
 
     async def run(self, take_steers: Callable[[], None]) -> Ending:
@@ -58,7 +58,7 @@ class Turn:
             answer = await self._ask()
             if isinstance(answer, Ending):
                 return answer
-            answer = self._with_written_calls(answer)
+            answer = self._answers.with_calls(answer)
             prepared = self._accept(answer)
             ending = await self._run_calls(prepared) if prepared else self._judge(answer)
             if ending is not None:
@@ -96,7 +96,7 @@ class Turn:
     def _keep_partial(self, answer: Answer, finish: str) -> None:
         """What was streamed before the person or the provider stopped it stays in the conversation; its unfinished
         calls do not."""
-        self._show(answer)
+        self._answers.show(answer)
         if answer.text.strip():
             self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish))
             self.report.answer = answer.text
@@ -106,26 +106,6 @@ class Turn:
         answer = self._calls.salvage()
         if answer is not None and not self._room.asking:
             self._keep_partial(answer, "interrupted")
-
-    def _with_written_calls(self, answer: Answer) -> Answer:
-        """The answer with calls that the model wrote as text as calls, where this provider's models do that."""
-        provider = self._session.provider
-        asked = provider is not None and provider.settings.facts.get("text_calls", True)
-        said = answer.text or answer.reasoning
-        look = asked and not answer.calls and may_hold_calls(said)
-        found = self._dispatcher.mender().find_calls(said) if look else None
-        if found is None:
-            self._show(answer)
-            return answer
-        kept = [item for item in answer.items if not isinstance(item, Text)]
-        before = [Text(found.before, source="model")] if answer.text and found.before else []
-        calls = [RawCall("", call.name, call.arguments, call.code) for call in found.calls]
-        return msgspec.structs.replace(answer, items=(*kept, *before, *calls))
-
-    def _show(self, answer: Answer) -> None:
-        """Tell what was held back of a text that turned out to be words."""
-        if answer.held:
-            self._session.emit(TextStreamed(answer.held))
 
     def _accept(self, answer: Answer) -> list[Prepared]:
         """Record the answer with its calls as later requests will say them."""
@@ -137,7 +117,8 @@ class Turn:
         prepared: list[Prepared] = []
         fresh: set[str] = set()
         for came in answer.calls:
-            raw = msgspec.structs.replace(came, ended=answer.finish in ENDED)
+            # Of a call in text the finish says nothing: its own marks tell whether it is whole.
+            raw = msgspec.structs.replace(came, ended=answer.finish in ENDED and not came.code)
             call_id = raw.id
             if not call_id or call_id in used or call_id in fresh:
                 call_id = f"call_{self._session.state.last_call + len(fresh) + 1}"
@@ -163,14 +144,10 @@ class Turn:
         """What an answer without calls means for the turn; None to go on."""
         if self._session.steers:
             return None
-        short = shortfall(answer, self._session.state.mode, self._begun)
-        if short in (PAUSED, LOST) and self._nudged and answer.text.strip():
-            short = ""
-        if short and not self._nudged:
-            self._nudged = True
-            self._session.emit(ContextAppended("nudge", short))
+        short, goes_on = self._answers.lacks(answer)
+        if goes_on:
             return None
-        self.report.answer = answer.text
+        self.report.answer = self._answers.answer(answer)
         if short:
             return Ending("failed", f"The model {REASONS[short]}, also after being told.")
         if self.report.denied:
@@ -180,10 +157,10 @@ class Turn:
     # ------------------------------------------------------------------ the calls
 
     async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
-        self._nudged, self._begun = False, True
         end_turn = False
         for batch in _batches(prepared[:MOST_CALLS]):
             outcomes = await self._run_batch(batch)
+            self._answers.note(self._said, batch, outcomes)
             end_turn = end_turn or any(outcome.end_turn for outcome in outcomes)
             worst = max(outcomes, key=lambda outcome: outcome.repeats)
             if worst.repeats >= STOP_AT:
@@ -229,7 +206,7 @@ class Turn:
 
     async def _record(self, item: Prepared, outcome: Outcome) -> None:
         self._emit_outcome(item, outcome)
-        if item.spec is not None and any(effect is not Effect.READS for effect in item.spec.effects):
+        if item.spec is not None and item.spec.touches:
             await self._session.barrier()
         else:
             self._session.log.sync_soon()

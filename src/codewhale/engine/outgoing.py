@@ -111,5 +111,7 @@ def take_steers(session: Session) -> None:
     if not session.steers:
         return
     while session.steers:
-        session.emit(letter_message(session, session.steers.popleft()))
+        letter = session.steers.popleft()
+        session.asked = letter.op.text
+        session.emit(letter_message(session, letter))
     tell_queue(session)

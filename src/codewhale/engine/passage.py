@@ -251,7 +251,7 @@ async def _begin(session: Session, plan: Planned, decision: Decision) -> None:
     """The call's start is told, and on disk before anything with an effect runs."""
     arguments = msgspec.json.encode(plan.arguments).decode()
     session.emit(CallStarted(plan.call_id, plan.spec.name, arguments, plan.spec.effects, decision.rule))
-    if any(effect is not Effect.READS for effect in plan.spec.effects):
+    if plan.spec.touches:
         await session.barrier()
 
 

@@ -19,6 +19,7 @@ from codewhale.protocol.tools import Effect, ToolSpec
 
 if TYPE_CHECKING:
     from codewhale.repair.judge import Verdict
+    from codewhale.repair.lookalikes import Lookalike
     from codewhale.repair.textcalls import Found
 
 # What an answer that came to its end says of it, whose calls are as its model meant them.
@@ -37,7 +38,15 @@ class Mender(Protocol):
         ...
 
     def find_calls(self, text: str) -> "Found | None":
-        """Calls that were written as text."""
+        """Calls that a text ends with."""
+        ...
+
+    def takes(self, found: "Found", channel: bool) -> bool:
+        """Whether calls found in a text may run."""
+        ...
+
+    def looks_like_call(self, text: str) -> "Lookalike | None":
+        """A call that a text writes in whatever form."""
         ...
 
 

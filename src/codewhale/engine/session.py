@@ -68,6 +68,7 @@ class Session:
         self.fault: Exception | None = None
         self.waiting = ("", 0.0)
         self.request_effort = ""
+        self.asked = ""
         self.load_image: LoadImage = _no_image
         self._redactor = redactor
         self.clock = clock

@@ -31,8 +31,10 @@ class _Line(Struct, frozen=True):
 class Checker:
     """Judges the lines of a file of calls against our tools, or against functions of someone else."""
 
-    def __init__(self, functions: bytes | None = None) -> None:
-        """`functions` is a JSON array; `catalog` the rows of it. Raises ConfigError for one that cannot be used."""
+    def __init__(self, functions: bytes | None = None, text_channel: bool = False) -> None:
+        """`functions` is a JSON array; `catalog` the rows of it; `text_channel` that the model's calls come as text.
+        Raises ConfigError for functions that cannot be used."""
+        self._text_channel = text_channel
         self.catalog = Catalog.load() if functions is None else Catalog(_rows(functions))
         self._repair = Repair(self.catalog)
 
@@ -66,11 +68,15 @@ class Checker:
     def _text(self, text: str) -> dict[str, Any]:
         found = self._repair.find_calls(text)
         if found is None:
-            return {**_NONE, "calls": []}
+            seen = self._repair.looks_like_call(text)
+            written = {} if seen is None else {"outcome": "tell", "name": seen.name or None}
+            return {**_NONE, **written, "calls": []}
+        runs = self._repair.takes(found, self._text_channel)
         calls = []
         for call in found.calls:
             told = _told(self._judge(call.name, call.arguments))
-            calls.append({**told, "repairs": [call.code, *told["repairs"]]})
+            outcome = told["outcome"] if runs else "tell"
+            calls.append({**told, "outcome": outcome, "repairs": [call.code, *told["repairs"]]})
         return {**calls[0], "calls": calls}
 
 

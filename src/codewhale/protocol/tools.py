@@ -84,6 +84,11 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     previews: bool = False
     gate: str = ""
 
+    @property
+    def touches(self) -> bool:
+        """Whether a call may do more than read."""
+        return any(effect is not Effect.READS for effect in self.effects)
+
 
 class CallContext(Struct, frozen=True):
     """All a running call knows of its surroundings. Closed: whatever else a tool needs, its constructor takes.

@@ -2,6 +2,7 @@
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.judge import Verdict, judge
+from codewhale.repair.lookalikes import Lookalike, looks_like_call
 from codewhale.repair.names import known
 from codewhale.repair.strict import judge_strictly
 from codewhale.repair.textcalls import Found, find_calls
@@ -22,8 +23,24 @@ class Repair:
         return judge(name, raw, self._catalog, cut=cut, ended=ended)
 
     def find_calls(self, text: str) -> Found | None:
-        """The calls that a model wrote as text, None where it wrote none that was meant."""
+        """The calls that a text ends with, None where there are none in a form that may run."""
         return find_calls(text, self._known) if self._extent == "full" else None
+
+    def takes(self, found: Found, channel: bool) -> bool:
+        """Whether calls found in a text may run: all of a text, or behind words where they only read. `channel` says
+        that text is the model's channel for calls: then also as its server's parser would take them. What is refused
+        in any case is taken, so that its refusal says why."""
+        if found.form == "alone" or (channel and found.form != "cut"):
+            return True
+        verdicts = [self.judge(call.name, call.arguments) for call in found.calls]
+        if all(verdict.error is not None for verdict in verdicts):
+            return True
+        reads = all(verdict.spec is not None and not verdict.spec.touches for verdict in verdicts)
+        return found.form == "ending" and reads
+
+    def looks_like_call(self, text: str) -> Lookalike | None:
+        """A call that a text writes in whatever form, for its writer to be told that it was not run."""
+        return looks_like_call(text, self._known)
 
     def _known(self, name: str) -> bool:
         return known(name, self._catalog.rows)

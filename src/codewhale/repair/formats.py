@@ -26,10 +26,12 @@ _CUT_OFF = ', "'
 
 
 class Block(Struct, frozen=True):
-    """Calls read from one place, and where the text after them begins; without calls, what is none of them."""
+    """Calls read from one place, and where the text after them begins; without calls, what is none of them. `closed`
+    tells that they are whole and end as their format ends them."""
 
     rows: list[Row]
     end: int
+    closed: bool = True
 
 
 class Source:
@@ -86,14 +88,15 @@ def _json_block(source: Source, opened: int, start: int, closings: tuple[str, ..
         if text.startswith(mark, rest) and rows:
             return Block(rows, rest + len(mark))
     if rows and text[rest : rest + 1] not in ("{", "["):
-        return Block(rows, rest)
+        # Behind a special token the JSON's own end is the end: servers strip the token that follows it.
+        return Block(rows, rest, text[opened] != "<" or text[opened + 1] in "|｜")
     ends = [(place, mark) for mark in closings if (place := source.find(mark, at)) >= 0]
     again = source.find("\n" + text[opened:start].strip()[:12], at)
     end, mark = min(ends, default=(len(text), ""))
     if 0 <= again < end:
         end, mark = again, ""
     more = json_rows(text[at:end], closed=bool(ends) or again >= 0) or []
-    return Block(rows + more, end + len(mark))
+    return Block(rows + more, end + len(mark), bool(mark))
 
 
 def named(pattern: str, *closings: str) -> Reader:
@@ -111,8 +114,9 @@ def named(pattern: str, *closings: str) -> Reader:
             start = next_word(text, text.find("\n", start) if "\n" in text[start : start + 20] else start + 3)
         try:
             _, end = decode_at(text, start)
-            said = text[start:end]
+            said, whole = text[start:end], True
         except ValueError:
+            whole = False
             ends = [place for mark in closings if (place := source.find(mark, start)) >= 0]
             end = min(ends, default=len(text))
             said = text[start:end].strip().removesuffix("```").strip()
@@ -121,7 +125,7 @@ def named(pattern: str, *closings: str) -> Reader:
         if fenced and text.startswith("```", after):
             after = next_word(text, after + 3)
         mark = next((mark for mark in closings if text.startswith(mark, after)), "")
-        return Block([(name, said)], after + len(mark) if mark else end)
+        return Block([(name, said)], after + len(mark) if mark else end, whole or bool(mark))
 
     return reader
 
@@ -177,7 +181,7 @@ def tagged(tags: Tags) -> Reader:
         if whole and source.text.startswith(closing, place):
             return Block([(name, encode(given))], place + len(closing))
         if not whole and source.find(closing, place) < 0:
-            return Block([(name, encode(given)[:-2])], len(source.text))
+            return Block([(name, encode(given)[:-2])], len(source.text), False)
         return _broken(source, (name, start, place, closing), given if whole else None, tags)
 
     return reader
@@ -228,12 +232,12 @@ def _broken(source: Source, call: tuple[str, int, int, str], given: dict[str, An
     if end < 0:
         whole = None if given else _json_alone(text[start:])
         if whole is not None:
-            return Block([(name, whole)], len(text))
-        return Block([(name, cut_off(encode(given or {})[:-1]))], len(text))
+            return Block([(name, whole)], len(text), False)
+        return Block([(name, cut_off(encode(given or {})[:-1]))], len(text), False)
     body = text[start:end].strip()
     if not given and body[:1] == "{":
-        return Block([(name, body)], end + len(closing))
-    return Block([(name, body or "{" + _CUT_OFF)], end + len(closing))
+        return Block([(name, body)], end + len(closing), bool(closing))
+    return Block([(name, body or "{" + _CUT_OFF)], end + len(closing), bool(closing))
 
 
 def _json_alone(body: str) -> str | None:
@@ -267,14 +271,14 @@ def glm(source: Source, at: int) -> Block | None:
     while match := _GLM_KEY.match(text, place):
         end = source.find("</arg_value>", match.end())
         if end < 0:
-            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text))
+            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text), False)
         given[match["key"]] = typed(text[match.end() : end], "")
         place = end + len("</arg_value>")
     place = next_word(text, place)
     if text.startswith("</tool_call>", place):
         return Block([(opening["name"], encode(given))], place + len("</tool_call>"))
     if place >= len(text):
-        return Block([(opening["name"], cut_off(encode(given)[:-1]))], place)
+        return Block([(opening["name"], cut_off(encode(given)[:-1]))], place, False)
     end = source.find("</tool_call>", place)
     if end < 0:
         return None
@@ -297,13 +301,14 @@ def name_tags(source: Source, at: int) -> Block | None:
         ends = f"</{match['key']}>"
         end = source.find(ends, match.end())
         if end < 0:
-            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text)) if given else None
+            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text), False) if given else None
         given[match["key"]] = typed(text[match.end() : end], "")
         place = end + len(ends)
     place = next_word(text, place)
     if text.startswith(closing, place):
         return Block([(opening["name"], encode(given))], place + len(closing))
-    return Block([(opening["name"], cut_off(encode(given)[:-1]))], place) if given and place >= len(text) else None
+    cut = given and place >= len(text)
+    return Block([(opening["name"], cut_off(encode(given)[:-1]))], place, False) if cut else None
 
 
 _OLD_INVOKE = re.compile(r"<invoke>\s*<tool_name>\s*(?P<name>[\w.:/-]+)\s*</tool_name>\s*<parameters>")
@@ -320,7 +325,7 @@ def old_invoke(source: Source, at: int) -> Block | None:
     while match := _CHILD.match(text, place):
         end = source.find(f"</{match['key']}>", match.end())
         if end < 0:
-            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text))
+            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text), False)
         given[match["key"]] = typed(text[match.end() : end], "")
         place = end + len(match["key"]) + 3
     end_of = re.compile(r"\s*</parameters>\s*</invoke>").match(text, place)
@@ -338,6 +343,6 @@ def code_calls(opening: str, *closings: str) -> Reader:
         ends = [(place, mark) for mark in closings if (place := source.find(mark, match.end())) >= 0]
         end, mark = min(ends, default=(len(source.text), ""))
         rows = pythonic(source.text[match.end() : end])
-        return Block(rows, end + len(mark)) if rows else None
+        return Block(rows, end + len(mark), bool(mark) or match.group()[:2] == "<|") if rows else None
 
     return reader

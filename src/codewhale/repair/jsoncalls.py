@@ -157,13 +157,15 @@ _ARROW_PAIR = re.compile(
 _GEMMA = re.compile(r"(?:<start_function_call>)?call:(?P<name>[\w.-]+)\s*(?=\{)")
 
 
-def react(text: str) -> list[Row] | None:
-    """`Action:` and `Action Input:`; an observation that the model made up behind them does not count."""
+def react(text: str, observed: bool = False) -> list[Row] | None:
+    """`Action:` and `Action Input:`; with `observed` also where the model made up what follows them."""
     start = text.find("\nAction:") + 1 if text.startswith("Thought:") else 0
     match = _REACT.match(text, start)
     if match is None:
         return None
     made_up = _OBSERVED.search(text, match.end())
+    if made_up and not observed:
+        return None
     said = bare(text[match.end() : made_up.start() if made_up else len(text)])
     if values(said) is None and "\n\n" in said and values(said.split("\n\n")[0]) is not None:
         return None

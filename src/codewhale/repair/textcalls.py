@@ -1,12 +1,12 @@
-"""Calls that a model wrote as text: found where they were meant as calls, left alone where they are shown.
+"""Calls that a model wrote as text: read where their form says that they are calls, left alone where they are quoted.
 
-A call is meant when it stands at the start of a line or behind a sentence, in no code fence or quotation, when what
-leads to it speaks of doing something rather than of how calls are written, and when nothing but more of that follows.
-Formats whose marks also occur in ordinary text must be the whole message.
+Form alone decides, never the words around a call: whether calls are all of a text, or stand at its very end, whole,
+closed and in no fence or quotation. What may run of them is the engine's to say, which knows the endpoint.
 """
 
 import re
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -32,6 +32,10 @@ _MAX_CALLS = 64
 _MAX_PLACES = 400
 _LONGEST_LINE = 4_000
 Known = Callable[[str], bool]
+# What a call may stand as: `alone` nothing else is in the text; `ending` words stand before it; `cut` it is not closed;
+# `served` in a form that only the parser of a server takes: in a fence that is its mark, or with results made up
+# behind it.
+Form = Literal["alone", "ending", "cut", "served"]
 
 
 class TextCall(Struct, frozen=True):
@@ -44,25 +48,26 @@ class TextCall(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """Calls found in a text, and the text that stands before them."""
+    """Calls found at the end of a text, the text that stands before them as it was written, and their form."""
 
     calls: tuple[TextCall, ...]
     before: str
+    form: Form = "alone"
 
 
 def find_calls(text: str, known: Known) -> Found | None:
-    """The calls that end a text, None where it holds none that was meant. `known` tells whether a name is a tool's."""
+    """The calls that end a text, None where it ends with none. `known` tells whether a name is a tool's."""
     if len(text) > _MAX_TEXT:
         return None
-    begin, end = _spoken(text)
+    begin, end = spoken(text)
     said = text[begin:end]
     found = _whole(said.strip(), known) or _standing(said, known)
     if found is None or not begin:
         return found
-    return Found(found.calls, (text[:begin] + found.before).strip())
+    return Found(found.calls, text[:begin] + found.before, found.form)
 
 
-def _spoken(text: str) -> tuple[int, int]:
+def spoken(text: str) -> tuple[int, int]:
     """The part of a text that counts: what follows thoughts written into it, or the thoughts where nothing does."""
     end = text.find("</think>")
     if end < 0 or (not text.lstrip().startswith("<think>") and _OPENING.search(text, 0, end)):
@@ -81,20 +86,21 @@ def _whole(text: str, known: Known) -> Found | None:
     near = max(0, len(text) - 200)
     last = _LAST_TOKENS.search(text, near)
     text = text[: last.start()] if last else text
-    for code, opening, parse in _WHOLES:
+    for code, opening, parse, form in _WHOLES:
         if opening.match(text):
             rows = parse(text)
             if rows and len(rows) <= _MAX_CALLS and all(known(name) for name, _ in rows):
-                return Found(tuple(TextCall(name, arguments, code) for name, arguments in rows), "")
+                return Found(tuple(TextCall(name, arguments, code) for name, arguments in rows), "", form)
     return None
 
 
-_WHOLES: tuple[tuple[str, re.Pattern[str], Callable[[str], list[Row] | None]], ...] = (
-    ("T12", re.compile(r"Thought:|Action:"), react),
-    ("T9", re.compile(r"[\[{]\s*[\"'{\w]"), whole_json),
-    ("T13", re.compile(r"\{\s*tool\s*=>"), arrow),
-    ("T14", re.compile(r"```"), fenced),
-    ("T10", re.compile(r"\[?\s*[A-Za-z_][\w.]*\("), pythonic),
+_WHOLES: tuple[tuple[str, re.Pattern[str], Callable[[str], list[Row] | None], Form], ...] = (
+    ("T12", re.compile(r"Thought:|Action:"), react, "alone"),
+    ("T12", re.compile(r"Thought:|Action:"), lambda text: react(text, observed=True), "served"),
+    ("T9", re.compile(r"[\[{]\s*[\"'{\w]"), whole_json, "alone"),
+    ("T13", re.compile(r"\{\s*tool\s*=>"), arrow, "alone"),
+    ("T14", re.compile(r"```(?!json)\w"), fenced, "served"),
+    ("T10", re.compile(r"\[\s*[A-Za-z_][\w.]*\("), pythonic, "alone"),
 )
 
 # ---------------------------------------------------------------------- calls in a text
@@ -160,42 +166,61 @@ def _block(source: Source, place: int) -> tuple[str, Block] | None:
     return None
 
 
-def _standing(text: str, known: Known) -> Found | None:
-    """Calls that stand in a text, from the first that was meant to the end."""
+class _Run(Struct):
+    """Calls that stand side by side, from where to where, and whether each is closed."""
+
+    calls: list[TextCall]
+    start: int
+    end: int
+    closed: bool = True
+
+
+def _runs(text: str) -> list[_Run]:
+    """All calls that stand in a text, those with nothing between them together."""
     source, places = Source(text), _Places(text)
-    calls: list[TextCall] = []
-    after = at = 0
-    before = ""
-    meant = True
+    runs: list[_Run] = []
+    at = 0
     for _ in range(_MAX_PLACES):
-        place = places.next(at, adjacent=at == after > 0)
+        beside = bool(runs) and at == runs[-1].end
+        place = places.next(at, adjacent=beside)
         if place < 0:
             break
         found = _block(source, place)
-        if found is None:
-            at = place + 1
+        if found is None or not found[1].rows:
+            at = place + 1 if found is None else max(found[1].end, place + 1)
             continue
         code, block = found
-        lead = text[after:place]
-        if lead.strip():
-            meant = leads(lead, doing=bool(calls))
-        if (calls and not meant) or len(calls) > _MAX_CALLS:
-            return None
-        if meant and block.rows:
-            before = before if calls else text[:place]
-            calls += [TextCall(name, arguments, code) for name, arguments in block.rows]
-        after = at = _end_of(text, block.end)
-    if not calls or len(calls) > _MAX_CALLS or not any(known(call.name) for call in calls):
+        if not runs or text[runs[-1].end : place].strip():
+            runs.append(_Run([], place, place))
+        runs[-1].calls += [TextCall(name, arguments, code) for name, arguments in block.rows]
+        runs[-1].closed = runs[-1].closed and block.closed
+        ends = _ENDS.match(text, block.end)
+        runs[-1].end = at = ends.end() if ends else block.end
+    return runs
+
+
+def _standing(text: str, known: Known) -> Found | None:
+    """Calls that stand at the very end of a text and nowhere else in it, which nothing quotes."""
+    runs = _runs(text)
+    if len(runs) != 1 or len(runs[0].calls) > _MAX_CALLS or not any(known(call.name) for call in runs[0].calls):
         return None
-    rest = text[after:]
-    return None if rest.strip() and not leads(rest, doing=True) else Found(tuple(calls), before.rstrip())
+    run = runs[0]
+    before = text[: run.start]
+    if quotes(before):
+        return None
+    made_up = bool(_MADE_UP.match(text, run.end))
+    if text[run.end :].strip() and not made_up:
+        return None
+    alone = not _TOKENS.sub("", before).strip()
+    form: Form = "served" if made_up else "alone" if alone else "ending" if run.closed else "cut"
+    return Found(tuple(run.calls), "" if alone else before, form)
 
 
-def _end_of(text: str, at: int) -> int:
-    """Where what belongs to a block ends: its closing marks, and the results that a model made up behind it."""
-    ends = _ENDS.match(text, at)
-    after = ends.end() if ends else at
-    return len(text) if _MADE_UP.match(text, after) else after
+def mid_text(text: str, known: Known) -> TextCall | None:
+    """The first call of a tool that stands anywhere in a text, in a known markup and no fence."""
+    if len(text) > _MAX_TEXT:
+        return None
+    return next((call for run in _runs(text) for call in run.calls if known(call.name)), None)
 
 
 class _Places:
@@ -236,109 +261,29 @@ def _free(text: str, begin: int, place: int) -> bool:
     return line.count("`") % 2 == 0 and line.count('"') % 2 == 0 and line.lstrip()[:1] not in ("|", ">", "#", "+")
 
 
-# ---------------------------------------------------------------------- meant or shown
+# ---------------------------------------------------------------------- quotations
 
-_ADVERBS = r"(?:\s+(?:first|now|also|just|then|quickly|next|still|actually|simply|to|go ahead and|try to|try and))*\s+"
-_WORK = (
-    "read|look|check|open|see|view|examine|search|find|run|edit|fix|write|update|use|call|start|begin|continue|proceed|"
-    "inspect|understand|explore|list|create|test|verify|get|take|go|make|add|do|try|review|scan|locate|grep|fetch|apply|"
-    "change|modify|replace|delete|remove|rename|implement|refactor|investigate|gather|confirm|wait|issue|execute|retry|"
-    "grab|load|pull|study|double-check|figure|trace|analy[sz]e|work|move|put|save|set|determine|identify|browse|dig|mend|correct|adjust|address|invoke"
+_ELEMENT = re.compile(
+    r"(?m)^[ \t>]{0,40}<(/?)([A-Za-z][\w:-]{0,40})[^<>\n]{0,200}>|<(/?)([A-Za-z][\w:-]{0,40})>[ \t]*$"
 )
-_INTENT = re.compile(
-    r"(?i)(?:\b(?:i|we)(?:['’]ll|\s+will|\s+(?:need|have|want|am going|are going)|"
-    r"['’]d (?:like|better)|['’](?:m|re) going|"
-    rf"\s+should|\s+must|\s+am about|['’]m about)|\blet\s+(?:me|us)|\blet['’]s){_ADVERBS}(?:have a look|{_WORK})\b|"
-    r"\bi need (?:more|the|its|a|some)\b|\btime to\b"
-)
-_UNDER_WAY = re.compile(
-    r"(?i)(?:^|[,;:–—]\s+)(?:(?:now|next|first|then|okay|ok|so|sure|great|good)[,:]?\s+)?(?:(?:i|we)['’](?:m|re)\s+(?:now\s+)?)?(?:reading|checking|looking|"
-    r"running|searching|opening|editing|writing|creating|listing|updating|fixing|calling|inspecting|verifying|finding|"
-    r"testing|exploring|applying|adding|continuing|trying|getting|fetching|waiting|proceeding|viewing|retrieving|"
-    r"executing|using|scanning|examining|replacing|removing|gathering|starting|beginning)\b(?!\s*(?:with|on|by)?\s*:)"
-)
-_MAKING = re.compile(
-    r"(?i)\b(?:make|making|issue|run|execute|do|retry|try)\s+(?:the|a|this|that|another|my)\s+"
-    r"[\w\s-]{0,20}?calls?"
-)
-_ABOUT_CALLS = re.compile(
-    r"(?i)\blike (?:this|so|these|that)\b|\bas follows\b|"
-    r"\b(?:syntax|markup|completions?|transcript|dialect|verbatim|snippet)\b|"
-    r"\b(?:illustrat|demonstrat)\w+|\bexamples? (?:of|calls?|outputs?|answers?)\b|\b(?:tool|function)[ -]calls?\b|"
-    r"\b(?:variants?|hermes|qwen\S*|dsml|kimi|glm|minimax|harmony|the following|"
-    r"(?:on|as|in) this\b|this case|"
-    r"case \d+|in full|"
-    r"this as|at one|a (?:case|fixture))\b|\bform[.:]?\s*$|"
-    r"\b(?:an?|the|this|that|such|each|one)\s+calls?\b(?!\s+(?:site|stack|graph|chain|to|of|in))"
-)
-_AT_IT = re.compile(
-    r"(?i)^(?:(?:ok(?:ay)?|sure(?: thing)?|understood|got it|right|alright|all right|great|good|perfect|nice|done|"
-    r"hmm+|on it|of course|certainly|absolutely|interesting|noted|thanks|thank you|yes|no problem|"
-    r"working on it|moving on|looks good)\b"
-    r"[^:]{0,40}[.!…]$|(?:next|first|now|then|next step)[,:]\s+[^:]{1,60}[.!…]$|"
-    r"(?:the|that) (?:bug|problem|cause|culprit|failure|mistake) (?:is|was|lies|comes|must)\b|the fix is\b|"
-    r"the (?:user|person) (?:wants|asked|asks|needs|is asking|would like)\b)|"
-    r"^(?:ich|je|voy|vamos|vou|io|ik|jag|leo|lese|сейчас|теперь|я|我|让我|先|现在|接下来|まず|次に|これから)"
-)
-_STEP = re.compile(
-    r"(?i)^\s*(?:[-*]|\d+[.)]|\W{0,2}step \d+\W+)\s+(?:\[.\]\s*)?"
-    r"(?:read|edit|run|check|find|fix|look|inspect|search|update|create|verify|"
-    r"test|implement|add|open|explore|understand|locate|list|change|replace|report|review|rename|remove|delete)\b[^:]*$"
-)
-_EXAMPLE = re.compile(
-    r"(?i)\b(?:examples?|e\.g|i\.e|for instance|such as|looks? (?:like|as)|like (?:this|so|these|that|the following)|"
-    r"formats?|syntax|templates?|samples?|demo\w*|illustrat\w+|quot\w+|literal\w*|placeholders?|documentation|docs?|"
-    r"markup|shown|shows?|showing|snippets?|as follows|verbatim|transcripts?|pasted?|logged|readme|tutorials?|specs?|"
-    r"specification|"
-    r"would (?:be|write|emit|send|look|produce|have|call)|so[- ]called|equivalent|hypothetical\w*|imagine|suppose|"
-    r"explain\w*|describ\w+|defin\w+|means|represents?|parsed?|parsers?|render\w*|serializ\w+|emits?|emitted|encod\w+|"
-    r"wrapped|delimit\w+|tags?|tokens?|payload|schema|grammar|fixture|regex)\b|示例|例如|格式|样例"
-)
-_SPEAKING = re.compile(
-    r"(?i)\b(?:do not|don['’]t|never|instead of|avoid|models?|outputs?|writes?|written|prints?|sends?|sent|returns?|"
-    r"produces?|generates?|generated|responds?|replies|reply|calls?|called|tools?|functions?|assistant|harness|server|"
-    r"texts?|following|below|above|elements?|attributes?|parameters?|arguments?|blocks?|listing|figure|consider|"
-    r"parses?|executed?|contains?|inputs?|contents?|not run|must not|should not|cannot|can['’]t|won['’]t|"
-    r"you|your|dialects?|variants?|prompts?|messages?|invocations?|wire|raw|xml|json|becomes?|before|after)\b"
-)
-_OPEN_MARKUP = (
-    "pre",
-    "code",
-    "blockquote",
-    "example",
-    "samp",
-    "textarea",
-    "details",
-    "script",
-    "xmp",
-    "document",
-    "td",
-)
+_NO_END = frozenset("br hr img input link meta p li td th tr think".split())
+_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
+_QUOTED_BEFORE = 20_000
 
 
-def leads(text: str, *, doing: bool = False) -> bool:
-    """Whether a text leads to calls that are meant, by its last words: it speaks of doing something, or at least
-    not of how calls are written. With `doing` it must speak of doing something."""
-    bare = _TOKENS.sub(" ", text[-4_000:]).rstrip()
-    if not bare.strip():
-        return not doing
-    line = bare[bare.rfind("\n") + 1 :]
-    if _framed(bare, line):
-        return False
-    sentence = re.split(r"(?<=[.!?。！？])\s+", line.strip(" *_"))[-1]
-    if _INTENT.search(sentence):
-        return not _ABOUT_CALLS.search(_MAKING.sub("", sentence))
-    shows = bool(_EXAMPLE.search(line) or _SPEAKING.search(line))
-    if _UNDER_WAY.search(sentence):
-        return not (_EXAMPLE.search(sentence) or _SPEAKING.search(sentence))
-    return not doing and bool(_STEP.match(line) or (not shows and _AT_IT.search(sentence)))
-
-
-def _framed(text: str, line: str) -> bool:
-    """Whether what follows is part of a heading, a table, a quotation, a patch or an element of a page."""
-    if line.lstrip()[:1] in ("#", "|", ">", "+", "@") or re.fullmatch(r"\s*(?:[-=_*]{3,}|\d+\s.*\|.*)", line):
+def quotes(before: str) -> bool:
+    """Whether a text leaves a quotation open: an element of a page or a log, a quoted text, or a patch."""
+    before = before[-_QUOTED_BEFORE:]
+    if before.startswith(("diff --git", "@@ ", "--- ")) or "\n@@ " in before or "\ndiff --git" in before:
         return True
-    if text.startswith(("diff --git", "@@ ", "--- ")) or "\n@@ " in text or "\ndiff --git" in text:
+    elements: dict[str, bool] = {}
+    for match in _ELEMENT.finditer(before):
+        name = (match[2] or match[4]).lower()
+        if name not in _NO_END and not match.group().rstrip().endswith("/>"):
+            elements[name] = not (match[1] or match[3])
+    lines = before.rstrip().rsplit("\n", 1)
+    if any(elements.values()) or _OPENING.match(lines[-1].lstrip(" \t>")):
         return True
-    lower = text.lower()
-    return any(lower.rfind(f"<{tag}") > lower.rfind(f"</{tag}") for tag in _OPEN_MARKUP)
+    last = before[before.rfind("\n\n") + 1 :]
+    apart = any(last.rfind(opening) > last.rfind(closing) for opening, closing in _PAIRS)
+    return apart or last.count('"') % 2 == 1 or any(before.count(mark) % 2 for mark in ('"""', "'''"))

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.dialects.base import Fact, Provider, RequestOptions
 from codewhale.lib.text import one_line
+from codewhale.protocol.marks import MARKS, WHOLE
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.stream import (
     CallDelta,
@@ -100,6 +101,7 @@ class _Prober:
         self._seconds = SECONDS_NEAR if is_near(provider.settings.base_url) else SECONDS
         self._model = model
         self._heard: list[Heard] = []
+        self._written = False
         self._found: dict[str, Finding] = {}
 
     async def run(self, find_window: FindWindow) -> Probe:
@@ -205,6 +207,7 @@ class _Prober:
             self._note("parallel_calls", "yes" if made > 1 else "no", f"{made} of two calls came in one answer")
         else:
             printed = WEATHER.name in heard.text
+            self._written = printed and any(mark in heard.text for mark in (*MARKS, *WHOLE, "```tool"))
             seen = (
                 "the call was printed as text" if printed else f"no call: {one_line(heard.text, 80) or heard.finish!r}"
             )
@@ -259,11 +262,12 @@ class _Prober:
             "parallel_calls": "parallel_calls",
             "tool_calls": "tools",
         }
-        return {
+        found: dict[str, Fact] = {
             fact: self._found[name].answer == "yes"
             for name, fact in sorted(names.items(), key=lambda item: item[1])
             if name in self._found and self._found[name].answer != "unknown"
         }
+        return {**found, "text_calls": True} if self._written else found
 
 
 def _no_image(image: Image) -> bytes:
