@@ -58,11 +58,6 @@ def test_a_call_in_any_form_is_made_out(form: str) -> None:
         ("Run this:\n```bash\npytest -q\n```", "exec_shell", {"command": "pytest -q"}),
         ("```\n$ pytest -q\n```", "exec_shell", {"command": "pytest -q"}),
         (
-            "src/a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE",
-            "edit_file",
-            {"path": "src/a.py", "search": "x = 1\n", "replace": "x = 2\n"},
-        ),
-        (
             "*** Begin Patch\n*** Delete File: a.py\n*** End Patch",
             "apply_patch",
             {"patch": "*** Begin Patch\n*** Delete File: a.py\n*** End Patch\n"},
@@ -79,7 +74,8 @@ def test_commands_and_patches_are_calls_of_their_tools(text: str, name: str, arg
     "text",
     ["I will.\n</tool_call>", "[TOOL_CALL]", "<tool_call>read it</tool_call>", "<invoke>\n</invoke>",
      '<tool_call>{"name": "frobnicate", "arguments": {}}</tool_call>', "<｜tool▁calls▁begin｜>",
-     '{"name": "read_file", "arguments": {"path": "a', "<<<<<<< SEARCH\nx"],
+     '{"name": "read_file", "arguments": {"path": "a', "<<<<<<< SEARCH\nx",
+     "src/a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE"],
 )  # fmt: skip
 def test_what_cannot_be_read_is_noticed_all_the_same(text: str) -> None:
     assert REPAIR.looks_like_call(text) is not None

@@ -19,8 +19,7 @@ from codewhale.protocol.tools import Effect, ToolSpec
 
 if TYPE_CHECKING:
     from codewhale.repair.judge import Verdict
-    from codewhale.repair.lookalikes import Lookalike
-    from codewhale.repair.textcalls import Found
+    from codewhale.repair.textcalls import Found, TextCall
 
 # What an answer that came to its end says of it, whose calls are as its model meant them.
 ENDED = frozenset(("stop", "tool_calls", "function_call", "tool_use", "end_turn", "completed"))
@@ -45,7 +44,7 @@ class Mender(Protocol):
         """Whether calls found in a text may run."""
         ...
 
-    def looks_like_call(self, text: str) -> "Lookalike | None":
+    def looks_like_call(self, text: str) -> "TextCall | None":
         """A call that a text writes in whatever form."""
         ...
 

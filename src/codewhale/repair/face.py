@@ -2,10 +2,10 @@
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.judge import Verdict, judge
-from codewhale.repair.lookalikes import Lookalike, looks_like_call
+from codewhale.repair.lookalikes import looks_like_call
 from codewhale.repair.names import known
 from codewhale.repair.strict import judge_strictly
-from codewhale.repair.textcalls import Found, find_calls
+from codewhale.repair.textcalls import Found, TextCall, find_calls
 
 
 class Repair:
@@ -38,7 +38,7 @@ class Repair:
         reads = all(verdict.spec is not None and not verdict.spec.touches for verdict in verdicts)
         return found.form == "ending" and reads
 
-    def looks_like_call(self, text: str) -> Lookalike | None:
+    def looks_like_call(self, text: str) -> TextCall | None:
         """A call that a text writes in whatever form, for its writer to be told that it was not run."""
         return looks_like_call(text, self._known)
 

@@ -132,8 +132,8 @@ def named(pattern: str, *closings: str) -> Reader:
 
 # ---------------------------------------------------------------------- tags
 
-_BAR = r"(?:[|｜]{1,2}|‖)"
-_DSML = rf"{_BAR}DSML{_BAR}\s*"
+BAR = r"(?:[|｜]{1,2}|‖)"
+_DSML = rf"{BAR}DSML{BAR}\s*"
 
 
 class Tags(Struct, frozen=True):
@@ -150,7 +150,7 @@ def _prefixed(word: str) -> Callable[[re.Match[str]], str]:
     return lambda match: f"</{match['prefix']}{word}>"
 
 
-INVOKE_TAGS = Tags(
+_INVOKE_TAGS = Tags(
     re.compile(rf"<(?P<prefix>{_DSML}|[\w-]+:|)invoke\s+name\s*=\s*[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
     re.compile(
         rf"\s*<(?P<prefix>{_DSML}|[\w-]+:|)parameter\s+name\s*=\s*[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>[^<>]*)>"
@@ -158,7 +158,7 @@ INVOKE_TAGS = Tags(
     _prefixed("invoke"),
     _prefixed("parameter"),
 )
-FUNCTION_TAGS = Tags(
+_FUNCTION_TAGS = Tags(
     re.compile(r"<(?P<prefix>)function=[\"']?(?P<name>[\w.:/-]+)[\"']?\s*(?P<self>/?)>"),
     re.compile(r"\s*<(?P<prefix>)parameter=[\"']?(?P<key>[\w.$-]+)[\"']?(?P<rest>)\s*>"),
     _prefixed("function"),
@@ -230,19 +230,14 @@ def _broken(source: Source, call: tuple[str, int, int, str], given: dict[str, An
     if following is not None:
         end, closing = following.start(), ""
     if end < 0:
-        whole = None if given else _json_alone(text[start:])
-        if whole is not None:
+        whole = text[start:].strip()
+        if not given and whole[:1] == "{" and values(whole) is not None:
             return Block([(name, whole)], len(text), False)
         return Block([(name, cut_off(encode(given or {})[:-1]))], len(text), False)
     body = text[start:end].strip()
     if not given and body[:1] == "{":
         return Block([(name, body)], end + len(closing), bool(closing))
     return Block([(name, body or "{" + _CUT_OFF)], end + len(closing), bool(closing))
-
-
-def _json_alone(body: str) -> str | None:
-    body = body.strip()
-    return body if body[:1] == "{" and values(body) is not None else None
 
 
 def typed(value: str, rest: str) -> Any:
@@ -256,33 +251,44 @@ def typed(value: str, rest: str) -> Any:
     return value
 
 
+def _pairs(
+    source: Source, place: int, opening: re.Pattern[str], ending: Callable[[str], str]
+) -> tuple[dict[str, Any], int, bool]:
+    """Arguments in tags, each opened by `opening` and ended by `ending` of its key; the place behind them, and whether
+    each has its end."""
+    given: dict[str, Any] = {}
+    while match := opening.match(source.text, place):
+        ends = ending(match["key"])
+        end = source.find(ends, match.end())
+        if end < 0:
+            return given, len(source.text), False
+        given[match["key"]] = typed(source.text[match.end() : end], "")
+        place = end + len(ends)
+    return given, next_word(source.text, place), True
+
+
+def _cut(name: str, given: dict[str, Any], source: Source) -> Block:
+    return Block([(name, cut_off(encode(given)[:-1]))], len(source.text), False)
+
+
 _GLM = re.compile(r"<tool_call>\s*(?P<name>[\w.:/-]+)\s*(?=<arg_key>|</tool_call>|$)")
 _GLM_KEY = re.compile(r"\s*<arg_key>\s*(?P<key>[\w.$-]+)\s*</arg_key>\s*<arg_value>")
 
 
 def glm(source: Source, at: int) -> Block | None:
     """A name, then pairs of key and value in tags of their own."""
-    text = source.text
-    opening = _GLM.match(text, at)
+    opening = _GLM.match(source.text, at)
     if opening is None:
         return None
-    given: dict[str, Any] = {}
-    place = opening.end()
-    while match := _GLM_KEY.match(text, place):
-        end = source.find("</arg_value>", match.end())
-        if end < 0:
-            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text), False)
-        given[match["key"]] = typed(text[match.end() : end], "")
-        place = end + len("</arg_value>")
-    place = next_word(text, place)
-    if text.startswith("</tool_call>", place):
+    given, place, _ = _pairs(source, opening.end(), _GLM_KEY, lambda key: "</arg_value>")
+    if source.text.startswith("</tool_call>", place):
         return Block([(opening["name"], encode(given))], place + len("</tool_call>"))
-    if place >= len(text):
-        return Block([(opening["name"], cut_off(encode(given)[:-1]))], place, False)
+    if place >= len(source.text):
+        return _cut(opening["name"], given, source)
     end = source.find("</tool_call>", place)
     if end < 0:
         return None
-    return Block([(opening["name"], text[opening.end() : end].strip())], end + len("</tool_call>"))
+    return Block([(opening["name"], source.text[opening.end() : end].strip())], end + len("</tool_call>"))
 
 
 _NAME_TAG = re.compile(r"<(?P<name>[a-z][a-z0-9]*(?:_[a-z0-9]+)+)>")
@@ -291,45 +297,30 @@ _CHILD = re.compile(r"\s*<(?P<key>[a-z][a-z0-9_]*)>")
 
 def name_tags(source: Source, at: int) -> Block | None:
     """A tag that is the tool's name, with a tag for each argument."""
-    text = source.text
-    opening = _NAME_TAG.match(text, at)
+    opening = _NAME_TAG.match(source.text, at)
     if opening is None:
         return None
-    given: dict[str, Any] = {}
-    place, closing = opening.end(), f"</{opening['name']}>"
-    while match := _CHILD.match(text, place):
-        ends = f"</{match['key']}>"
-        end = source.find(ends, match.end())
-        if end < 0:
-            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text), False) if given else None
-        given[match["key"]] = typed(text[match.end() : end], "")
-        place = end + len(ends)
-    place = next_word(text, place)
-    if text.startswith(closing, place):
+    given, place, _ = _pairs(source, opening.end(), _CHILD, "</{}>".format)
+    closing = f"</{opening['name']}>"
+    if source.text.startswith(closing, place):
         return Block([(opening["name"], encode(given))], place + len(closing))
-    cut = given and place >= len(text)
-    return Block([(opening["name"], cut_off(encode(given)[:-1]))], place, False) if cut else None
+    return _cut(opening["name"], given, source) if given and place >= len(source.text) else None
 
 
 _OLD_INVOKE = re.compile(r"<invoke>\s*<tool_name>\s*(?P<name>[\w.:/-]+)\s*</tool_name>\s*<parameters>")
+_OLD_END = re.compile(r"\s*</parameters>\s*</invoke>")
 
 
 def old_invoke(source: Source, at: int) -> Block | None:
     """`<invoke>` with the name and the parameters in tags within."""
-    text = source.text
-    opening = _OLD_INVOKE.match(text, at)
+    opening = _OLD_INVOKE.match(source.text, at)
     if opening is None:
         return None
-    given: dict[str, Any] = {}
-    place = opening.end()
-    while match := _CHILD.match(text, place):
-        end = source.find(f"</{match['key']}>", match.end())
-        if end < 0:
-            return Block([(opening["name"], cut_off(encode(given)[:-1]))], len(text), False)
-        given[match["key"]] = typed(text[match.end() : end], "")
-        place = end + len(match["key"]) + 3
-    end_of = re.compile(r"\s*</parameters>\s*</invoke>").match(text, place)
-    return Block([(opening["name"], encode(given))], end_of.end()) if end_of else None
+    given, place, whole = _pairs(source, opening.end(), _CHILD, "</{}>".format)
+    if not whole:
+        return _cut(opening["name"], given, source)
+    end = _OLD_END.match(source.text, place)
+    return Block([(opening["name"], encode(given))], end.end()) if end else None
 
 
 def code_calls(opening: str, *closings: str) -> Reader:
@@ -346,3 +337,29 @@ def code_calls(opening: str, *closings: str) -> Reader:
         return Block(rows, end + len(mark), bool(mark) or match.group()[:2] == "<|") if rows else None
 
     return reader
+
+
+FORMATS: tuple[tuple[str, Reader], ...] = (
+    ("T8", tagged(_INVOKE_TAGS)),
+    ("T3", tagged(_FUNCTION_TAGS)),
+    ("T6", glm),
+    ("T2", between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
+                   "</tool_call>", "</tool_calls>", "</tool_use>", "</tool>", "</function_call>", "</function_calls>")),
+    ("T2", between(r"<(?:longcat_|minimax:|seed:)tool_calls?>\s*(?=[\[{])",
+                   "</longcat_tool_call>", "</minimax:tool_call>", "</seed:tool_call>")),
+    ("T4", named(r"<[|｜]tool[▁_]call[▁_]begin[|｜]>\s*(?:function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*(?P<name>[\w.:/-]+)\s*"
+                 r"(?:<[|｜]tool[▁_]sep[|｜]>)?(?=\s*(?:```|\{))", "<｜tool▁call▁end｜>", "<|tool▁call▁end|>")),
+    ("T5", named(r"<\|tool_call_begin\|>\s*(?P<name>[\w.:/-]+)\s*<\|tool_call_argument_begin\|>", "<|tool_call_end|>")),
+    ("T11", named(r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?to=(?P<name>[\w.:-]+)\s*"
+                  r"(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?(?:code|json|<\|constrain\|>\s*json)?\s*<\|message\|>",
+                  "<|call|>", "<|end|>")),
+    ("T7", named(r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\]\s*)?(?=\{)")),
+    ("T7", between(r"\[TOOL_CALLS?\]\s*(?=[\[{]\s*[\[{\"'])", "[/TOOL_CALLS]", "[/TOOL_CALL]", "</s>")),
+    ("T9", between(r"<\|python_tag\|>\s*(?=[\[{])", "<|eom_id|>", "<|eot_id|>")),
+    ("T10", code_calls(r"<\|python_(?:start|tag)\|>", "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eot|>")),
+    ("T10", code_calls(r"<function_calls>", "</function_calls>")),
+    ("T9", between(r"<\|tool_call\|>|<TOOLCALL>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>|functools(?=\[)",
+                   "<|/tool_call|>", "</TOOLCALL>", "<|action_end|>", "<|END_ACTION|>")),
+    ("T8", old_invoke),
+    ("T17", name_tags),
+)  # fmt: skip

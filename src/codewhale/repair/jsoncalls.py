@@ -22,8 +22,8 @@ _NAMES = ("name", "tool_name", "toolName", "tool", "function", "function_name", 
 _GIVEN = ("arguments", "parameters", "args", "input", "params", "tool_input", "action_input", "kwargs", "tool_args")
 _BESIDE = frozenset("id type call_id tool_call_id index thought reasoning status".split())
 _LISTS = ("tool_calls", "tool_uses", "calls", "function_calls")
-_CALL_NAME = re.compile(r"""["']?(?:name|tool_name|tool|function)["']?\s*:\s*["'](?P<name>[\w.:/-]+)["']""")
-_CALL_GIVEN = re.compile(r"""["']?(?:arguments|parameters|args|input)["']?\s*:\s*""")
+CALL_NAME = re.compile(r"""["']?(?:name|tool_name|tool|function|action)["']?\s*:\s*["'](?P<name>[\w.:/-]+)["']""")
+CALL_GIVEN = re.compile(r"""["']?(?:arguments|parameters|args|(?:action_|tool_)?input)["']?\s*:\s*""")
 _DECODER = json.JSONDecoder(strict=False)
 _BLANK = re.compile(r"[\s,;]*")
 _FIRST_LOOK = 512
@@ -121,10 +121,10 @@ def bare(body: str) -> str:
 
 def damaged(body: str, *, closed: bool) -> list[Row] | None:
     """A call whose JSON is broken: its name and what is to be judged as its arguments."""
-    name = _CALL_NAME.search(body, 0, 2_000)
+    name = CALL_NAME.search(body, 0, 2_000)
     if name is None:
         return None
-    given = _CALL_GIVEN.search(body, 0, 4_000)
+    given = CALL_GIVEN.search(body, 0, 4_000)
     said = body[given.end() :] if given else body
     if given and name.start() > given.start():
         said = said[: name.start() - given.end()].rstrip().rstrip(",")
@@ -154,7 +154,6 @@ _ARROW = re.compile(
 _ARROW_PAIR = re.compile(
     r"\s*(?:--(?P<flag>[\w-]+)\s+|[\"']?(?P<key>[\w-]+)[\"']?\s*=>\s*)(?P<value>\"(?:\\.|[^\"\\])*\"|[^\s\",{}]+)\s*,?"
 )
-_GEMMA = re.compile(r"(?:<start_function_call>)?call:(?P<name>[\w.-]+)\s*(?=\{)")
 
 
 def react(text: str, observed: bool = False) -> list[Row] | None:
@@ -199,18 +198,13 @@ def _unfinished(text: str) -> bool:
 
 
 def fenced(text: str) -> list[Row] | None:
-    """A message that is one fence around calls and nothing else."""
-    match = _FENCED.match(text) if text.count("\n```") < 3 else None
-    if match is None or "\n```" in match["body"]:
+    """A message that is one fence around calls and nothing else, with a label that says so."""
+    match = _FENCED.match(text)
+    if match is None or "\n```" in match["body"] or match["label"] not in LABELS:
         return None
-    label, body = match["label"], match["body"].strip()
-    if label not in LABELS:
-        return None
-    if label != "json":
-        rows = pythonic(body)
-        if rows:
-            return rows
-    return None if label == "tool_code" else whole_json(body)
+    return pythonic(match["body"].strip()) or (
+        None if match["label"] == "tool_code" else whole_json(match["body"].strip())
+    )
 
 
 def pythonic(text: str) -> list[Row] | None:

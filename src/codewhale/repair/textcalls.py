@@ -11,20 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codewhale.protocol.marks import MARKS, Fences, may_stand
-from codewhale.repair.formats import (
-    FUNCTION_TAGS,
-    INVOKE_TAGS,
-    Block,
-    Reader,
-    Source,
-    between,
-    code_calls,
-    glm,
-    name_tags,
-    named,
-    old_invoke,
-    tagged,
-)
+from codewhale.repair.formats import BAR, FORMATS, Block, Source
 from codewhale.repair.jsoncalls import Row, arrow, fenced, next_word, pythonic, react, whole_json
 
 _MAX_TEXT = 1_048_576
@@ -43,8 +30,8 @@ class TextCall(Struct, frozen=True):
     has arguments that end in the middle."""
 
     name: str
-    arguments: str
-    code: str
+    arguments: str = ""
+    code: str = ""
 
 
 class Found(Struct, frozen=True):
@@ -105,17 +92,16 @@ _WHOLES: tuple[tuple[str, re.Pattern[str], Callable[[str], list[Row] | None], Fo
 
 # ---------------------------------------------------------------------- calls in a text
 
-_BAR = r"(?:[|｜]{1,2}|‖)"
 _OPENING = re.compile(
     rf"<(?=[|｜‖a-zT])(?:{'|'.join(re.escape(mark[1:]) for mark in MARKS if mark[0] == '<')}"
     rf"|[a-z][a-z0-9]*(?:_[a-z0-9]+)+>)|{'|'.join(re.escape(mark) for mark in MARKS if mark[0] != '<')}"
 )
 _WRAPS = re.compile(
-    rf"(?:\s*(?:<{_BAR}DSML{_BAR}\s*(?:function_calls|tool_calls|calls)>|<\|tool_calls_section_begin\|>|"
+    rf"(?:\s*(?:<{BAR}DSML{BAR}\s*(?:function_calls|tool_calls|calls)>|<\|tool_calls_section_begin\|>|"
     r"<[|｜]tool[▁_]calls[▁_]begin[|｜]>|<(?:[\w-]+:)?(?:function_calls?|tool_calls?)>(?=\s*<)))+\s*"
 )
 _ENDS = re.compile(
-    rf"(?:\s*(?:</(?:[\w-]+:)?(?:function_calls?|tool_calls?|tool_use|tool|TOOLCALL)>|</{_BAR}DSML{_BAR}\s*\w+>|"
+    rf"(?:\s*(?:</(?:[\w-]+:)?(?:function_calls?|tool_calls?|tool_use|tool|TOOLCALL)>|</{BAR}DSML{BAR}\s*\w+>|"
     r"<[|｜](?!tool[▁_]call[▁_]|tool_call|start|channel|action_start|plugin|python|START|message)[^<>|｜\n]{1,40}[|｜]>|"
     r"<[|｜]tool[▁_]calls?[▁_](?:section[▁_])?end[|｜]>|\[/TOOL_CALLS?\]|</s>|</think>))+"
 )
@@ -123,30 +109,6 @@ _MADE_UP = re.compile(
     r"\s*(?:<(?:tool_response|tool_result|function_results?|tool_output|function_response)s?>|Observation:|"
     r"<\|?(?:tool_response|observation)\|?>|<[|｜]tool[▁_]outputs?[▁_]begin)"
 )
-_FORMATS: tuple[tuple[str, Reader], ...] = (
-    ("T8", tagged(INVOKE_TAGS)),
-    ("T3", tagged(FUNCTION_TAGS)),
-    ("T6", glm),
-    ("T2", between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
-                   "</tool_call>", "</tool_calls>", "</tool_use>", "</tool>", "</function_call>", "</function_calls>")),
-    ("T2", between(r"<(?:longcat_|minimax:|seed:)tool_calls?>\s*(?=[\[{])",
-                   "</longcat_tool_call>", "</minimax:tool_call>", "</seed:tool_call>")),
-    ("T4", named(r"<[|｜]tool[▁_]call[▁_]begin[|｜]>\s*(?:function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*(?P<name>[\w.:/-]+)\s*"
-                 r"(?:<[|｜]tool[▁_]sep[|｜]>)?(?=\s*(?:```|\{))", "<｜tool▁call▁end｜>", "<|tool▁call▁end|>")),
-    ("T5", named(r"<\|tool_call_begin\|>\s*(?P<name>[\w.:/-]+)\s*<\|tool_call_argument_begin\|>", "<|tool_call_end|>")),
-    ("T11", named(r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?to=(?P<name>[\w.:-]+)\s*"
-                  r"(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?(?:code|json|<\|constrain\|>\s*json)?\s*<\|message\|>",
-                  "<|call|>", "<|end|>")),
-    ("T7", named(r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\]\s*)?(?=\{)")),
-    ("T7", between(r"\[TOOL_CALLS?\]\s*(?=[\[{]\s*[\[{\"'])", "[/TOOL_CALLS]", "[/TOOL_CALL]", "</s>")),
-    ("T9", between(r"<\|python_tag\|>\s*(?=[\[{])", "<|eom_id|>", "<|eot_id|>")),
-    ("T10", code_calls(r"<\|python_(?:start|tag)\|>", "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eot|>")),
-    ("T10", code_calls(r"<function_calls>", "</function_calls>")),
-    ("T9", between(r"<\|tool_call\|>|<TOOLCALL>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>|functools(?=\[)",
-                   "<|/tool_call|>", "</TOOLCALL>", "<|action_end|>", "<|END_ACTION|>")),
-    ("T8", old_invoke),
-    ("T17", name_tags),
-)  # fmt: skip
 _ARROWED = re.compile(r"\[TOOL_CALL\]\s*(?=\{\s*tool\s*=>)")
 
 
@@ -159,7 +121,7 @@ def _block(source: Source, place: int) -> tuple[str, Block] | None:
         end = source.find("[/TOOL_CALL]", start)
         rows = arrow(text[start + len("[TOOL_CALL]") : end].strip()) if end >= 0 else None
         return ("T13", Block(rows, end + len("[/TOOL_CALL]"))) if rows else None
-    for code, reader in _FORMATS:
+    for code, reader in FORMATS:
         block = reader(source, start)
         if block is not None:
             return "T1" if "DSML" in text[place : place + 9] else code, block
