@@ -10,7 +10,7 @@ from codewhale.protocol.events import CallFinished, ContextAppended, MessageAdde
 from codewhale.testing import harness
 from support.writtencalls import STANDING, Call
 
-REMOVE: Call = ("exec_shell", {"command": "rm -rf build"})
+CLEAR: Call = ("write_file", {"path": "build/old.txt", "content": "gone\n"})
 WRITE: Call = ("write_file", {"path": "made.txt", "content": "one\n"})
 READ: Call = ("read_file", {"path": "app.py"})
 ORDER = "Clean the workspace up as we said."
@@ -37,6 +37,11 @@ async def play(tmp_path: Path, *said: str | dict[str, Any], asked: str = ORDER, 
         return Played(await stage.turn(asked))
 
 
+def kept(folder: Path) -> bool:
+    """Whether the file that is to be cleared is as it was."""
+    return (folder / "workspace" / "build" / "old.txt").read_text() == "old\n"
+
+
 def native(call: Call) -> dict[str, Any]:
     return {"calls": [{"name": call[0], "arguments": call[1]}]}
 
@@ -50,9 +55,9 @@ def native(call: Call) -> dict[str, Any]:
 )  # fmt: skip
 async def test_a_shown_change_behind_words_of_any_language_never_runs(tmp_path: Path, lead: str) -> None:
     for name in ("hermes", "qwen-coder", "dsml", "mistral"):
-        text = f"{lead}\n{STANDING[name]([REMOVE])}"
+        text = f"{lead}\n{STANDING[name]([CLEAR])}"
         played = await play(tmp_path / name, text, "DONE")
-        assert (tmp_path / name / "workspace" / "build").exists() and played.calls == []
+        assert kept(tmp_path / name) and played.calls == []
         assert len(played.nudges) == 1 and (played.end.status, played.end.result["answer"]) == ("done", text)
 
 
@@ -65,13 +70,13 @@ async def test_a_shown_change_behind_words_of_any_language_never_runs(tmp_path: 
 async def test_a_meant_change_behind_words_is_told_once_and_then_runs(
     tmp_path: Path, lead: str, before: tuple[Call, ...]
 ) -> None:
-    for number, again in enumerate((native(REMOVE), HERMES([REMOVE]))):
+    for number, again in enumerate((native(CLEAR), HERMES([CLEAR]))):
         folder = tmp_path / str(number)
         opening = [native(call) for call in before]
-        played = await play(folder, *opening, f"{lead}\n{HERMES([REMOVE])}", again, "Removed.")
+        played = await play(folder, *opening, f"{lead}\n{HERMES([CLEAR])}", again, "Removed.")
         assert len(played.nudges) == 1 and "alone with nothing else" in played.nudges[0]
-        assert played.calls == [*(name for name, _ in before), "exec_shell"]
-        assert not (folder / "workspace" / "build").exists() and played.end.status == "done"
+        assert played.calls == [*(name for name, _ in before), "write_file"]
+        assert not kept(folder) and played.end.status == "done"
 
 
 async def test_a_read_behind_words_runs_at_once(tmp_path: Path) -> None:
@@ -80,19 +85,19 @@ async def test_a_read_behind_words_runs_at_once(tmp_path: Path) -> None:
 
 
 async def test_of_several_calls_behind_words_one_change_keeps_all_from_running(tmp_path: Path) -> None:
-    played = await play(tmp_path, f"Both.\n{HERMES([READ, REMOVE])}", "DONE")
+    played = await play(tmp_path, f"Both.\n{HERMES([READ, CLEAR])}", "DONE")
     assert (played.calls, len(played.nudges)) == ([], 1)
 
 
 async def test_where_text_is_the_channel_a_change_behind_words_runs_at_once(tmp_path: Path) -> None:
-    text = f"Je vais le supprimer.\n{HERMES([REMOVE])}"
+    text = f"Je vais le supprimer.\n{HERMES([CLEAR])}"
     played = await play(tmp_path, text, "Removed, 1 folder.", text_calls=True)
-    assert (played.calls, played.nudges) == (["exec_shell"], [])
-    assert not (tmp_path / "workspace" / "build").exists()
+    assert (played.calls, played.nudges) == (["write_file"], [])
+    assert not kept(tmp_path)
 
 
 async def test_where_text_is_no_channel_at_all_nothing_in_text_runs(tmp_path: Path) -> None:
-    played = await play(tmp_path, HERMES([REMOVE]), HERMES([REMOVE]), "DONE", text_calls=False)
+    played = await play(tmp_path, HERMES([CLEAR]), HERMES([CLEAR]), "DONE", text_calls=False)
     assert played.calls == [] and "alone" not in played.nudges[0] and "<tool_call>" not in played.nudges[1]
 
 
@@ -111,9 +116,9 @@ async def test_a_change_that_is_fenced_quoted_or_in_the_middle_never_runs(
     tmp_path: Path, frame: str, channel: bool | None
 ) -> None:
     facts = {} if channel is None else {"text_calls": channel}
-    call = HERMES([REMOVE]).replace("\n", "")
+    call = HERMES([CLEAR]).replace("\n", "")
     played = await play(tmp_path, "Look.\n\n" + frame.replace("{}", call), "DONE", **facts)
-    assert played.calls == [] and (tmp_path / "workspace" / "build").exists() and played.end.status == "done"
+    assert played.calls == [] and kept(tmp_path) and played.end.status == "done"
 
 
 JSON = json.dumps({"name": WRITE[0], "arguments": WRITE[1]})
@@ -192,7 +197,7 @@ async def test_the_count_begins_again_with_every_call(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "lead", ["", "\n\n", "The tag is\n<tool_call> here.\n\n", "Look.\n\n", "See `x`:\n```\ny\n```\n"]
 )
-@pytest.mark.parametrize("call", [READ, REMOVE])
+@pytest.mark.parametrize("call", [READ, CLEAR])
 async def test_what_was_shown_of_an_answer_is_what_is_recorded(tmp_path: Path, lead: str, call: Call) -> None:
     for name in ("hermes", "dsml", "mistral", "kimi"):
         for facts in ({}, {"text_calls": True}, {"text_calls": False}):
