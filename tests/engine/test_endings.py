@@ -4,9 +4,7 @@ import msgspec
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.context.promises import Moment, opening
-from codewhale.engine.collect import Answer
-from codewhale.engine.endings import (
+from codewhale.context.reminders import (
     ANNOUNCED,
     EMPTY,
     LOST,
@@ -16,11 +14,13 @@ from codewhale.engine.endings import (
     TIMES,
     TOO_LONG,
     UNFINISHED,
-    shortfall,
     telling,
     times,
 )
+from codewhale.engine.collect import Answer
+from codewhale.engine.endings import shortfall
 from codewhale.engine.prepare import may_hold_calls
+from codewhale.policy.promises import Moment, opening
 from codewhale.protocol.messages import Reasoning, Text
 from codewhale.protocol.modes import Mode
 from support.writtencalls import Sample, meant
@@ -77,13 +77,3 @@ def test_a_text_that_writes_a_call_is_told_so_at_every_moment() -> None:
 def test_each_ending_is_told_what_it_is(said: Answer, kind: str) -> None:
     assert short(said) == kind
     assert not kind or (REASONS[kind] and telling(kind, 1, None, alone=True))
-
-
-def test_the_second_time_a_call_is_worked_out_and_the_last_time_is_said_to_be_the_last() -> None:
-    call = ("read_file", '{"path":"a.py"}')
-    first, second, third = (telling(TEXT_CALL, number, call, alone=True) for number in (1, 2, 3))
-    assert "Text is not run" in first and "alone" in first and "a.py" not in first
-    assert '<tool_call>\n{"name":"read_file","arguments":{"path":"a.py"}}\n</tool_call>' in second
-    assert "last reminder" in third and "last reminder" not in second
-    native = telling(TEXT_CALL, 2, call, alone=False)
-    assert "<tool_call>" not in native and "alone" not in native and 'read_file with the arguments {"path"' in native

@@ -6,12 +6,13 @@ import re
 import msgspec
 
 from codewhale.catalog.registry import Catalog
-from codewhale.context.promises import Moment, opening, says_done
+from codewhale.context.reminders import LOST, MAY_STAND, PAUSED, TEXT_CALL, TIMES, UNFINISHED, telling, times
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
-from codewhale.engine.endings import LOST, MAY_STAND, PAUSED, TEXT_CALL, TIMES, UNFINISHED, shortfall, telling, times
+from codewhale.engine.endings import shortfall
 from codewhale.engine.prepare import Prepared, may_hold_calls
 from codewhale.engine.session import Session
+from codewhale.policy.promises import Moment, opening, says_done
 from codewhale.protocol.events import ContextAppended, TextStreamed
 from codewhale.protocol.messages import Text
 

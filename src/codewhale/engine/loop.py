@@ -9,10 +9,11 @@ from msgspec import Struct
 from codewhale.catalog.registry import Catalog
 from codewhale.context.budget import Budget, BudgetExceeded
 from codewhale.context.guard import STOP_AT, LoopGuard
+from codewhale.context.reminders import REASONS
 from codewhale.engine.answers import Answers
 from codewhale.engine.collect import Answer, RawCall
 from codewhale.engine.dispatch import Dispatcher, Outcome
-from codewhale.engine.endings import LOST_CALL, REASONS
+from codewhale.engine.endings import LOST_CALL
 from codewhale.engine.failures import explain
 from codewhale.engine.modelcall import ModelCalls
 from codewhale.engine.prepare import ENDED, Prepared, prepare, unread

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.context.promises import Moment, promises, says_done
+from codewhale.policy.promises import Moment, promises, says_done
 from codewhale.protocol.modes import Mode
 
 FOLDER = Path(__file__).parent / "promises"
