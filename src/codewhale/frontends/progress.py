@@ -47,7 +47,8 @@ def _text(event: Event) -> str:
             what = "stream broke" if event.broke else "request failed"
             return f"{what}, retry {event.attempt} of {event.attempts} in {event.delay:.1f} s: {event.reason}"
         case JobStarted():
-            return f"> job {event.job_id}: {event.command}"
+            how = f" (it takes what you type: /jobs stdin {event.job_id} TEXT)" if event.interactive else ""
+            return f"> job {event.job_id}: {event.command}{how}"
         case JobEnded():
             return f"job {event.job_id} {event.status.lower()} after {event.seconds:.1f} s"
         case ChildOpened():
