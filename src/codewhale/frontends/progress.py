@@ -47,8 +47,7 @@ def _text(event: Event) -> str:
             what = "stream broke" if event.broke else "request failed"
             return f"{what}, retry {event.attempt} of {event.attempts} in {event.delay:.1f} s: {event.reason}"
         case JobStarted():
-            how = f" (it takes what you type: /jobs stdin {event.job_id} TEXT)" if event.interactive else ""
-            return f"> job {event.job_id}: {event.command}{how}"
+            return f"> job {event.job_id}: {event.command}"
         case JobEnded():
             return f"job {event.job_id} {event.status.lower()} after {event.seconds:.1f} s"
         case ChildOpened():
