@@ -57,6 +57,7 @@ class _Worker:
         return segment
 
     async def _start(self, root: str) -> None:
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)  # what holds the process needs it there
         said: asyncio.Queue[Segment | None] = asyncio.Queue()
         self._said, self._complaint = said, b""
         heard = functools.partial(self._heard, Unframed(), said)  # what an earlier process says late is not for this
