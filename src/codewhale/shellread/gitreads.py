@@ -10,13 +10,7 @@ from codewhale.lib.bounded import read_regular
 from codewhale.protocol.protected import is_git_directory
 from codewhale.sandbox.gitconfig import steering
 from codewhale.shellread import ground
-from codewhale.system.repository import (
-    Repository,
-    config_entries,
-    find_repository,
-    named_elsewhere,
-    read_small,
-)
+from codewhale.system.repository import Repository, config_entries, find_repository, named_elsewhere, read_small
 
 _MOST_INDEX = 1 << 26
 _GITLINK = 0o160000

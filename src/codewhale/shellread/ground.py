@@ -25,11 +25,15 @@ def real(path: str) -> str:
 
 def program_in(inside: str, name: str) -> str:
     """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none."""
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
-        own = not os.path.isabs(folder) or _beneath(real(folder), real(inside)) or _beneath(folder, inside)
-        if own and os.path.lexists(os.path.join(inside, folder, name)):
-            return os.path.join(folder, name)
-    return ""
+    paths = (os.path.join(folder, name) for folder in _own_folders(os.environ.get("PATH", ""), inside))
+    return next(filter(os.path.lexists, paths), "")
+
+
+@functools.lru_cache(maxsize=16)
+def _own_folders(path: str, inside: str) -> list[str]:
+    own = [folder for folder in path.split(os.pathsep) if not os.path.isabs(folder) or _beneath(folder, inside)]
+    own += [folder for folder in path.split(os.pathsep) if _beneath(real(folder), real(inside))]
+    return [os.path.join(inside, folder) for folder in own]
 
 
 def _beneath(path: str, folder: str) -> bool:
