@@ -55,8 +55,11 @@ CONFIGS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "a pipe": (os.mkfifo, ("config.toml: is not a regular file",)),
     "no TOML": (lambda path: path.write_text("model = a\n"), ("config.toml: is not valid TOML", "line 1")),
     "no text": (lambda path: path.write_bytes(b"\xff\xfe\x00"), ("config.toml: is not UTF-8 text (byte 0)",)),
-    "a deep nest": (lambda path: path.write_text("model = " + "[" * 50_000), ("config.toml: is not valid TOML",)),
-    "too large": (lambda path: path.write_bytes(b"#" * (2 << 20)), ("is larger than 1048576 bytes",)),
+    "a deep nest": (
+        lambda path: path.write_text("model = " + "[" * 50_000),
+        ("config.toml: is nested too deeply", "line 1"),
+    ),
+    "too large": (lambda path: path.write_bytes(b"#" * (2 << 20)), ("is larger than 262144 bytes",)),
     "a wrong type": (lambda path: path.write_text("model = 3"), ("model: Expected str, got int; it is 3",)),
     "a wrong table": (lambda path: path.write_text("providers = []"), ("providers: Expected object, got array",)),
     "a dialect that is none": (
