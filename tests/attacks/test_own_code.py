@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.protocol.modes import Authority, Mode
 from codewhale.system.itself import own_path, package
 from codewhale.system.probing import BUBBLEWRAP, CHOICE, LANDLOCK
-from support.jail import call, marks
+from support.jail import call, marks, played
 from support.program import environment, scripted
 
 PACKAGES = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
@@ -175,3 +176,14 @@ def test_no_command_changes_the_code_that_runs_it(mechanism: str, layout: Layout
     assert {path for path in {*before, *after} if before.get(path) != after.get(path)} == set(), done.stderr
     assert (layout.root / "mine.txt").read_text() == "changed\n", done.stderr
     assert layout.run(tmp_path, "--version").returncode == 0 and marks(tmp_path) == []
+
+
+async def test_no_tool_writes_the_settings_that_it_runs_under_whatever_their_folder_is_called(tmp_path: Path) -> None:
+    home = tmp_path / "workspace" / "state"
+    home.mkdir(parents=True, mode=0o700)
+    (tmp_path / "workspace" / "link").symlink_to("state")
+    paths = ("state/config.toml", "state/permissions.toml", "state/snapshots/x/config", "link/config.toml", "STATE2")
+    calls = [call("write_file", path=path, content="x = 1\n") for path in paths]
+    found = await played(home, tmp_path / "workspace", *calls, mode=Mode.YOLO, authority=Authority.PERSON)
+    assert [result.error for result in found] == [*["permission_denied"] * 4, ""]
+    assert "x = 1" not in (home / "config.toml").read_text() and not (home / "permissions.toml").exists()

@@ -121,7 +121,7 @@ class Permits:
             analyse=lookups.analyse,
             url=lookups.url,
             paths=_names,
-            special=_special,
+            special=lambda request: _special(request, os.path.dirname(self.path)),
             sandboxed=lookups.sandboxed,
             job=lookups.job,
             unfinished=lookups.unfinished,
@@ -312,11 +312,11 @@ def _names(subject: PathSubject, request: DecisionRequest) -> Sequence[str]:
     return tuple(dict.fromkeys(path for path in (named, real) if path is not None))
 
 
-def _special(request: DecisionRequest) -> Special:
-    """What is special below the workspace of a call that writes."""
+def _special(request: DecisionRequest, state: str) -> Special:
+    """What is special below the workspace of a call that writes; `state` is the folder of our own settings."""
     root = os.path.realpath(request.workspace)
     included, hooks = steering(root)
-    git = (*_git_folders(root), *included)
+    git = (*_git_folders(root), *included, state)
     return Special(
         (*_below(git, root), *_layouts(request, root)),
         _below(hooks, root),
