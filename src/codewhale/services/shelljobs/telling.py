@@ -128,9 +128,8 @@ def unknown(jobs: ShellJobs, session: str, job_id: str) -> ToolError:
     said = f"This session has no job {one_line(job_id, 60)}. "
     for job in jobs.stale(session):
         if job.id == job_id:
-            said = (
-                f"Job {job.id} is {standing(job)}. It cannot be read any more; run its command again if you need it. "
-            )
+            again = f"run its command again if you need it: {one_line(job.command, 400)}"
+            said = f"Job {job.id} is {standing(job)}. It cannot be read any more; {again}. "
     return ToolError(
         "execution_failed",
         said + (f"Its jobs: {known}." if own else "It has no background jobs."),
