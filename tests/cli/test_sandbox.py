@@ -44,7 +44,7 @@ def test_the_profile_and_the_mechanism_are_the_persons_choice(tmp_path: Path, wo
     options = ("sandbox", "run", "-w", str(workspace))
     touch = ("--", "touch", "made")
     assert codewhale_program(tmp_path, *options, "--profile", "read-only", *touch).returncode != 0
-    done = codewhale_program(tmp_path, *options, *touch, env={CHOICE: LANDLOCK})
+    done = codewhale_program(tmp_path, *options, "--", "mkfifo", "made", env={CHOICE: LANDLOCK})
     assert done.returncode == 1 and not (workspace / "made").exists()
     assert codewhale_program(tmp_path, *options, "--profile", "none", *touch).returncode == 0
 

@@ -4,8 +4,9 @@ import struct
 
 import pytest
 
-from codewhale.sandbox.seccomp import EAFNOSUPPORT, ENOSYS, EPERM, Filter, build_filter, machine_known
+from codewhale.sandbox.seccomp import EAFNOSUPPORT, ENOSYS, EPERM, Filter, asked_calls, build_filter, machine_known
 
+ASKED = -1
 ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = {
     "x86_64": {"read": 0, "open": 2, "ioctl": 16, "shmget": 29, "socket": 41, "clone": 56, "chmod": 90, "mount": 165,
@@ -16,7 +17,7 @@ NUMBERS = {
 
 
 def judged(code: bytes, arch: int, number: int, *arguments: int) -> int:
-    """0 when a call is let through, else the error it gets."""
+    """0 when a call is let through, ASKED when a broker answers, else the error it gets."""
     data = struct.pack("<IIQ6Q", number, arch, 0, *arguments, *(0,) * (6 - len(arguments)))
     program = list(struct.iter_unpack("<HBBI", code))
     place, held = 0, 0
@@ -26,7 +27,7 @@ def judged(code: bytes, arch: int, number: int, *arguments: int) -> int:
         if operation == 0x20:
             (held,) = struct.unpack_from("<I", data, value)
         elif operation == 0x06:
-            return 0 if value == 0x7FFF0000 else value & 0xFFFF
+            return {0x7FFF0000: 0, 0x7FC00000: ASKED}.get(value, value & 0xFFFF)
         else:
             met = {0x15: held == value, 0x35: held >= value, 0x45: bool(held & value)}[operation]
             place += yes if met else no
@@ -58,6 +59,22 @@ def test_without_namespaces_more_is_refused(machine: str) -> None:
     assert judged(inside, arch, numbers["utimensat"]) == 0 and judged(bare, arch, numbers["utimensat"]) == EPERM
     assert judged(inside, arch, numbers["shmget"]) == 0 and judged(bare, arch, numbers["shmget"]) == EPERM
     assert judged(bare, arch, numbers["prlimit64"], 0) == 0 and judged(bare, arch, numbers["prlimit64"], 7) == EPERM
+
+
+@pytest.mark.parametrize("machine", ARCHES)
+def test_a_broker_is_asked_about_what_changes_names_alone(machine: str) -> None:
+    arch, numbers = ARCHES[machine], NUMBERS[machine]
+    code = build_filter(Filter(bare=True, asks=True), machine)
+    calls = {name: number for name, number in asked_calls(machine).items() if name != "seccomp"}
+    assert {"mkdirat", "unlinkat", "renameat2", "linkat", "symlinkat", "openat", "fchmodat"} < set(calls)
+    for name in set(calls) - {"open", "openat"}:
+        assert judged(code, arch, calls[name]) == ASKED, name
+        assert judged(build_filter(Filter(bare=True), machine), arch, calls[name]) != ASKED
+    for flags, answer in ((0, 0), (0o2000000, 0), (1, ASKED), (2, ASKED), (0o100, ASKED), (0o1000, ASKED)):
+        assert judged(code, arch, numbers["openat"], 0, 0, flags, 0o644) == answer
+    assert judged(code, arch, numbers["openat"], 0, 0, 0o101, 0o4755) == EPERM
+    assert judged(code, arch, calls["fchmodat"], 0, 0, 0o4755) == EPERM == judged(code, arch, numbers["mount"])
+    assert len(code) // 8 <= 4096
 
 
 @pytest.mark.parametrize("machine", ARCHES)

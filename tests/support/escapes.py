@@ -207,6 +207,18 @@ _PROTECTED = {
     "rules, there before": "put(ws + '/AGENTS.md')",
     "a protected name in other letters": "put(ws + '/.Envrc')",
     "submodules": "put(ws + '/.gitmodules')",
+    "a shell's start by way of a new folder": "os.mkdir(ws + '/k'); put(ws + '/k/../.zshrc')",
+    "a shell's start by a descriptor": (
+        "os.write(os.open('.zshrc', os.O_CREAT | os.O_WRONLY, dir_fd=os.open(ws, os.O_RDONLY)), b'PWNED')"
+    ),
+    "a shell's start through a new link": "os.symlink('.zshrc', ws + '/k'); put(ws + '/k')",
+    "hooks made elsewhere": "os.mkdir(ws + '/h'); put(ws + '/h/pre-commit'); os.rename(ws + '/h', ws + '/.git/hooks')",
+    "a file outside through a new link": "os.symlink(out + '/file', ws + '/k'); put(ws + '/k')",
+    "the mode of a file outside through a new link": "os.symlink(out + '/file', ws + '/k'); os.chmod(ws + '/k', 0)",
+    "a new file outside through a new link": "os.symlink(out, ws + '/k'); put(ws + '/k/PWNED')",
+    "a new folder outside through a new link": "os.symlink(out, ws + '/k'); os.mkdir(ws + '/k/new')",
+    "a file outside, moved in": "os.rename(out + '/file', ws + '/k')",
+    "a second name of a file outside": "os.link(out + '/file', ws + '/k')",
 }
 _TERMINAL = "fd = os.open(at['terminal'], os.{how} | os.O_NONBLOCK | os.O_NOCTTY)\n"
 _TERMINALS = {

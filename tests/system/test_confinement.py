@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.policy.denial import denial
 from codewhale.protocol.errors import ToolError
-from codewhale.system.confinement import confine, denial, held_where_possible
+from codewhale.system.confinement import confine, held_where_possible
 from codewhale.system.launch import Ceiling, Child, Completed, Launch, run, start
 from codewhale.system.probing import BUBBLEWRAP, sandbox
 from support.running import eventually, open_files

@@ -234,7 +234,9 @@ def _sandbox(network: str) -> Check:
     if found.mechanism == BUBBLEWRAP:
         held = "files and processes; commands have the network" if network == "on" else "files, processes and network"
         return Check("sandbox", "ok", f"{BUBBLEWRAP}: {held}; try it: codewhale sandbox check")
-    limits = "commands can make nothing new at the top of the workspace, change no mode or time, and not commit"
+    limits = "commands cannot change owners or attributes, nor make pipes"
+    if not found.brokered:
+        limits = "commands can make nothing new at the top of the workspace, change no mode or time, and not commit"
     return Check("sandbox", "warn" if found.fix else "ok", f"{found.mechanism}: {limits}; {tried}", found.fix)
 
 

@@ -12,8 +12,9 @@ from msgspec import Struct
 from codewhale.app.settings import SandboxSettings, open_config
 from codewhale.config import home_dir
 from codewhale.lib.text import one_line
+from codewhale.policy.denial import denial
 from codewhale.protocol.errors import CodeWhaleError, ToolError
-from codewhale.system.confinement import NONE, PROFILES, denial, parse_profile
+from codewhale.system.confinement import NONE, PROFILES, parse_profile
 from codewhale.system.itself import interpreter
 from codewhale.system.launch import Completed, Launch, run
 from codewhale.system.probing import BUBBLEWRAP, Mechanism, Sandbox, sandbox

@@ -5,14 +5,18 @@ own processes, installs a seccomp filter, and executes. Whatever fails ends it b
 """
 
 # Arguments: folder=PATH (all below it may be written), file=PATH (it may be written), read=PATH (of /dev, it may be
-# read), tops=PATH (each entry of it may, but those named by except=NAME, lower case), filter=HEX, rights=1 (keep root's
-# over files), env=NAME=VALUE (for the command alone), `--`, the command. Or `scope` and a command, which then reaches
+# read), tops=PATH (each entry of it may, but those named by except=NAME before it, lower case), filter=HEX, rights=1
+# (keep root's over files), listener=FD and notify=NUMBER:HEX (who answers what the filter HEX asks, and the number of
+# seccomp(2)), env=NAME=VALUE (for the command alone), `--`, the command. Or `scope` and a command, which then reaches
 # abstract sockets of its own alone.
+import _socket
 import ctypes
 import os
+import struct
 import sys
 
 _PR_SET_NO_NEW_PRIVS, _PR_CAPBSET_DROP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 24, 22, 2
+_SET_MODE_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _CAPABILITY_VERSION_3 = 0x20080522
 _DAC_OVERRIDE, _FOWNER = 1 << 1, 1 << 3
@@ -43,7 +47,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
-class _Kernel:
+class Kernel:
     """System calls that Python has no names for; each raises Failed."""
 
     def __init__(self) -> None:
@@ -78,7 +82,7 @@ class _Kernel:
 class _Rules:
     """A Landlock ruleset."""
 
-    def __init__(self, kernel: _Kernel, files: int = 0, scopes: int = _ABSTRACT) -> None:
+    def __init__(self, kernel: Kernel, files: int = 0, scopes: int = _ABSTRACT) -> None:
         self._kernel = kernel
         wanted = _Ruleset(files, 0, scopes)
         size = ctypes.c_size_t(ctypes.sizeof(wanted))
@@ -126,8 +130,8 @@ def devices() -> "set[str]":
 def enter(words: "list[str]") -> None:
     """Give up what the words say. Raises Failed."""
     given = [word.partition("=")[::2] for word in words]
-    kernel = _Kernel()
-    kept = {value for name, value in given if name == "except"}
+    kernel = Kernel()
+    kept: set[str] = set()
     own = {value for name, value in given if name == "own"}
     rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
     rules.allow_but("/", devices(), READ_FILE)
@@ -141,22 +145,49 @@ def enter(words: "list[str]") -> None:
             rules.allow_but(value, own)
         elif name in ("file", "read"):
             rules.allow(value, READ_FILE | IOCTL_DEV | (CHANGES if name == "file" else 0), follow=True)
+        elif name == "except":
+            kept.add(value)
         elif name == "tops":
             for entry in os.listdir(value):
                 if entry.lower() not in kept:
                     rules.allow_but(os.path.join(value, entry), own)
+            kept = set()
     options = dict(given)
     kernel.drop_capabilities(_DAC_OVERRIDE | _FOWNER if "rights" in options else 0)
     kernel.prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1))
     rules.hold()
+    number, _, asking = options.get("notify", "").partition(":")
+    if asking and _ask(kernel, options["listener"], int(number), bytes.fromhex(asking)):
+        return
     code = bytes.fromhex(options["filter"])
     program = _Program(len(code) // 8, code)
     kernel.prctl("seccomp", _PR_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), ctypes.byref(program))
 
 
+def _ask(kernel: Kernel, listener: str, number: int, code: bytes) -> bool:
+    """Install a filter that asks, if there is who answers (`try`: see whether it can be installed). Raises Failed."""
+    connection = None
+    if listener != "try":
+        if not listener.isdigit():
+            return False
+        connection = _socket.socket(fileno=int(listener))
+        if not connection.recv(1):
+            return False
+    flags = ctypes.c_ulong(_NEW_LISTENER | _WAIT_KILLABLE)
+    program = _Program(len(code) // 8, code)
+    fd = kernel.call("seccomp", number, ctypes.c_ulong(_SET_MODE_FILTER), flags, ctypes.byref(program))
+    if connection is not None:
+        try:
+            connection.sendmsg([b"1"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("<i", fd))])
+        except OSError as error:
+            raise Failed(f"broker: {error.strerror}") from None
+    os.close(fd)
+    return True
+
+
 def scope() -> None:
     """Hold abstract sockets to this process and what it starts. Raises Failed."""
-    kernel = _Kernel()
+    kernel = Kernel()
     kernel.prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1))
     _Rules(kernel).hold()
 

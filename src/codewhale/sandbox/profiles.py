@@ -57,7 +57,8 @@ class Plan(Struct, frozen=True):
     word `{filter}` of argv; in the place of `{masks}` stand the words that lay /dev/null over each of `masks` that is
     still there at that moment; `folders` and `pointers` are names that must be taken while it runs, so that nothing can
     be put there (empty folders, and git's pointer to itself). `inits`: processes of the mechanism itself that stay as
-    long as anything of the command does. `held` are places that it cannot change."""
+    long as anything of the command does. `broker` are the
+    launcher's words for what makes names for it. `held` are places that it cannot change."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
@@ -66,6 +67,7 @@ class Plan(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()
     inits: int = 0
+    broker: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
 
 

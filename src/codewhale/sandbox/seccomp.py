@@ -11,8 +11,9 @@ from functools import cache
 from msgspec import Struct
 
 _Code = list[tuple[int, int, int, int]]
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+EPERM, ENOSYS, ENOTSUP, EAFNOSUPPORT = 1, 38, 95, 97
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+_NOTIFY = 0x7FC00000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
@@ -43,6 +44,9 @@ _X86_64 = {
     "fchownat": 260, "futimesat": 261, "fchmodat": 268, "unshare": 272, "move_pages": 279, "utimensat": 280,
     "perf_event_open": 298, "fanotify_init": 300, "prlimit64": 302, "open_by_handle_at": 304, "clock_adjtime": 305,
     "setns": 308, "finit_module": 313, "sched_setattr": 314, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+    "truncate": 76, "rename": 82, "mkdir": 83, "rmdir": 84, "link": 86, "unlink": 87, "symlink": 88, "umask": 95,
+    "mkdirat": 258, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "renameat2": 316,
+    "seccomp": 317,
 }  # fmt: skip
 _AARCH64 = {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
@@ -57,6 +61,8 @@ _AARCH64 = {
     "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "prlimit64": 261, "fanotify_init": 262,
     "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "finit_module": 273, "sched_setattr": 274,
     "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
+    "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "truncate": 45, "umask": 166,
+    "renameat2": 276, "seccomp": 277,
 }  # fmt: skip
 _MACHINES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _AARCH64)}
 
@@ -90,12 +96,22 @@ _MODES = {
     "mknodat": 2,
 }  # fmt: skip
 
+# What a broker is asked about: see sandbox.broker. Opening, only for writing.
+_ASKED = """
+    creat mkdir mkdirat rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat truncate umask
+    chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utimensat
+    """.split()
+_OPENING = {"open": 1, "openat": 2}
+_WRITING = 0o1103  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
+
 
 class Filter(Struct, frozen=True):
-    """Which filter: `bare` where no namespaces hold the command, `network` whether it may have one."""
+    """Which filter: `bare` where no namespaces hold the command, `network` whether it may have one; `asks` where a
+    broker answers for the calls that make and change names."""
 
     bare: bool = False
     network: bool = False
+    asks: bool = False
 
 
 def machine_known(machine: str | None = None) -> bool:
@@ -109,12 +125,15 @@ def build_filter(wanted: Filter, machine: str | None = None) -> bytes:
     Raises KeyError for a kind of machine that is not known."""
     arch, table = _MACHINES[machine or platform.machine()]
     numbers = {**table, **_SAME}
-    names = [name for name in (*_NEVER, *(_METADATA + _SHARED if wanted.bare else ())) if name in numbers]
+    asked = [name for name in _ASKED if name in numbers] if wanted.asks else []
+    bare = [name for name in (*_METADATA, *_SHARED) if name not in asked] if wanted.bare else []
+    names = [name for name in (*_NEVER, *bare) if name in numbers]
     code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), _refuse(EPERM), (_LOAD, 0, 0, _NUMBER)]
     if arch == _MACHINES["x86_64"][0]:
         code += [(_AT_LEAST, 0, 1, _X32), _refuse(EPERM)]
     for name in names:
-        code += [(_EQUAL, 0, 1, numbers[name]), _refuse(EPERM)]
+        absent = wanted.asks and "xattr" in name  # what copies files goes on without them then
+        code += [(_EQUAL, 0, 1, numbers[name]), _refuse(ENOTSUP if absent else EPERM)]
     for name in _UNREADABLE:
         code += [(_EQUAL, 0, 1, numbers[name]), _refuse(ENOSYS)]
     code += _on(numbers["clone"], _unless_bits(0, _NAMESPACES & ~0xFF))
@@ -126,8 +145,19 @@ def build_filter(wanted: Filter, machine: str | None = None) -> bytes:
             code += _on(numbers[name], _unless_bits(argument, _SET_ID))
     for name, argument in _OTHERS.items() if wanted.bare else ():
         code += _on(numbers[name], _only(argument, (0,), EPERM))
+    for name in asked:
+        code += [(_EQUAL, 0, 1, numbers[name]), (_RETURN, 0, 0, _NOTIFY)]
+    for name, argument in _OPENING.items() if wanted.asks else ():
+        if name in numbers:
+            code += _on(numbers[name], [_argument(argument), (_ANY_BIT, 0, 1, _WRITING), (_RETURN, 0, 0, _NOTIFY)])
     code.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in code)
+
+
+def asked_calls(machine: str | None = None) -> dict[str, int]:
+    """The calls that a broker is asked about on a machine, with their numbers; and that of seccomp(2) itself."""
+    numbers = {**_MACHINES[machine or platform.machine()][1], **_SAME}
+    return {name: numbers[name] for name in (*_ASKED, *_OPENING, "seccomp") if name in numbers}
 
 
 def _families(wanted: Filter) -> tuple[int, ...]:

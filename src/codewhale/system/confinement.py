@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from msgspec import Struct, structs
@@ -18,8 +17,7 @@ from codewhale.protocol.errors import ToolError
 from codewhale.protocol.protected import AT_START
 from codewhale.sandbox.bubblewrap import TEMPORARY, bubblewrap
 from codewhale.sandbox.caches import cache_folders
-from codewhale.sandbox.denial import Denial, Held, recognise
-from codewhale.sandbox.landlock import OPEN_BY_LANDLOCK, landlock
+from codewhale.sandbox.landlock import landlock
 from codewhale.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, beneath, parse_profile
 from codewhale.sandbox.seatbelt import seatbelt
 from codewhale.sandbox.trusted import split_loader
@@ -30,7 +28,7 @@ from codewhale.system.itself import own_path, own_places, package, start_folders
 from codewhale.system.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
 from codewhale.system.repository import find_repository
 
-__all__ = ("NONE", "PROFILES", "Confined", "Denial", "confine", "denial", "parse_profile")
+__all__ = ("NONE", "PROFILES", "Confined", "confine", "parse_profile")
 
 _PREFIX = "codewhale-tmp-"
 _MOST_FOLDERS = 16
@@ -73,24 +71,22 @@ async def confine(launch: Launch, watch: Watch | None = None) -> Confined:
         watch = await asyncio.to_thread(watched, site, wanted)
     try:
         site = structs.replace(site, arms=watch.arms if watch is not None else ())
-        plan = _plan(found.mechanism, found.program, launch, wanted, site)
+        plan = _plan(found, launch, wanted, site)
     except BaseException:
         if watch is not None:
             watch.leave()
         raise
     if watch is not None:
         watch.held = plan.held
-    words = [f"inits={plan.inits}"]
-    if plan.filter:
-        words.append(f"filter={plan.filter.hex()}")
+    words = [f"inits={plan.inits}", *plan.broker]
+    words += [f"filter={plan.filter.hex()}"] if plan.filter else []
     words += [f"mask={path}" for path in plan.masks]
     words += [f"folder={path}" for path in plan.folders] + [f"pointer={path}" for path in plan.pointers]
-    if plan.folders or plan.pointers:
-        words.append(f"lock={site.workspace}")
+    words += [f"lock={site.workspace}"] if plan.folders or plan.pointers else []
     supervised = launch.supervised or wanted.writes
-    asked = structs.replace(launch, env={**launch.env, **plan.env})
+    asked = structs.replace(launch, env={**launch.env, **plan.env}, supervised=supervised)
     env, inner = split_loader(launch_env(asked), site.workspace)
-    held = structs.replace(asked, argv=_with_env(found.mechanism, plan.argv, inner), supervised=supervised)
+    held = structs.replace(asked, argv=_with_env(found.mechanism, plan.argv, inner))
     return Confined(held, env, tuple(words), found.mechanism, watch)
 
 
@@ -105,15 +101,6 @@ def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> t
     return (*argv[:begin], *words, *argv[begin:])
 
 
-def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:
-    """What the sandbox refused a command that ran under a profile, by its end and its output; None for nothing."""
-    if profile == NONE or exit_code == 0:
-        return None
-    landlocked = sandbox().mechanism == LANDLOCK
-    place = OPEN_BY_LANDLOCK if landlocked else "the workspace"
-    return recognise(Held(profile, allowances, landlocked or os.geteuid() == 0, place), exit_code, text)
-
-
 async def held_where_possible(profile: str) -> str:
     """The profile, or none where nothing on this machine can hold a command: for programs of the harness's choice,
     which are hardened besides."""
@@ -125,10 +112,12 @@ async def _found() -> Sandbox:
     return sandbox() if sandbox.cache_info().currsize else await asyncio.to_thread(sandbox)
 
 
-def _plan(mechanism: str, program: str, launch: Launch, wanted: Confinement, site: Site) -> Plan:
-    if mechanism == BUBBLEWRAP:
-        return bubblewrap(program, launch.argv, wanted, site)
-    return (landlock if mechanism == LANDLOCK else seatbelt)(launch.argv, wanted, site)
+def _plan(found: Sandbox, launch: Launch, wanted: Confinement, site: Site) -> Plan:
+    if found.mechanism == BUBBLEWRAP:
+        return bubblewrap(found.program, launch.argv, wanted, site)
+    if found.mechanism == LANDLOCK:
+        return landlock(launch.argv, wanted, site, found.brokered)
+    return seatbelt(launch.argv, wanted, site)
 
 
 def _unavailable(launch: Launch, message: str) -> ToolError:

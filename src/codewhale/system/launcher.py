@@ -31,15 +31,9 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 def stat(pid: int) -> "tuple[int, int, int, bool] | None":
     """(start time in ticks, session, resident bytes, running) of a process, or None when it is gone."""
     try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        data = read(f"/proc/{pid}/stat")
     except OSError:
         return None
-    try:
-        data = os.read(fd, 4096)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
     fields = data[data.rindex(b")") + 2 :].split()
     return int(fields[19]), int(fields[3]), int(fields[21]) * _PAGE, fields[0] not in b"ZX"
 
@@ -49,12 +43,9 @@ def children(pid: int) -> "list[int]":
     found = b""
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
-            fd = os.open(f"/proc/{pid}/task/{thread}/children", os.O_RDONLY)
-            try:
-                while block := os.read(fd, 65536):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb", buffering=0) as file:
+                while block := file.read(65536):
                     found += block
-            finally:
-                os.close(fd)
     except OSError:
         pass
     return [int(child) for child in found.split()]
@@ -90,7 +81,7 @@ def machine() -> "tuple[int, int] | None":
 def read(path: str) -> bytes:
     """The beginning of a file of /proc."""
     with open(path, "rb", buffering=0) as file:
-        return file.read(256)
+        return file.read(4096)
 
 
 class Bounds:
@@ -187,7 +178,8 @@ class Hold:
     """What a sandbox needs around its command, from words: `filter=HEX` (the seccomp program whose descriptor replaces
     `{filter}`), `mask=PATH` (covered in the place of `{masks}`, if it is still there), `lock=DIR` (shared by all
     commands that hold names below it), `folder=PATH` and `pointer=PATH` (names taken while any of them runs, so that
-    nothing can be put there), `inits=N` (processes of the sandbox itself)."""
+    nothing can be put there), `inits=N` (processes of the sandbox itself), `broker=PATH` (modules; the last makes names
+    for the command) and `serve=WORD` (what it is given)."""
 
     def __init__(self, words: "list[str]") -> None:
         given = [word.partition("=")[::2] for word in words]
@@ -195,13 +187,19 @@ class Hold:
         self.given = bool(given)
         self.filter = bytes.fromhex(options.get("filter", ""))
         self.inits = int(options.get("inits", "0"))
+        self.broker = [value for name, value in given if name == "broker"]
+        self.served = [value for name, value in given if name == "serve"]
+        self.link = vars(self).get("link")  # of the broker
         self.masks = [path for name, path in given if name == "mask"]
         self.names = [(name, path) for name, path in given if name in ("folder", "pointer")]
         self.times: dict[str, tuple[int, int]] = {}
         self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
 
     def take(self) -> None:
-        """Take the names. Raises OSError."""
+        """Take the names, load the broker. Raises OSError."""
+        if self.broker:
+            sys.path += [os.path.dirname(path) for path in self.broker]
+            self.link = __import__("broker").Link(self.served)
         if self.lock < 0:
             return
         self._share()
@@ -232,7 +230,7 @@ class Hold:
     def ready(self, argv: "list[str]") -> "list[str]":
         """In the process that becomes the command: open the filter."""
         if not self.filter:
-            return argv
+            return self.link.fill(argv) if self.link is not None else argv
         fd = os.memfd_create("filter", 0)
         os.write(fd, self.filter)
         os.lseek(fd, 0, os.SEEK_SET)
@@ -329,6 +327,8 @@ class Launcher:
                 os.write(began, str(error.errno).encode())
             finally:
                 os._exit(127)
+        if self.hold.link is not None:
+            self.hold.link.start()
         self.running = True
         state = stat(self.command)
         self.say(f"forked {self.command} {state[0] if state else 0}")
@@ -466,9 +466,8 @@ class Launcher:
 def _prefer_for_oom() -> None:
     """When memory runs out the kernel takes the command before the harness."""
     try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(fd, b"500")
-        os.close(fd)
+        with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+            file.write(b"500")
     except OSError:
         pass
 

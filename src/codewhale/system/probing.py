@@ -29,12 +29,13 @@ class Mechanism(Struct, frozen=True):
 
 class Sandbox(Struct, frozen=True):
     """`mechanism` is the one that is used, "" for none; `program` is bubblewrap's path. `fix` says how to get the best
-    one, "" where it is there."""
+    one, "" where it is there. `brokered`: what Landlock holds can make new names at the top of a workspace."""
 
     mechanism: str
     tried: tuple[Mechanism, ...]
     program: str = ""
     fix: str = ""
+    brokered: bool = False
 
 
 @cache
@@ -50,7 +51,8 @@ def sandbox() -> Sandbox:
         tried.append(_landlock() if wanted else _passed_over(LANDLOCK))
     mechanism = next((one.name for one in tried if one.holds), "")
     fix = _fix() if mechanism not in (BUBBLEWRAP, SEATBELT) and not chosen else ""
-    return Sandbox(mechanism, tuple(tried), program if mechanism == BUBBLEWRAP else "", fix)
+    brokered = mechanism == LANDLOCK and not _try(probe_landlock(brokered=True))
+    return Sandbox(mechanism, tuple(tried), program if mechanism == BUBBLEWRAP else "", fix, brokered)
 
 
 def _bubblewrap(program: str) -> Mechanism:

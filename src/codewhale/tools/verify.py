@@ -10,6 +10,7 @@ import msgspec
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
+from codewhale.policy.denial import denial
 from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
@@ -17,7 +18,6 @@ from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_
 from codewhale.services.testruns.runners import Runner, find_runner, foresee, run_tests
 from codewhale.services.testruns.summary import cargo_failure, summarise
 from codewhale.services.testruns.tree import tree_hash
-from codewhale.system.confinement import denial
 from codewhale.system.launch import Completed, Held
 from codewhale.system.output import shown
 from codewhale.tools.base import Args, Doc, outlined, tool

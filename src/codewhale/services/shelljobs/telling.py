@@ -3,12 +3,12 @@
 from typing import Any
 
 from codewhale.lib.text import one_line
+from codewhale.policy.denial import Denial, denial
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Corrected, ToolError
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.shelljobs.job import STALE, JobView, Reading
 from codewhale.services.shelljobs.service import ShellJobs
-from codewhale.system.confinement import Denial, denial
 
 SUMMARY_LINES = 3
 SUMMARY = 240

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.sandbox.denial import Held, recognise
+from codewhale.policy.denial import Held, recognise
 
 HELD = Held("workspace-write")
 

@@ -1,14 +1,18 @@
 """Telling from what a failed command printed that the sandbox refused it something, with the line that says so."""
 
+import os
 import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
-from codewhale.sandbox.profiles import NETWORK, READ_ONLY
+from codewhale.system.confinement import NONE, PROFILES
+from codewhale.system.probing import LANDLOCK, sandbox
 
 _TAIL = 20_000
+_NETWORK, _READ_ONLY = "network", PROFILES[1]
+_OPEN_BY_LANDLOCK = "what stands in the workspace already (nothing new at its top, and no change of modes or times)"
 _UNREACHABLE = re.compile(
     r"network is unreachable|could not resolve (host|proxy)|couldn.t resolve host|temporary failure in name resolution"
     r"|temporary failure resolving|name or service not known|nodename nor servname|no address associated with hostname"
@@ -51,6 +55,15 @@ class Held(Struct, frozen=True):
     place: str = "the workspace"
 
 
+def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text: str) -> Denial | None:
+    """What the sandbox refused a command that ran under a profile, by its end and its output; None for nothing."""
+    if profile == NONE or exit_code == 0:
+        return None
+    landlocked = sandbox().mechanism == LANDLOCK
+    place = _OPEN_BY_LANDLOCK if landlocked and not sandbox().brokered else "the workspace"
+    return recognise(Held(profile, allowances, landlocked or os.geteuid() == 0, place), exit_code, text)
+
+
 def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
     """The denial that a command's end and output (stdout and stderr) tell of, or None. Where it lost rights, a refusal
     that the machine would have given in any case may be taken for one of the sandbox."""
@@ -58,16 +71,16 @@ def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
     if profile == "none" or exit_code == 0:
         return None
     lines = text[-_TAIL:].splitlines()
-    if NETWORK not in allowances:
+    if _NETWORK not in allowances:
         line = _first(_UNREACHABLE, lines)
         if line:
             message = "The sandbox gives commands no network; it must be allowed by the person."
-            return Denial(NETWORK, line, message)
+            return Denial(_NETWORK, line, message)
     lines = [line for line in lines if not _WARNED.search(line)]
     line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
     if not line:
         return None
-    where = "no file outside a private /tmp" if profile == READ_ONLY else f"{held.place} and a private /tmp alone"
+    where = "no file outside a private /tmp" if profile == _READ_ONLY else f"{held.place} and a private /tmp alone"
     message = f"The sandbox ({profile}) lets commands write {where}, never git's settings or what CodeWhale runs from."
     return Denial("write", line, message)
 
