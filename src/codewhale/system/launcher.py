@@ -198,6 +198,7 @@ class Hold:
     def take(self) -> None:
         """Take the names, load the broker. Raises OSError."""
         if self.broker:
+            sys.dont_write_bytecode = True  # beside our own code nothing is left
             sys.path += [os.path.dirname(path) for path in self.broker]
             self.link = __import__("broker").Link(self.served)
         if self.lock < 0:
