@@ -90,7 +90,7 @@ async def test_what_was_approved_is_what_is_written_or_nothing(home: Path, works
         await stage.client.submit(Answer(session, question.request_id, allowed=True))
         await watch.until(TurnFinished)
     (result,) = results(watch.events)
-    assert not result.ok and "changed on disk" in result.content and "Next call: read_file" in result.content
+    assert not result.ok and "changed on disk" in result.content and "To see what is there: read_file" in result.content
     assert code.read_text() == CODE + "# a change of the person's own\n"
 
 
@@ -117,7 +117,7 @@ async def test_without_the_fact_it_is_refused_with_what_works(home: Path, worksp
         assert len(stage.provider.requests) == 2
     (result,) = results(events)
     assert (result.ok, result.error) == (False, "not_available")
-    assert "edit_file" in result.content and 'Next call: read_file {"path":"a.py"}' in result.content
+    assert "edit_file" in result.content and 'To see what is there: read_file {"path":"a.py"}' in result.content
 
 
 @pytest.mark.parametrize("at", ["the model", "the person"])

@@ -44,7 +44,7 @@ def test_the_account_tells_wrong_from_right() -> None:
     tally = Tally()
     tally.add(rows[0], wrong, catalog)
     assert (tally.wrong_reads + tally.wrong_others, tally.good_enough()) == (1, False)
-    unhelpful = {"outcome": "refuse", "name": good.tool, "arguments": None, "error": {"fix": None}}
+    unhelpful = {"outcome": "refuse", "name": good.tool, "arguments": None, "error": {"fix": {"name": "no_such_tool"}}}
     tally.add(rows[0], unhelpful, catalog)
     assert (tally.rows, tally.bad_fixes) == (2, 1)
 

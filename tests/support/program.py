@@ -20,10 +20,11 @@ STARTING = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")
 
 
 def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the program sees: PATH, a home below `home`, nothing of the person's own."""
+    """What the program sees: PATH, a home below `home`, nothing of the person's own. HOME is a folder that does not
+    exist, for a workspace that holds the home folder is warned about."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(home),
+        "HOME": str(home / "person"),
         "CODEWHALE_HOME": str(home / "state"),
         "PYTHONPATH": SOURCES,
         "PYTHONWARNINGS": "error",

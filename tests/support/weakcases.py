@@ -170,7 +170,7 @@ def _configure(home: Path, url: str, facts: str) -> None:
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     (state / "config.toml").write_text(
         f'provider = "weak"\nmodel = "weak"\n[providers.weak]\ndialect = "openai-chat"\nbase_url = "{url}"\n'
-        f'api_key_env = "WEAK_KEY"\ncontext_window = 65536\nfacts = {{ {facts} }}\n'
+        f'api_key_env = "WEAK_KEY"\ncontext_window = 65536\nstream_retries = 1\nfacts = {{ {facts} }}\n'
     )
 
 

@@ -211,7 +211,7 @@ def test_nothing_of_an_answer_that_broke_off_has_run(server: WeakServer, tmp_pat
     other = {"name": "exec_shell", "arguments": '{"command": "mkdir made"}'}
     seat, code, out = conversation(server, tmp_path, [{"calls": [whole, other], "breaks": True}])
     assert tree(tmp_path / "workspace") == tree(sample(tmp_path / "untouched"))
-    assert (len(seat.requests), code, out["tools"]) == (6, 75, [])
+    assert (len(seat.requests), code, out["tools"]) == (2, 75, [])
 
 
 @pytest.mark.parametrize("name", ["C5", "C8", "C9", "C10", "P16"])

@@ -1,4 +1,5 @@
-"""All jobs of all sessions: starting, reading, writing, ending, forgetting, and what an earlier process left."""
+"""The background commands (jobs) of all sessions: starting, reading, writing, ending, forgetting, and what an earlier
+process left. A job outlives the turn that started it, and ends with the process."""
 
 import asyncio
 import contextlib

@@ -117,9 +117,11 @@ class CommandPalette(Chooser):
     async def _find_files(self) -> None:
         top = self.list.current
         await asyncio.sleep(_SETTLE_SECONDS)
+        if not self.is_attached:  # the screen was closed meanwhile
+            return
         sought = self.sought.strip()
         found = await self.ask(self.desk.query(FindFiles(self.desk.session, sought, MOST_FILES)))
-        if found and sought == self.sought.strip():
+        if found and self.is_attached and sought == self.sought.strip():
             if not self.list.items:
                 self.say("")
             group = self.words("palette.group_files")
