@@ -1,10 +1,7 @@
 """Work in a thread that a cancel waits for."""
 
 import asyncio
-import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
@@ -41,17 +38,3 @@ async def test_a_cancel_waits_for_the_end_and_gets_the_result(fails: bool) -> No
     else:
         assert await task == "written"
     assert ended.is_set()
-
-
-def test_a_thread_that_never_ends_does_not_keep_a_process() -> None:
-    code = (
-        "import asyncio, threading\n"
-        "from codewhale.lib.threads import exit_within\n"
-        "async def main():\n"
-        "    asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)\n"
-        "    exit_within(0.5, 7)\n"
-        "asyncio.run(main())\n"
-    )
-    began = time.monotonic()
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 7
-    assert time.monotonic() - began < 30

@@ -33,9 +33,11 @@ def tui() -> int:
 
 
 def _narrow() -> None:
-    """Nothing of the current folder is imported from here on."""
+    """The process is the program's own, and nothing of the current folder is imported from here on."""
+    from codewhale.frontends.leaving import IS_PROGRAM
     from codewhale.system.itself import narrow
 
+    IS_PROGRAM.set(True)
     narrow()
 
 

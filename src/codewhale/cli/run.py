@@ -10,8 +10,8 @@ from typing import Any
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
+from codewhale.frontends.leaving import exit_within
 from codewhale.lib.text import fenced
-from codewhale.lib.threads import exit_within
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession

@@ -1,8 +1,6 @@
 """Blocking work beside the event loop."""
 
 import asyncio
-import os
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -22,10 +20,3 @@ async def run_to_end(function: Callable[..., T], *args: object) -> T:
         if not done:
             raise
         return task.result()
-
-
-def exit_within(seconds: float, code: int) -> None:
-    """End this process with `code` after that time, if it is still there: a thread that never ends does not keep it."""
-    timer = threading.Timer(seconds, os._exit, (code,))
-    timer.daemon = True
-    timer.start()

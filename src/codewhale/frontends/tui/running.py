@@ -6,10 +6,10 @@ import signal
 
 from msgspec import Struct
 
+from codewhale.frontends.leaving import exit_within
 from codewhale.frontends.tui.app import CodeWhaleApp
 from codewhale.frontends.tui.setup import Setup
 from codewhale.frontends.tui.terminal import Terminal
-from codewhale.lib.threads import exit_within
 
 CRASHED, HUNG_UP = 1, 129
 _LEAVING = 20.0  # seconds until the process ends at the latest, whatever a thread of it still does
