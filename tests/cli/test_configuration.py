@@ -11,7 +11,9 @@ from support.program import codewhale_program, configure
 def test_path_is_printed_whether_or_not_it_exists(tmp_path: Path) -> None:
     assert codewhale_program(tmp_path, "config", "path").stdout == f"{tmp_path}/state/config.toml\n"
     home = {"CODEWHALE_HOME": ""}
-    assert codewhale_program(tmp_path, "config", "path", env=home).stdout == f"{tmp_path}/person/.codewhale/config.toml\n"
+    assert (
+        codewhale_program(tmp_path, "config", "path", env=home).stdout == f"{tmp_path}/person/.codewhale/config.toml\n"
+    )
 
 
 def test_set_then_get(tmp_path: Path) -> None:
