@@ -188,6 +188,13 @@ async def test_a_report_after_a_change_costs_no_turn(tmp_path: Path) -> None:
     assert (played.nudges, played.end.status) == ([], "done")
 
 
+async def test_who_makes_a_call_each_time_and_says_no_more_is_believed(tmp_path: Path) -> None:
+    """A model that answers in short words without a fact is not asked for ever."""
+    words = "Everything is working just as expected."
+    played = await play(tmp_path, *[native(READ), words] * 6, asked=ORDER)
+    assert (len(played.nudges), played.end.status, played.end.result["answer"]) == (3, "done", words)
+
+
 async def test_the_count_begins_again_with_every_call(tmp_path: Path) -> None:
     promise = PROMISES[1]
     played = await play(tmp_path, promise, promise, native(READ), promise, promise, native(WRITE), "Written.")

@@ -28,6 +28,7 @@ class Answers:
         self._catalog = catalog
         self._dispatcher = dispatcher
         self._told: list[str] = []
+        self._heeded = 0
         self._doubted = ""
         self._called = self._acted = False
         self._openings: set[str] = set()
@@ -79,6 +80,8 @@ class Answers:
         short = shortfall(answer, self._moment(), look is not None, self._is_tool)
         if short in (PAUSED, LOST, UNFINISHED) and self._told and answer.text.strip():
             return "", False
+        if short in MAY_STAND and self._heeded >= TIMES and not self._told:
+            return "", False  # it did each time what it was asked to, and says no more than this
         if not short or len(self._told) >= TIMES or self._told.count(short) >= times(short):
             return short, False
         self._told.append(short)
@@ -120,6 +123,7 @@ class Answers:
 
     def note(self, text: str, prepared: list[Prepared], outcomes: list[Outcome]) -> None:
         """Take in calls that were made, the text they came with, and what came of them."""
+        self._heeded += bool(self._told)
         self._told, self._doubted, self._called = [], "", True
         self._openings.add(opening(text.strip()))
         self._openings.discard("")
