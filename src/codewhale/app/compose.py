@@ -50,10 +50,7 @@ if TYPE_CHECKING:
 LEFTOVERS_MOST = 20
 DEEPEST = 16
 INDEX_SHOWN = 50
-INDEX_BUILDING = (
-    "The code index of this repository is being built in the background, for codebase_search and /search. "
-    "codebase-search-core = false in config.toml switches it off."
-)
+INDEX_BUILDING = "The code index of this repository is being built in the background."
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):
