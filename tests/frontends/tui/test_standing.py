@@ -36,6 +36,7 @@ from codewhale.protocol.events import (
     UsageReported,
 )
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.testing import FakeClock
 from support.tuirecord import envelopes
@@ -125,3 +126,20 @@ def test_figures_add_up() -> None:
 )
 def test_counts_and_settings(events: list[Event], name: str, value: Any) -> None:
     assert getattr(after(*events), name) == value
+
+
+def view_at(seq: int, mode: Mode) -> StatusView:
+    """What a session with this mode says of itself when `seq` is its last event."""
+    counts = {"turns": 0, "messages": 0, "requests": 0, "tokens_in": 0, "tokens_out": 0}
+    return StatusView(
+        session="s", workspace="/w", mode=mode, authority=Authority.PERSON, provider="p", model="m", busy=False,
+        waiting_for="", instructions=(), seq=seq, branch="main", **counts,
+    )  # fmt: skip
+
+
+def test_a_view_that_arrives_after_a_later_event_does_not_undo_it() -> None:
+    standing = after(ModeChanged(Mode.PLAN, Mode.AGENT))
+    standing.see(view_at(1, Mode.AGENT))
+    assert (standing.mode, standing.branch) == ("plan", "main")
+    standing.see(view_at(2, Mode.AGENT))
+    assert standing.mode == "agent"

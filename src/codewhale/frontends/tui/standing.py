@@ -71,7 +71,7 @@ class Standing:
         self.children: set[str] = set()
         self.turn_since = 0.0
         self._turns = False
-        self._rested = 0
+        self._rested = self._latest = 0
         self._idle()
 
     def _idle(self) -> None:
@@ -105,10 +105,11 @@ class Standing:
     # -------------------------------------------------------------- views
 
     def see(self, view: StatusView) -> None:
-        """What the session says of itself."""
-        self.mode, self.provider, self.model = view.mode.value, view.provider, view.model
-        self.effort, self.approval = view.effort, view.approval.value
-        self.sandbox, self.branch, self.queue = view.sandbox, view.branch, view.queue
+        """What the session says of itself. A view is made before it arrives: what events have changed since stays."""
+        self.sandbox, self.branch, self.approval = view.sandbox, view.branch, view.approval.value
+        if view.seq >= self._latest:
+            self.mode, self.provider, self.model = view.mode.value, view.provider, view.model
+            self.effort, self.queue = view.effort, view.queue
         if not view.busy:
             self._rested = view.seq
             self._rest()
@@ -129,6 +130,7 @@ class Standing:
     def take(self, envelope: Envelope) -> bool:
         """An event; whether anything that is shown has changed."""
         event = envelope.event
+        self._latest = max(self._latest, envelope.seq)
         changed = self._session(event) or self._turn(event) or self._count(event)
         over = isinstance(event, Compacted) or envelope.seq <= self._rested
         return (over and self._rest()) or changed
