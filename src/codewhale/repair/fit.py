@@ -18,7 +18,7 @@ _MAX_DEPTH = 16
 _MAX_MEMBERS = 100
 _MAX_ITEMS = 2000
 # Names under which models wrap the arguments once more, and what may stand beside them.
-WRAPPERS = frozenset(
+_WRAPPERS = frozenset(
     "arguments args input inputs params parameters kwargs tool_input tool_args toolinput function_args payload".split()
 )
 _BESIDE = frozenset("name tool tool_name toolname function function_name recipient_name type id call_id".split())
@@ -99,6 +99,11 @@ def fold(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+def spelt(given: dict[str, Any], argument: str) -> str:
+    """The name under which an argument of ours came, "" for none."""
+    return next((key for key in given if fold(key) in (fold(argument), *KEY_ALIASES[argument].split())), "")
+
+
 class _Fitter:
     def __init__(self, guess: bool = True) -> None:
         self._guess = guess
@@ -145,7 +150,7 @@ class _Fitter:
     @staticmethod
     def _wraps(key: str, value: object, properties: dict[str, Schema], tool: str) -> bool:
         """Whether a member holds the arguments: by its name, where the tool has no such argument of that type."""
-        if fold(key) not in WRAPPERS and fold(key) != fold(tool):
+        if fold(key) not in _WRAPPERS and fold(key) != fold(tool):
             return False
         if key not in properties:
             return True

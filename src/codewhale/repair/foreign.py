@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.repair.fit import fold
+from codewhale.repair.fit import fold, spelt
 
 Given = dict[str, Any]
 FOREIGN_FILE = Path(__file__).with_name("foreign.json")
 
 
-class Instead(Struct, frozen=True):
+class _Instead(Struct, frozen=True):
     """A call to make instead. Text such as `$path|file_path|.` is the first of these members, else the last word."""
 
     name: str
@@ -47,7 +47,7 @@ class ForeignRow(Struct, frozen=True):
     put: dict[str, Any] = {}
     default: dict[str, Any] = {}
     refuse: str = ""
-    instead: Instead | None = None
+    instead: _Instead | None = None
     first: str = ""
 
 
@@ -182,7 +182,9 @@ def _from_zero(given: Given, key: str) -> bool | None:
 
 
 def _last_line(given: Given, key: str, start: str = "start_line", base: int = 1) -> bool | None:
-    """The last line wanted, beside the first: how many lines that is."""
+    """The last line wanted, beside the first under whatever name: how many lines that is."""
+    if base and start not in given:
+        start = spelt(given, "start_line") or start
     first, last = given.pop(start, base), given.pop(key)
     numbers = [int(item) if isinstance(item, str) and item.isdecimal() else item for item in (first, last)]
     if any(isinstance(item, bool) or not isinstance(item, int) for item in numbers):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from codewhale.catalog.schema import check
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import ToolSpec
-from codewhale.repair.fit import fit, fold, milliseconds
+from codewhale.repair.fit import fit, fold, milliseconds, spelt
 from codewhale.repair.wording import checklist, decoded, question, search_words
 
 Given = dict[str, Any]
@@ -191,12 +191,11 @@ def _read_file(given: Given, rows: Rows) -> Lowered | None:
             calls = [("read_file", {**rest, "path": path}) for path in several[:2]]
             raise _Open(f"one call reads one file; {len(several)} were named.", *calls)
         rest["path"] = several[0]
-    first = rest.get("start_line")
-    last = next((rest[key] for key in rest if fold(key) in ("endline", "lineend", "toline")), None)
-    if _whole(first) and _whole(last) and "max_lines" not in rest:
-        begin, end = int(str(first)), int(str(last))
+    first, last = spelt(rest, "start_line"), spelt(rest, "end_line")
+    if _whole(rest.get(first)) and _whole(rest.get(last)) and "max_lines" not in rest:
+        begin, end = int(str(rest[first])), int(str(rest[last]))
         if 1 <= begin <= end:
-            _take(rest, "end_line line_end to_line")
+            del rest[first], rest[last]
             rest["start_line"], rest["max_lines"] = begin, end - begin + 1
     return None if rest == given else Lowered("read_file", rest)
 

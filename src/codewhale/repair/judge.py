@@ -23,7 +23,6 @@ from codewhale.repair.righting import righted
 
 # Names of arguments that a refusal repeats.
 _SHOWN = 24
-_READS = (Effect.READS,)
 
 
 class Verdict(Struct, frozen=True):
@@ -135,13 +134,12 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
 
 def _all_same(values: list[Any]) -> bool:
     """Whether values are the same to the letter: 1 is not true."""
-    first = msgspec.json.encode(values[0])
-    return all(msgspec.json.encode(value) == first for value in values[1:])
+    return len(set(map(msgspec.json.encode, values))) == 1
 
 
 def reads_only(spec: ToolSpec) -> bool:
     """Whether all a tool does is read."""
-    return spec.effects == _READS
+    return spec.effects == (Effect.READS,)
 
 
 # ---------------------------------------------------------------------- refusals

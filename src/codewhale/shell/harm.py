@@ -92,13 +92,13 @@ class Call(Struct):
         return any(text.partition("=")[0] in options for text in self.texts)
 
     def values(self, *options: str) -> list[str]:
-        """The values of these options, glued to them or behind them."""
+        """The values of these options, glued to them or behind them; some programs want one dash before a long one."""
         found = []
         texts = self.texts
         for at, text in enumerate(texts):
             for option in options:
                 mark, glue = ("-" + option, "") if len(option) == 1 else ("--" + option, "=")
-                if text == mark:
+                if text in (mark, "-" + option):
                     found.extend(texts[at + 1 : at + 2])
                 elif text.startswith(mark + glue):
                     found.append(text[len(mark + glue) :])
