@@ -1,5 +1,6 @@
 """Folders that every test starts from."""
 
+import faulthandler
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 # How long an example takes to draw or to run says something of the machine, nothing of the code.
@@ -25,6 +27,7 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
 TESTS = Path(__file__).parent
+TEARDOWN_SECONDS = 60.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
         ]
         for half in halves:
             half.wait(timeout=300)
+
+
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """A failure stops every clock, for the sake of debuggers; so a test that failed, by its time limit for one, could
+    hang in its teardown for ever."""
+    if isinstance(node, pytest.Item) and not node.config.option.usepdb:
+        stderr = node.config.stash[fault_handler_stderr_fd_key]
+        faulthandler.dump_traceback_later(TEARDOWN_SECONDS, exit=True, file=stderr)
 
 
 GIT = ["git", "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main"]

@@ -51,6 +51,7 @@ async def heartbeat() -> AsyncIterator[list[float]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(ALL + 40)
 @pytest.mark.parametrize("name", sorted(set(Catalog.load().rows) - ASKING))
 async def test_each_tool_ends_in_its_time(home: Path, tree: Path, name: str) -> None:
     if name == "grep_files" and (tree / ".git").exists():
