@@ -12,8 +12,8 @@ import sys
 import time
 from multiprocessing.connection import Connection
 
-from codewhale.dialects.base import Provider, ProviderSettings
-from codewhale.providers.build import build_provider
+from codewhale.models.build import build_provider
+from codewhale.models.dialects.base import Provider, ProviderSettings
 
 EVENT = {
     "id": "chatcmpl-1",

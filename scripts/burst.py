@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.build import build_provider
+from codewhale.models.dialects.base import ProviderSettings
 from codewhale.protocol.stream import Finished, ReasoningDelta, TextDelta
-from codewhale.providers.build import build_provider
 
 BOUND_MICROSECONDS = 15.0
 PEAK_GROWTH = 1_000_000

@@ -20,14 +20,14 @@ from aftermath import Door, Life, Rows, body_faults, call, calls, judge, last_tu
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.app.requests import request_body
 from codewhale.app.sessions import envelopes
-from codewhale.frontends.lines import envelope_line
+from codewhale.display.lines import envelope_line
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import Event, MessageAdded, SessionOpened, TurnFinished, TurnStarted
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 from codewhale.testing import collect
 from support.spoiling import damaged
 
@@ -132,7 +132,7 @@ def power_cuts() -> Told:
         "-s",
         "-p",
         "no:cacheprovider",
-        "tests/stores/test_log_powercut.py",
+        "tests/session/test_log_powercut.py",
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     number = re.search(r"(\d+) states after a power cut", done.stdout)

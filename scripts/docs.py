@@ -117,8 +117,8 @@ def profile_table() -> str:
     sys.path.insert(0, str(ROOT / "src"))
     from codewhale.catalog.lifecycle import HEAD_BYTES, NOT_YET, PROFILES
     from codewhale.catalog.registry import Catalog
-    from codewhale.dialects.base import ProviderSettings
-    from codewhale.providers.build import build_dialect
+    from codewhale.models.build import build_dialect
+    from codewhale.models.dialects.base import ProviderSettings
 
     catalog, wires = Catalog.load(), ("openai-chat", "anthropic", "openai-responses")
     rows = [f"| profile | tools | {' | '.join(wires)} | at most | names |", "|---|---:|---:|---:|---:|---:|---|"]

@@ -18,8 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from codewhale.system import launcher
-from codewhale.system.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
+from codewhale.process import launcher
+from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from support.escapes import NEVER_LOOSE, PROBES, Probe
 from support.escapeworld import as_ordinary, plain_python, try_probe
 

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from codewhale.codesearch.build import Index, refresh
-from codewhale.system.launch import Launch, run, start
+from codewhale.process.launch import Launch, run, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
 
 BUILDING = "import asyncio, sys; from codewhale.codesearch.build import Index, refresh\n"

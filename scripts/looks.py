@@ -25,7 +25,7 @@ from policy_server import Policy, PolicyServer, Turn  # noqa: E402
 from codewhale.lib.clock import SystemClock  # noqa: E402
 from codewhale.protocol.events import SessionOpened, is_durable  # noqa: E402
 from codewhale.protocol.modes import Mode  # noqa: E402
-from codewhale.stores.sessions import SessionStore  # noqa: E402
+from codewhale.session.store import SessionStore  # noqa: E402
 from support.terminal import environment  # noqa: E402
 from support.tuiscenes import CHILDREN  # noqa: E402
 

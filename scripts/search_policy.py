@@ -31,12 +31,12 @@ from codewhale.codesearch.terms import Terms
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CallContext
-from codewhale.services.workspace import Workspaces
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.codesearch import CodeSearchTools
 from codewhale.tools.files import FileTools
 from codewhale.tools.search import SearchTools
+from codewhale.workspace.files import Workspaces
 
 QUESTIONS = 30
 MOST_CALLS = 25

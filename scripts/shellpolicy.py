@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from codewhale.shell.judge import analyse
+from codewhale.permissions.shell.judge import analyse
 from support.shelllines import HERE, Jail, kept, named, spoiled, suite, table
 
 # Bounds: shares of the outside cases, and milliseconds of 99 in 100 lines up to so many bytes.

@@ -25,7 +25,7 @@ from codewhale.lib.clock import SystemClock  # noqa: E402
 from codewhale.protocol.events import Event, MessageAdded, SessionOpened, TurnFinished, TurnStarted  # noqa: E402
 from codewhale.protocol.messages import Message, Text  # noqa: E402
 from codewhale.protocol.modes import Mode  # noqa: E402
-from codewhale.stores.sessions import SessionStore  # noqa: E402
+from codewhale.session.store import SessionStore  # noqa: E402
 from support.terminal import FRAME_END, Terminal, environment  # noqa: E402
 
 CODEWHALE = str(Path(sys.executable).parent / "codewhale")

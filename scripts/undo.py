@@ -18,7 +18,7 @@ from codewhale.lib.clock import SystemClock
 from codewhale.protocol.decisions import CallView
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CommandSubject, Effect, PathSubject
-from codewhale.services.undo import Undo
+from codewhale.workspace.undo import Undo
 
 FILES = 10_000
 BOUNDS = {"first look": 15_000.0, "look": 500.0, "edit": 25.0, "undo of 200 files": 4_000.0}

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession, SendMessage
-from codewhale.providers.scripted import ScriptedProvider
 from codewhale.testing import collect
 from support.frailmodel import FrailModel
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from codewhale.app.client import Client
 from codewhale.app.compose import App, AppOptions, open_app
-from codewhale.dialects.base import Fact, ProviderSettings
+from codewhale.models.dialects.base import Fact, ProviderSettings
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import Envelope, Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession, SendMessage
-from codewhale.providers.scripted import ScriptedProvider
 
 __all__ = ["FakeClock", "Harness", "ScriptedProvider", "collect", "harness"]
 

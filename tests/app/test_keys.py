@@ -9,11 +9,11 @@ from codewhale.app.compose import AppOptions, open_app
 from codewhale.app.keys import MISSING, NOT_NEEDED, Key, Keys
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
+from codewhale.models.keys import KeyStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
 from codewhale.protocol.stream import Failed
-from codewhale.stores.keys import KeyStore
 from codewhale.testing import Harness, ScriptedProvider, collect
 from support.wire import Reply, Wire, answer, delta, sse, stream
 

@@ -10,8 +10,8 @@ from codewhale.app.table import COMMAND_FAMILIES, COMMANDS, PARTS, TOOLS, target
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import ToolError
-from codewhale.stores.artifacts import ArtifactStore
-from codewhale.stores.lists import Lists
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
 from codewhale.tools.base import declared
 from support.calls import context
 

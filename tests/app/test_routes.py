@@ -6,8 +6,8 @@ import pytest
 
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.scripted import ScriptedProvider
 
 
 def routes(home: Path, text: str = "", **environ: str) -> Routes:

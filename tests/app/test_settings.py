@@ -8,8 +8,8 @@ import pytest
 from codewhale.app.settings import PROJECT_RULES, Family, Settings, open_config
 from codewhale.config.tighten import tightened
 from codewhale.config.values import fields
-from codewhale.sandbox.caches import FAMILIES
-from codewhale.stores.trust import TrustStore
+from codewhale.permissions.trust import TrustStore
+from codewhale.process.sandbox.caches import FAMILIES
 
 
 def project(home: Path, workspace: Path, text: str) -> None:

@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from codewhale.policy.network import judge_host, judge_url, leak
-from codewhale.system.dial import Bounds, DialError, fetch
+from codewhale.permissions.network import judge_host, judge_url, leak
+from codewhale.process.dial import Bounds, DialError, fetch
 from support.website import GUARD, PUBLIC, internet, moved, page_of
 
 SECRET = b"the secret of an inner service"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.itself import own_path, package
+from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.system.itself import own_path, package
-from codewhale.system.probing import BUBBLEWRAP, CHOICE, LANDLOCK
 from support.jail import call, marks, played
 from support.program import environment, scripted
 

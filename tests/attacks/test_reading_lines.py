@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.shell.judge import ShellContext, analyse
+from codewhale.permissions.shell.judge import ShellContext, analyse
 
 HERE = ShellContext("/root/project", "", "/root")
 
@@ -172,7 +172,7 @@ def test_a_file_that_chooses_what_a_version_is_asked_of_is_seen(
 
 PLANTED = """
 import sys
-from codewhale.shell.judge import ShellContext, analyse
+from codewhale.permissions.shell.judge import ShellContext, analyse
 print([analyse(line, ShellContext(sys.argv[1], "", "/root")).rule for line in ("ls -l", "cat x | wc -l", "git status")])
 """
 

@@ -12,7 +12,7 @@ from codewhale.protocol.events import ApprovalAsked, CallStarted, SessionOpened,
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, CloseSession, Interrupt, SendMessage
 from codewhale.protocol.tools import CommandSubject
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 from codewhale.testing import harness
 from support.goodcalls import GOOD
 from support.jail import call, marks, played

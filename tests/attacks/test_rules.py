@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from codewhale.catalog.registry import Catalog
+from codewhale.permissions.rules_file import read_rules
 from codewhale.protocol.decisions import DecisionRequest, Offer
 from codewhale.protocol.events import ApprovalAsked, CallStarted, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, Interrupt, SendMessage
-from codewhale.stores.permissions import read_rules
 from codewhale.testing import harness
 from support.goodcalls import GOOD
 from support.jail import call, marks, played

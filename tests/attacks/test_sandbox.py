@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.sandbox.landlock import LEAST_ABI, landlock_abi
-from codewhale.system.launch import Launch, run
-from codewhale.system.probing import sandbox
+from codewhale.process.launch import Launch, run
+from codewhale.process.probing import sandbox
+from codewhale.process.sandbox.landlock import LEAST_ABI, landlock_abi
 from support.escapes import PROBES, Probe
 from support.escapeworld import PYTHON, try_probe
 from support.house import ROOT

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.engine.redaction import Redactor
 from codewhale.protocol.events import MessageAdded
 from codewhale.protocol.messages import Message, Opaque, Text
+from codewhale.session.redaction import Redactor
 from codewhale.testing import harness
 from support.jail import call, played
 from support.keys import KEYS, PEM

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.shell.judge import analyse
+from codewhale.permissions.shell.judge import analyse
 from support.shelllines import HERE
 
 QUOTED = "touch PWNED"

@@ -26,8 +26,8 @@ from codewhale.catalog.lifecycle import (
 )
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.search import ToolIndex
-from codewhale.dialects.base import ProviderSettings
-from codewhale.providers.build import DIALECTS, build_dialect
+from codewhale.models.build import DIALECTS, build_dialect
+from codewhale.models.dialects.base import ProviderSettings
 from codewhale.repair.judge import judge
 from codewhale.tools.base import declared
 

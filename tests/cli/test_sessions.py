@@ -10,7 +10,7 @@ from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import CallFinished, ContextAppended, Event, MessageAdded, SessionOpened, TurnStarted
 from codewhale.protocol.messages import Message, Text, ToolCall
 from codewhale.protocol.modes import Mode
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 from support.program import codewhale_program
 
 

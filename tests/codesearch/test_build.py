@@ -14,7 +14,7 @@ from codewhale.codesearch import build
 from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh, settle
 from codewhale.codesearch.indexing import RACY_NS, Task, indexed
 from codewhale.codesearch.reader import Reader
-from codewhale.system.launch import Launch, start
+from codewhale.process.launch import Launch, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
 from support.likeness import likeness
 

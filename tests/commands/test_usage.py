@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.dialects.base import ModelFacts, Price
+from codewhale.models.dialects.base import ModelFacts, Price
 from codewhale.protocol.events import BudgetChanged, TurnFinished
 from codewhale.protocol.ops import CommandOutput, Limits, RunCommand, SessionUsage
 from codewhale.testing import Harness, harness

@@ -12,23 +12,23 @@ LAUNCHES = {
     ("codesearch/plaintext.py", "own", "held_where_possible('read-only')"),
     ("codesearch/scorers.py", "person", "'read-only'"),
     ("codesearch/workers.py", "own", "held_where_possible('read-only')"),
-    ("errands/sandbox.py", "person", "profile"),
-    ("frontends/tui/composer/clipboard.py", "own", "'none'"),  # it speaks to the desktop
-    ("frontends/tui/composer/editor.py", "person", "'none'"),
+    ("cli/offline/sandbox.py", "person", "profile"),
+    ("tui/composer/clipboard.py", "own", "'none'"),  # it speaks to the desktop
+    ("tui/composer/editor.py", "person", "'none'"),
     ("services/hooks/running.py", "person", "hook.sandbox"),
     ("services/shelljobs/own.py", "person", "'none'"),
     ("services/shelljobs/service.py", "project", "spec.profile"),
     ("services/testruns/gates.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held_where_possible('read-only')"),
-    ("services/textsearch.py", "own", "held_where_possible('read-only')"),
-    ("stores/snapshots.py", "own", "'none'"),  # git writes the journal, which no profile opens
-    ("system/sidework.py", "own", "held_where_possible('read-only')"),
+    ("workspace/textsearch.py", "own", "held_where_possible('read-only')"),
+    ("workspace/snapshots.py", "own", "'none'"),  # git writes the journal, which no profile opens
+    ("process/sidework.py", "own", "held_where_possible('read-only')"),
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
-    ("worktree/git.py", "own", "held_where_possible('read-only')"),
+    ("workspace/git.py", "own", "held_where_possible('read-only')"),
 }
 # Where the way to our own interpreter is written down; nobody else names it to start it.
-INTERPRETER = {"system/itself.py", "sandbox/landlock.py", "app/doctor.py"}
+INTERPRETER = {"process/itself.py", "process/sandbox/landlock.py", "app/doctor.py"}
 
 
 def assigned(node: ast.AST) -> list[tuple[str, str]]:

@@ -6,12 +6,12 @@ import re
 import subprocess
 import sys
 import tokenize
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from support.house import ROOT, code_lines, floor, sources
+from support.house import ROOT, floor, imports, sources
 
-ENOUGH = 40
 SPECS = ROOT / "src" / "codewhale" / "catalog" / "specs.json"
 LEFT_OPEN = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 ELSEWHERE = re.compile(
@@ -30,38 +30,19 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in names if (ROOT / name).is_file() and not name.endswith(BINARY)]
 
 
-def test_each_source_file_has_its_tests() -> None:
-    covered = floor()["covered"]
-    found = []
-    for source in sources():
-        inner = source.path.removeprefix("src/codewhale/")
-        stem = Path(inner).stem
-        name = f"test_{Path(inner).parent.name if stem == '__init__' else stem}"
-        folder = ROOT / "tests" / Path(inner).parent
-        by_name = (folder / f"{name}.py").exists() or any(folder.glob(f"{name}_*.py"))
-        if code_lines(source) > ENOUGH and not by_name and inner not in covered:
-            found.append(f"{source.path}: no tests/{Path(inner).parent}/{name}.py and no row in floor.toml")
-    assert not found, "\n" + "\n".join(found)
-
-
-def test_rows_of_covered_files_are_true() -> None:
-    for inner, test in floor()["covered"].items():
-        assert (ROOT / "src" / "codewhale" / inner).exists(), inner
-        assert (ROOT / test).exists(), test
-
-
-def test_each_test_file_has_its_source() -> None:
+def test_tests_stand_in_folders_of_rooms() -> None:
     rooms = {room["name"] for room in floor()["room"]}
-    found = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        inner = path.relative_to(ROOT / "tests")
-        if inner.parts[0] not in rooms:
-            continue
-        folder = ROOT / "src" / "codewhale" / inner.parent
-        stems = {item.stem for item in folder.glob("*.py")} | {item.name for item in folder.glob("*/")} | {folder.name}
-        if not any(re.match(rf"test_{re.escape(stem)}(_|$)", path.stem) for stem in stems):
-            found.append(f"tests/{inner}: nothing in src of that name")
-    assert not found, "\n" + "\n".join(found)
+    kinds = {*floor()["test_folders"], *rooms}
+    tested = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {name for name in tested if not name.endswith(".py")} - kinds == set()
+    assert {room for room in rooms if room not in tested and f"test_{room}.py" not in tested} == set()
+
+
+def test_each_module_is_imported_by_another() -> None:
+    imported = {link.target for source in sources() for link in imports(source)}
+    imported |= {source.module for source in sources() if source.path.endswith("__init__.py")}
+    unused = {source.module for source in sources()} - imported
+    assert sorted(name for name in unused if not any(fnmatch(name, row) for row in floor()["programs"])) == []
 
 
 def tool_names() -> list[str]:

@@ -88,8 +88,8 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
 FIRST_PAINT = """
 import asyncio, contextlib, json, sys
 from codewhale.cli.tui import OPTIONS
-from codewhale.frontends.tui.running import CodeWhaleApp
-from codewhale.frontends.tui.setup import Setup
+from codewhale.tui.running import CodeWhaleApp
+from codewhale.display.setup import Setup
 from codewhale.protocol.ops import OpenSession
 
 seen = []
@@ -117,8 +117,8 @@ def test_the_first_frame_of_the_screen_needs_no_engine(tmp_path: Path) -> None:
     heavy = {"pygments", "markdown_it", "httpcore2", "sqlite3", "tomlkit", "numpy", "hypothesis"}
     assert found & heavy == set()
     ours = {name.split(".")[1] for name in found if name.startswith("codewhale.")}
-    assert ours <= {"cli", "config", "frontends", "lib", "protocol", "system"}, ours
-    screens = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.frontends.tui.screens.")}
+    assert ours <= {"cli", "config", "display", "lib", "process", "protocol", "tui"}, ours
+    screens = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.tui.screens.")}
     assert screens <= {"desk", "outcomes", "table"}
-    cards = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.frontends.tui.asking.")}
+    cards = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.tui.asking.")}
     assert cards <= {"asks", "panel"}

@@ -1,6 +1,6 @@
 """The tables of files that make others run things: well-formed, and without a name that is nobody's."""
 
-from codewhale.policy.paths import matches, started_by
+from codewhale.permissions.paths import matches, started_by
 from codewhale.protocol.protected import GIT_LAYOUT, STARTED
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.app.requests import request_body
-from codewhale.errands.probe import probe_provider
+from codewhale.cli.offline.probe import probe_provider
 from codewhale.protocol.events import Event, TurnFinished, UsageReported
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort, SetModel

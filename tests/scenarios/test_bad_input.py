@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from codewhale.agent.loop import MOST_CALLS
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.loop import MOST_CALLS
 from codewhale.protocol.events import CallFinished
 from codewhale.testing import harness
 from support.badcalls import Bad, spoiled

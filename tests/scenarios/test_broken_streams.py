@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codewhale.app.compose import App, AppOptions, open_app
-from codewhale.dialects.validate import Validator
+from codewhale.models.dialects.validate import Validator
 from codewhale.protocol.events import (
     AnswerDropped,
     BudgetSettled,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from rich.segment import Segment
 
-from codewhale.frontends.tui.palette import LEAST_CONTRAST, contrast
-from codewhale.frontends.tui.screens.tagline import TagLine
+from codewhale.display.palette import LEAST_CONTRAST, contrast
+from codewhale.tui.screens.tagline import TagLine
 from support.tuiapp import Stage
 from support.tuicapture import names, staged, taken
 from support.tuiscenes import SCENES, SIZES, THEMES, Scene

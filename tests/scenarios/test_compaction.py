@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from codewhale.dialects.base import RequestOptions
+from codewhale.models.dialects.base import RequestOptions
 from codewhale.protocol.events import ApprovalAsked, Compacted, JobStarted, QuestionAsked, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, CommandOutput, Interrupt, RunCommand, SendMessage, SetMode

@@ -4,7 +4,7 @@ the call runs once."""
 import json
 from pathlib import Path
 
-from codewhale.dialects.validate import Validator
+from codewhale.models.dialects.validate import Validator
 from codewhale.protocol.events import AnswerDropped, CallFinished, RetryCountdown
 from support.machine import MAKES_FILES
 from support.wire import Reply, delta, sse, stream

@@ -9,11 +9,11 @@ import pytest
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.catalog.lifecycle import HEAD_BYTES
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import CallFinished, Event, RepairRecorded
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.providers.scripted import ScriptedProvider
 from codewhale.testing import collect
 
 Call = tuple[str, dict[str, Any] | str]

@@ -6,7 +6,7 @@ from pathlib import Path
 from codewhale.protocol.events import JobEnded, JobStarted, Notice, SessionOpened, SessionResumed
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, CommandOutput, RunCommand
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 from codewhale.testing import FakeClock, harness
 from support.jail import call
 from support.program import codewhale_program, scripted

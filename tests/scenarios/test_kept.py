@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.engine.outputs import INLINE_LIMIT
 from codewhale.protocol.events import FileChanged, ListChanged
+from codewhale.session.outputs import INLINE_LIMIT
 from codewhale.testing import harness
 from support.scenes import ending, only, results, sent
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.frontends.tui.transcript.blocks import Receipt
+from codewhale.display.transcript.blocks import Receipt
 from codewhale.testing import harness
 from support.scenes import ending, results
 from support.transcripts import of_record

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import CallFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.providers.scripted import ScriptedProvider
 from codewhale.testing import collect
 
 

@@ -24,7 +24,7 @@ from codewhale.protocol.messages import Message, Text, ToolCall
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, GetMessages, ListSessions
 from codewhale.protocol.tools import Effect
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 from codewhale.testing import FakeClock, harness
 from support.scenes import ending, only, results, sent
 

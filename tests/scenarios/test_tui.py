@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from codewhale.frontends.headless import Headless, HeadlessOptions
-from codewhale.frontends.progress import Progress
+from codewhale.headless.headless import Headless, HeadlessOptions
+from codewhale.headless.progress import Progress
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,

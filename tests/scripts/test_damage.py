@@ -7,7 +7,7 @@ from typing import Any
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.errands.check import Checker
+from codewhale.cli.offline.check import Checker
 from support.damaged import CALLS, Tally, own_calls, run_rows, same, share, spoiled_rows, wilson
 from support.house import ROOT
 from support.mutator import ARGUMENTS, PAYLOAD

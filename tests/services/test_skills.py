@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.permissions.trust import TrustStore
 from codewhale.services.skills import FILE_LIMIT, LISTING_LIMIT, Skills
-from codewhale.stores.trust import TrustStore
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 

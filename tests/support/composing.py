@@ -7,9 +7,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from codewhale.frontends.tui.composer.composer import Composer
-from codewhale.frontends.tui.composer.keeper import Keeper
-from codewhale.frontends.tui.words import Words
+from codewhale.display.words import Words
 from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.views import (
     Choice,
@@ -21,6 +19,8 @@ from codewhale.protocol.views import (
     ListCommands,
     QueuedRow,
 )
+from codewhale.tui.composer.composer import Composer
+from codewhale.tui.composer.keeper import Keeper
 from support.tuirecord import SESSION, PanelHost, RecordedClient, envelopes, hosted, typed, until
 
 

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.prepare import prepare
 from codewhale.catalog.registry import Catalog
-from codewhale.context.projection import Projection, header_sha256, request_body
-from codewhale.dialects.base import ProviderSettings, RequestOptions
-from codewhale.dialects.failures import ProviderFailure
-from codewhale.engine.collect import Answer, Collector
-from codewhale.engine.prepare import prepare
+from codewhale.models.build import build_dialect
+from codewhale.models.dialects.base import ProviderSettings, RequestOptions
+from codewhale.models.dialects.failures import ProviderFailure
+from codewhale.models.exchange import Exchange, Limits
+from codewhale.models.sse import SseError, SseReader
+from codewhale.models.transport import WireCut
 from codewhale.protocol.events import CallFinished, Event, HeaderPinned, MessageAdded, RequestSent
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Text, ToolCall
 from codewhale.protocol.stream import (
@@ -29,11 +32,8 @@ from codewhale.protocol.stream import (
     UsageReport,
 )
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.providers.build import build_dialect
-from codewhale.providers.exchange import Exchange, Limits
-from codewhale.providers.sse import SseError, SseReader
-from codewhale.providers.transport import WireCut
 from codewhale.repair.face import Repair
+from codewhale.session.projection import Projection, header_sha256, request_body
 
 FOLDER = Path(__file__).parents[1] / "providers" / "conformance"
 

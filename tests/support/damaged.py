@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.errands.check import Checker
+from codewhale.cli.offline.check import Checker
 from support.mutator import Damaged, damage
 
 CALLS = Path(__file__).resolve().parent.parent / "repair" / "calls.json"

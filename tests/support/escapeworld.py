@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from codewhale.system.launch import Launch, run
+from codewhale.process.launch import Launch, run
 from support.escapes import Probe, program
 from support.plantings import lay_repositories, line, person_looks
 

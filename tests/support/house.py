@@ -144,20 +144,3 @@ def may_import(room: str) -> set[str]:
     if room not in plan["everywhere"]:
         allowed |= {*plan["everywhere"], plan["machine"]}
     return allowed
-
-
-def code_lines(source: Source) -> int:
-    """Lines that hold code: no blank line, comment or docstring."""
-    kinds = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias
-    lines = {node.lineno for node in nodes(source.path) if isinstance(node, kinds)}
-    return len(lines - docstring_lines(source))
-
-
-def docstring_lines(source: Source) -> set[int]:
-    """The lines that docstrings stand on."""
-    lines: set[int] = set()
-    for node in (source.tree, *definitions(source.tree)):
-        first = node.body[0] if node.body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            lines |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    return lines

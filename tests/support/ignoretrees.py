@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codewhale.worktree.walk import Walker
+from codewhale.workspace.walk import Walker
 from support.repos import raw_git
 
 NAMES = [*(

@@ -13,7 +13,7 @@ from codewhale.protocol.events import Event
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.shelljobs import JobSpec, ShellJobs
 from codewhale.services.shelljobs.keeping import LogKeeper
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.shell import ShellTools
 from codewhale.tools.taskshell import TaskShellTools

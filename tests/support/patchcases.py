@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codewhale.protocol.errors import ToolError
-from codewhale.services.patching import apply_patch_text
+from codewhale.workspace.patching import apply_patch_text
 from support.patchland import Tree, git, read_tree, workspace, write_tree
 from support.patchtext import outcome
 

@@ -4,8 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from codewhale.services.workspace import Workspace
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.workspace.files import Workspace
 
 SUITES = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[2].parent / "shared" / "suites")
 

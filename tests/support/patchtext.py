@@ -3,8 +3,8 @@
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.services.patching.parse import parse
-from codewhale.services.patching.plan import Files, Options, Plan, make_plan
+from codewhale.workspace.patching.parse import parse
+from codewhale.workspace.patching.plan import Files, Options, Plan, make_plan
 
 HEAD = "--- a/f\n+++ b/f\n"
 

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal
 
+from codewhale.agent.collect import RawCall
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.collect import RawCall
 from codewhale.protocol.tools import CallContext, Effect, ToolResult, ToolSpec
 from codewhale.tools.base import Args, Doc, specs, tool
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from codewhale.app.compose import AppOptions, open_app
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import CallFinished, Envelope, Event, TurnFinished
 from codewhale.protocol.stream import StreamEvent
-from codewhale.providers.scripted import ScriptedProvider
 from codewhale.testing import Harness
 
 E = TypeVar("E")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from codewhale.shell.judge import ShellContext, ShellJudgement
+from codewhale.permissions.shell.judge import ShellContext, ShellJudgement
 
 LINES = Path(__file__).parents[1] / "shell" / "lines"
 SUITE = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites") / "shell_policy"

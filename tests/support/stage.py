@@ -11,31 +11,31 @@ from typing import Any
 
 import msgspec
 
+from codewhale.agent.activation import HeadChoice
+from codewhale.agent.asking import Asking
+from codewhale.agent.compaction import Compactions
+from codewhale.agent.dispatch import Dispatcher
+from codewhale.agent.engine import Engine
+from codewhale.agent.observers import Observers, nobody
+from codewhale.agent.opening import Opener, Surroundings
+from codewhale.agent.passage import CALL_SECONDS, Passage
 from codewhale.catalog.registry import Catalog
-from codewhale.engine.activation import HeadChoice
-from codewhale.engine.asking import Asking
-from codewhale.engine.compaction import Compactions
-from codewhale.engine.dispatch import Dispatcher
-from codewhale.engine.engine import Engine
-from codewhale.engine.observers import Observers, nobody
-from codewhale.engine.opening import Opener, Surroundings
-from codewhale.engine.outputs import Outputs
-from codewhale.engine.passage import CALL_SECONDS, Passage
-from codewhale.engine.redaction import Redactor
-from codewhale.engine.session import Session
 from codewhale.lib.threads import run_to_end
-from codewhale.policy.decide import decide
+from codewhale.models.scripted import ScriptedProvider
+from codewhale.permissions.decide import decide
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Preview, ToolResult, ToolSpec
-from codewhale.providers.scripted import ScriptedProvider
 from codewhale.repair.face import Repair
-from codewhale.stores.artifacts import ArtifactStore
-from codewhale.stores.lists import Lists
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
+from codewhale.session.outputs import Outputs
+from codewhale.session.redaction import Redactor
+from codewhale.session.session import Session
+from codewhale.session.store import SessionStore
 from codewhale.testing import FakeClock
 from codewhale.tools.base import Args, bound, gated, outlined, specs, tool
 

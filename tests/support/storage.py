@@ -14,8 +14,8 @@ from codewhale.lib.files import FileOps
 from codewhale.protocol.events import Event, MessageAdded, SessionOpened
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Mode
-from codewhale.stores.log import SessionLog
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.log import SessionLog
+from codewhale.session.store import SessionStore
 
 OPENED = SessionOpened(version=1, workspace="/w", mode=Mode.AGENT, provider="scripted", model="m")
 
@@ -87,7 +87,7 @@ def child(lines: str, home: Path, *arguments: str, failpoints: str = "") -> "sub
     head = """
         import asyncio, os, sys, time
         from codewhale.lib.clock import SystemClock
-        from codewhale.stores.sessions import SessionStore
+        from codewhale.session.store import SessionStore
         from support.storage import OPENED, said
         home, arguments = sys.argv[1], sys.argv[2:]
         store = SessionStore(home, SystemClock())

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 
-from codewhale.frontends.tui.transcript.view import Transcript
-from codewhale.frontends.tui.words import Words
+from codewhale.display.words import Words
 from codewhale.protocol.events import Event
+from codewhale.tui.transcript.view import Transcript
 from support.tuirecord import SESSION, PanelHost, envelopes, hosted
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import Event
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 from support.terminal import Terminal, environment
 
 PROGRAM = [sys.executable, "-m", "codewhale"]

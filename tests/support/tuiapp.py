@@ -9,11 +9,10 @@ from msgspec import Struct
 from textual.pilot import Pilot
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.frontends.tui.app import CodeWhaleApp
-from codewhale.frontends.tui.asking.card import Patience
-from codewhale.frontends.tui.settings import TuiSettings
-from codewhale.frontends.tui.setup import Setup
+from codewhale.display.settings import TuiSettings
+from codewhale.display.setup import Setup
 from codewhale.lib.clock import Clock, SystemClock
+from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import Envelope, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import ContextView, OpenSession, SessionStatus, StatusView
@@ -26,8 +25,9 @@ from codewhale.protocol.views import (
     ListProviders,
     ProviderRow,
 )
-from codewhale.providers.scripted import ScriptedProvider
 from codewhale.testing import ProviderSettings
+from codewhale.tui.app import CodeWhaleApp
+from codewhale.tui.asking.card import Patience
 from support.tuirecord import RecordedClient, envelopes, screen_text, until
 
 FOLDER = "/home/ada/shop"

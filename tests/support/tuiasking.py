@@ -10,13 +10,13 @@ from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from codewhale.frontends.tui.asking.card import Patience
-from codewhale.frontends.tui.asking.panel import AskingPanel
-from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.words import Words
+from codewhale.display.palette import Palette
+from codewhale.display.words import Words
 from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import ApprovalAsked, Event, QuestionAsked
 from codewhale.protocol.tools import CommandSubject
+from codewhale.tui.asking.card import Patience
+from codewhale.tui.asking.panel import AskingPanel
 from support.tuirecord import PanelHost, RecordedClient, envelopes, hosted, screen_text, until
 
 QUICK = Patience(idle=0.0, seen=0.0)

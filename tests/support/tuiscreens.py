@@ -7,10 +7,8 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from codewhale.frontends.tui.palette import Palette
-from codewhale.frontends.tui.screens.desk import Desk
-from codewhale.frontends.tui.screens.table import load
-from codewhale.frontends.tui.words import Words
+from codewhale.display.palette import Palette
+from codewhale.display.words import Words
 from codewhale.protocol.ops import CommandOutput, ContextView, Limits, ToolsView, UsageView
 from codewhale.protocol.views import (
     CommandRow,
@@ -21,6 +19,8 @@ from codewhale.protocol.views import (
     SessionSummary,
     SettingRow,
 )
+from codewhale.tui.screens.desk import Desk
+from codewhale.tui.screens.table import load
 from support.tuirecord import PanelHost, RecordedClient, hosted, screen_text, until
 
 SESSION = "s-recorded"

@@ -10,7 +10,7 @@ from codewhale.protocol.decisions import CallView
 from codewhale.protocol.events import Event
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CommandSubject, Effect, PathSubject
-from codewhale.services.undo import Done, Plan, Undo
+from codewhale.workspace.undo import Done, Plan, Undo
 
 
 class Scene:

@@ -15,7 +15,7 @@ def load() -> None:
     import codewhale
 
     for module in pkgutil.walk_packages(codewhale.__path__, "codewhale."):
-        if not module.name.startswith("codewhale.frontends.") and not module.name.endswith("__main__"):
+        if not module.name.startswith("codewhale.headless.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from codewhale.policy.network import judge_addresses, judge_url
-from codewhale.system.dial import Guard, Wires
+from codewhale.permissions.network import judge_addresses, judge_url
+from codewhale.process.dial import Guard, Wires
 
 GUARD = Guard(judge_url, judge_addresses)
 PUBLIC = "93.184.215.14"

@@ -9,15 +9,15 @@ from typing import Any
 
 from codewhale.app.client import Client
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.build import build_dialect
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.exchange import Limits
+from codewhale.models.http import HttpProvider
+from codewhale.models.known_models import resolve_model
+from codewhale.models.retries import Retries
 from codewhale.protocol.events import Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.providers.build import build_dialect
-from codewhale.providers.exchange import Limits
-from codewhale.providers.http import HttpProvider
-from codewhale.providers.models import resolve_model
-from codewhale.providers.retries import Retries
 from codewhale.testing import collect
 from support.wire import Reply, Wire
 

@@ -7,10 +7,10 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import PathSubject
-from codewhale.services.workspace import Workspaces
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.data import DataTools
+from codewhale.workspace.files import Workspaces
 from support.calls import call, context, payload, refused
 
 

@@ -13,10 +13,10 @@ import pytest
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import ToolResult
-from codewhale.services.workspace import READ_LIMIT, Workspaces
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, specs
 from codewhale.tools.files import FileTools
+from codewhale.workspace.files import READ_LIMIT, Workspaces
 from support.fixcheck import invoke, refused
 from support.minipdf import pdf
 from support.patchland import git, write_tree

@@ -15,11 +15,11 @@ from codewhale.protocol.blocks import DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.ports import Infilled
 from codewhale.protocol.tools import Preview, ToolResult
-from codewhale.services.workspace import Workspaces
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, specs
 from codewhale.tools.files import FileTools
 from codewhale.tools.fim import FimTools
+from codewhale.workspace.files import Workspaces
 from support.fixcheck import arguments, context, run_fix
 
 CODE = b"def add(a, b):\n    pass\n\n\ndef sub(a, b):\n    return a - b\n"

@@ -9,11 +9,11 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import PathSubject, ToolResult
-from codewhale.services.workspace import Workspaces
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, specs
 from codewhale.tools.files import FileTools
 from codewhale.tools.patch import ApplyPatch, PatchTools
+from codewhale.workspace.files import Workspaces
 from support.fixcheck import invoke, refused
 from support.patchland import read_tree, write_tree
 

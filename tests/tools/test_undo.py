@@ -9,11 +9,11 @@ import pytest
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import Effect, PathSubject, Preview, ToolResult
-from codewhale.services.workspace import Workspaces
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, declared, specs
 from codewhale.tools.files import FileTools
 from codewhale.tools.undo import RevertTurn, UndoTools
+from codewhale.workspace.files import Workspaces
 from support.fixcheck import arguments, context
 from support.undoing import Scene
 

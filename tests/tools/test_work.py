@@ -6,7 +6,7 @@ import pytest
 from codewhale.protocol.blocks import ChecklistBlock
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import Effect
-from codewhale.stores.lists import Lists
+from codewhale.session.lists import Lists
 from codewhale.tools.base import bound, specs
 from codewhale.tools.work import WorkTools
 from support.calls import call, context, payload, refused

@@ -5,10 +5,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from codewhale.agent.engine import Engine
+from codewhale.agent.outgoing import queued
 from codewhale.app.completing import Source, complete
 from codewhale.commands.base import CommandRegistry
-from codewhale.engine.engine import Engine
-from codewhale.engine.outgoing import queued
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.ops import (
     ChangeSetting,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from codewhale.app.choices import Choices
     from codewhale.app.looking import Looking
     from codewhale.services.attaching import Attaching, Enclosed
-    from codewhale.services.mentions import Mentions
     from codewhale.services.shelljobs.own import OwnShell
+    from codewhale.workspace.mentions import Mentions
 
 FILES_OFFERED = 20
 

@@ -15,16 +15,16 @@ from codewhale.app.settings import Place, Settings
 from codewhale.config import Entry
 from codewhale.config.edit import kind_at, parse_key, set_value, set_values
 from codewhale.config.values import bare, variable
-from codewhale.dialects.base import ProviderSettings
-from codewhale.engine.redaction import Redactor
 from codewhale.lib.text import one_line
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.keys import KeyStore
+from codewhale.models.known_models import load_known, resolve_model
+from codewhale.models.listings import Listings
+from codewhale.models.loopback import host_of, plain_url
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import ModelRow, ProviderRow, SettingRow
-from codewhale.providers.loopback import host_of, plain_url
-from codewhale.providers.models import load_known, resolve_model
-from codewhale.services.listings import Listings
-from codewhale.stores.keys import KeyStore
+from codewhale.session.redaction import Redactor
 
 LOCAL_SECONDS = 1.5
 MOST_SERVED = 200

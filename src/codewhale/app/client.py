@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from codewhale.agent.asking import Asking
+from codewhale.agent.engine import Engine
+from codewhale.agent.outgoing import edit
 from codewhale.app.hooking import Hooking
 from codewhale.app.parts import Parts
 from codewhale.app.table import LOOKUPS, target
 from codewhale.commands.base import CommandContext, CommandRegistry
-from codewhale.engine.asking import Asking
-from codewhale.engine.engine import Engine
-from codewhale.engine.fanout import deliver
-from codewhale.engine.outgoing import edit
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import Envelope, MessageAdded
 from codewhale.protocol.messages import Image
@@ -38,7 +37,8 @@ from codewhale.protocol.ops import (
     SetModel,
     StatusView,
 )
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.fanout import deliver
+from codewhale.session.store import SessionStore
 
 if TYPE_CHECKING:
     from codewhale.app.answers import Answers

@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from codewhale.agent.activation import HeadChoice
+from codewhale.agent.asking import Asking
+from codewhale.agent.dispatch import Dispatcher
+from codewhale.agent.engine import Engine, workspace_facts
+from codewhale.agent.opening import Opener, Surroundings
+from codewhale.agent.outgoing import edit, queued
+from codewhale.agent.passage import Passage
 from codewhale.app.client import Client
 from codewhale.app.faces import DEMO, FACES
 from codewhale.app.gateway import Gateway
@@ -18,33 +25,26 @@ from codewhale.app.table import COMMANDS, target
 from codewhale.catalog.registry import Catalog
 from codewhale.commands.base import CommandRegistry
 from codewhale.config import Config
-from codewhale.context.window import ContextSettings
-from codewhale.dialects.base import Provider
-from codewhale.engine.activation import HeadChoice
-from codewhale.engine.asking import Asking
-from codewhale.engine.dispatch import Dispatcher
-from codewhale.engine.engine import Engine, workspace_facts
-from codewhale.engine.opening import Opener, Surroundings
-from codewhale.engine.outgoing import edit, queued
-from codewhale.engine.outputs import Outputs
-from codewhale.engine.passage import Passage
-from codewhale.engine.redaction import Redactor
-from codewhale.engine.session import Session
 from codewhale.lib.clock import Clock, SystemClock
+from codewhale.models.dialects.base import Provider
+from codewhale.permissions.audit import AuditLog
+from codewhale.permissions.skillplaces import any_there
+from codewhale.process.repository import find_repository, find_root, read_head
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice, ProgressShown
 from codewhale.protocol.modes import Approval, Authority
-from codewhale.stores.artifacts import ArtifactStore
-from codewhale.stores.audit import AuditLog
-from codewhale.stores.lists import Lists
-from codewhale.stores.sessions import SessionStore
-from codewhale.stores.skillplaces import any_there
-from codewhale.system.repository import find_repository, find_root, read_head
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
+from codewhale.session.outputs import Outputs
+from codewhale.session.redaction import Redactor
+from codewhale.session.session import Session
+from codewhale.session.store import SessionStore
+from codewhale.session.window import ContextSettings
 
 if TYPE_CHECKING:
+    from codewhale.agent.compaction import Compactions
     from codewhale.codesearch.answering import CodeSearch
     from codewhale.codesearch.codemap import CodeMaps
-    from codewhale.engine.compaction import Compactions
     from codewhale.services.skills import Skills
 
 LEFTOVERS_MOST = 20

@@ -5,11 +5,11 @@ import os
 import tempfile
 from collections.abc import Awaitable, Callable
 
+from codewhale.models.demo import MODEL, NAME, Demo, load_demo
+from codewhale.process.launch import Launch, run
+from codewhale.process.programs import find_program
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import DemoStarted, OpenSession
-from codewhale.providers.demo import MODEL, NAME, Demo, load_demo
-from codewhale.system.launch import Launch, run
-from codewhale.system.programs import find_program
 
 GIT_SECONDS = 20.0
 _GIT = (

@@ -15,15 +15,15 @@ from codewhale.app.routes import KeyState, open_routes
 from codewhale.app.sessions import summaries
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.known_models import DEFAULT_PROVIDER
+from codewhale.models.loopback import plain_url
+from codewhale.process.environment import home_inside
+from codewhale.process.itself import own_places
+from codewhale.process.probing import BUBBLEWRAP, sandbox
+from codewhale.process.programs import PROGRAMS, find_program, how_to_install
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
-from codewhale.providers.loopback import plain_url
-from codewhale.providers.models import DEFAULT_PROVIDER
 from codewhale.services.testruns.runners import runner_program
-from codewhale.system.environment import home_inside
-from codewhale.system.itself import own_places
-from codewhale.system.probing import BUBBLEWRAP, sandbox
-from codewhale.system.programs import PROGRAMS, find_program, how_to_install
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20

@@ -5,18 +5,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from codewhale.agent.observers import CallObserver
 from codewhale.app.parts import Parts
 from codewhale.app.settings import SandboxSettings
 from codewhale.app.table import LOOKUPS, WATCHERS, target
 from codewhale.catalog.lifecycle import ALIASES
-from codewhale.engine.observers import CallObserver
 from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
 from codewhale.protocol.events import Event
 from codewhale.protocol.tools import CommandSubject, Effect
 
 if TYPE_CHECKING:
-    from codewhale.engine.redaction import Redactor
-    from codewhale.services.permits import Permits
+    from codewhale.permissions.service import Permits
+    from codewhale.session.redaction import Redactor
 
 
 class Gateway:

@@ -13,11 +13,11 @@ from msgspec import Struct
 from codewhale.config import Config
 from codewhale.config.layers import COMMAND_LINE, DEFAULT
 from codewhale.config.values import is_secret
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.keys import KeyStore, StoredKey
+from codewhale.models.known_models import load_known
+from codewhale.models.loopback import host_of, on_loopback
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.loopback import host_of, on_loopback
-from codewhale.providers.models import load_known
-from codewhale.stores.keys import KeyStore, StoredKey
 
 MISSING, NOT_NEEDED = "missing", "not needed"
 

@@ -12,16 +12,16 @@ from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import MessageAdded
 from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView, WorkspaceRow
-from codewhale.services.differences import differences, standing
-from codewhale.services.patching import unified_diff
 from codewhale.services.shelljobs.job import JobView
-from codewhale.services.undo.telling import plan_lines, refusal_lines, turn_line
-from codewhale.stores.sessions import SessionStore
-from codewhale.stores.snapshots import SnapshotError
+from codewhale.session.store import SessionStore
+from codewhale.workspace.differences import differences, standing
+from codewhale.workspace.patching import unified_diff
+from codewhale.workspace.snapshots import SnapshotError
+from codewhale.workspace.undo.telling import plan_lines, refusal_lines, turn_line
 
 if TYPE_CHECKING:
     from codewhale.services.shelljobs import ShellJobs
-    from codewhale.services.undo import Plan, Undo
+    from codewhale.workspace.undo import Plan, Undo
 
 TAIL = 2_000
 LINE = 400

@@ -16,7 +16,7 @@ from codewhale.tools.base import BoundTool, bound
 
 if TYPE_CHECKING:
     from codewhale.repair.face import Repair
-    from codewhale.services.undo import Undo
+    from codewhale.workspace.undo import Undo
 
 
 class Parts:

@@ -2,11 +2,11 @@
 
 import os
 
-from codewhale.context.projection import request_body as rebuild
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.messages import Image
-from codewhale.stores.artifacts import ArtifactStore
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.projection import request_body as rebuild
+from codewhale.session.store import SessionStore
 
 
 def request_body(home: str, session: str, number: int) -> bytes | None:

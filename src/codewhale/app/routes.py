@@ -10,12 +10,12 @@ from codewhale.app.table import LOOKUPS, target
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
 from codewhale.config.values import closest
-from codewhale.dialects.base import Provider, ProviderSettings
+from codewhale.models.build import build_provider
+from codewhale.models.dialects.base import Provider, ProviderSettings
+from codewhale.models.keys import KeyStore
+from codewhale.models.known_models import DEFAULT_PROVIDER, default_model
+from codewhale.models.loopback import plain_url
 from codewhale.protocol.errors import ConfigError
-from codewhale.providers.build import build_provider
-from codewhale.providers.loopback import plain_url
-from codewhale.providers.models import DEFAULT_PROVIDER, default_model
-from codewhale.stores.keys import KeyStore
 
 
 class KeyState(Struct, frozen=True):

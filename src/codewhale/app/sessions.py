@@ -6,7 +6,7 @@ from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import CallFinished, ContextAppended, Envelope, Event, MessageAdded
 from codewhale.protocol.messages import Message, ResultPart, Text
 from codewhale.protocol.views import SessionSummary
-from codewhale.stores.sessions import SessionStore
+from codewhale.session.store import SessionStore
 
 
 def summaries(home: str, workspace: str = "") -> list[SessionSummary]:

@@ -10,11 +10,11 @@ from msgspec import Meta, Struct, field
 from codewhale.app.table import PARTS, target
 from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder
-from codewhale.context.window import ContextSettings
-from codewhale.dialects.base import ProviderSettings
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.known_models import DEFAULT_PROVIDER, built_in
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.screen import TuiSettings
-from codewhale.providers.models import DEFAULT_PROVIDER, built_in
+from codewhale.session.window import ContextSettings
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
 

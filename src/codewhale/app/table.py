@@ -24,41 +24,41 @@ def target(row: Row) -> Any:
 
 
 PARTS: dict[str, Row] = {
-    "compaction": Row("codewhale.engine.compaction:Compactions", ("artifacts",)),
-    "trust": Row("codewhale.stores.trust:TrustStore", ("home",)),
+    "compaction": Row("codewhale.agent.compaction:Compactions", ("artifacts",)),
+    "trust": Row("codewhale.permissions.trust:TrustStore", ("home",)),
     "hooks": Row(
         "codewhale.services.hooks:Hooks", ("hooks_written", "trust", "redact", "control", "listener", "audit")
     ),
-    "permits": Row("codewhale.services.permits:Permits", ("home", "lookups", "audit")),
+    "permits": Row("codewhale.permissions.service:Permits", ("home", "lookups", "audit")),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
-    "workspaces": Row("codewhale.services.workspace:Workspaces", ("artifacts", "redact")),
+    "workspaces": Row("codewhale.workspace.files:Workspaces", ("artifacts", "redact")),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
     "job_logs": Row("codewhale.services.shelljobs.keeping:LogKeeper", ("jobs", "artifacts", "redact")),
-    "undo": Row("codewhale.services.undo:Undo", ("home", "clock", "turn_of", "listener")),
-    "finder": Row("codewhale.engine.discovery:Discovery", ("catalog", "find_session", "decide")),
+    "undo": Row("codewhale.workspace.undo:Undo", ("home", "clock", "turn_of", "listener")),
+    "finder": Row("codewhale.agent.discovery:Discovery", ("catalog", "find_session", "decide")),
     "skills": Row("codewhale.services.skills:Skills", ("home", "person", "trust")),
     "code_search": Row(
         "codewhale.codesearch.answering:CodeSearch", ("home", "touched", "search_settings", "index_told")
     ),
     "code_maps": Row("codewhale.codesearch.codemap:CodeMaps", ("code_search",)),
-    "frecency": Row("codewhale.stores.frecency:FrecencyStore", ("home", "clock")),
-    "mentions": Row("codewhale.services.mentions:Mentions", ("frecency",)),
+    "frecency": Row("codewhale.workspace.frecency:FrecencyStore", ("home", "clock")),
+    "mentions": Row("codewhale.workspace.mentions:Mentions", ("frecency",)),
     "attaching": Row("codewhale.services.attaching:Attaching", ("artifacts",)),
     "own_shell": Row("codewhale.services.shelljobs.own:OwnShell", ("listener", "shell_env", "redact")),
-    "completer": Row("codewhale.engine.completer:Completions", ("find_session", "redactor")),
+    "completer": Row("codewhale.agent.completer:Completions", ("find_session", "redactor")),
 }
 
 # What policy asks of the rest of the program, each imported when a call needs it.
 LOOKUPS: dict[str, Row] = {
     "hooks_written": Row("codewhale.services.hooks.service:Written"),
-    "analyse": Row("codewhale.shell.judge:analyse"),
-    "where": Row("codewhale.shell.judge:ShellContext"),
-    "judge_url": Row("codewhale.policy.network:judge_url"),
-    "leak": Row("codewhale.policy.network:leak"),
-    "sandbox": Row("codewhale.system.probing:sandbox"),
-    "rights": Row("codewhale.policy.pipeline:Rights"),
-    "branch": Row("codewhale.services.differences:branch_of"),
-    "demo": Row("codewhale.providers.demo:demo_provider"),
+    "analyse": Row("codewhale.permissions.shell.judge:analyse"),
+    "where": Row("codewhale.permissions.shell.judge:ShellContext"),
+    "judge_url": Row("codewhale.permissions.network:judge_url"),
+    "leak": Row("codewhale.permissions.network:leak"),
+    "sandbox": Row("codewhale.process.probing:sandbox"),
+    "rights": Row("codewhale.permissions.pipeline:Rights"),
+    "branch": Row("codewhale.workspace.differences:branch_of"),
+    "demo": Row("codewhale.models.demo:demo_provider"),
 }
 
 # The parts that watch calls which may change the workspace.

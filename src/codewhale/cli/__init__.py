@@ -34,8 +34,8 @@ def tui() -> int:
 
 def _narrow() -> None:
     """The process is the program's own, and nothing of the current folder is imported from here on."""
-    from codewhale.frontends.leaving import IS_PROGRAM
-    from codewhale.system.itself import narrow
+    from codewhale.display.leaving import IS_PROGRAM
+    from codewhale.process.itself import narrow
 
     IS_PROGRAM.set(True)
     narrow()

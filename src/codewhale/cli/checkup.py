@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     from codewhale.app.doctor import diagnose
     from codewhale.config import home_dir
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
 
     found = diagnose(home_dir(os.environ), workspace(args), os.environ)
     if args.json:

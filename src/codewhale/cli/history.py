@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("QUERY must not be empty")
     folder = workspace(args)
 
+    from codewhale.cli.offline.relations import commits_of
     from codewhale.config import home_dir
-    from codewhale.errands.relations import commits_of
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
 
     bar = Bar(sys.stderr.isatty() and not args.json)
     try:

@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     folder = workspace(args)
 
+    from codewhale.cli.offline.index import index_build, index_status, warnings
     from codewhale.config import home_dir
-    from codewhale.errands.index import index_build, index_status, warnings
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
 
     home = home_dir(os.environ)
     if args.status:

@@ -23,8 +23,8 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
+    from codewhale.cli.offline.login import log_in, login_host
     from codewhale.config import home_dir
-    from codewhale.errands.login import log_in, login_host
 
     home = home_dir(os.environ)
     host = login_host(home, os.environ, args.name)

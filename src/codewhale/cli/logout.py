@@ -15,8 +15,8 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
+    from codewhale.cli.offline.login import log_out
     from codewhale.config import home_dir
-    from codewhale.errands.login import log_out
 
     removed, left = log_out(home_dir(os.environ), os.environ, args.name)
     if removed:

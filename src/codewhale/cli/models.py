@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.models import model_rows
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.models import model_rows
+    from codewhale.display.lines import object_line
 
     rows = model_rows(home, folder, os.environ, args.provider)
     if args.json:
@@ -51,8 +51,8 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
 
 
 def _live(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.models import live_models
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.models import live_models
+    from codewhale.display.lines import object_line
 
     names = asyncio.run(live_models(home, folder, os.environ, args.provider))
     if args.json:
@@ -65,8 +65,8 @@ def _live(home: str, folder: str, args: argparse.Namespace) -> int:
 
 
 def _resolve(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.models import resolve
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.models import resolve
+    from codewhale.display.lines import object_line
 
     if not args.id.strip():
         raise UsageError("the id of a model is empty")

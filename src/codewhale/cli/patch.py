@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("no patch on stdin; give it as: codewhale apply < PATCH")
     data = read_all_stdin(MAX_PATCH)
 
+    from codewhale.cli.offline.patches import apply_text
     from codewhale.config import home_dir
-    from codewhale.errands.patches import apply_text
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
 
     try:
         text = data.decode()

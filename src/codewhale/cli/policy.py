@@ -11,7 +11,7 @@ from codewhale.lib.text import sanitise
 from codewhale.protocol.modes import Mode
 
 if TYPE_CHECKING:
-    from codewhale.errands.policy import PolicyCheck
+    from codewhale.cli.offline.policy import PolicyCheck
 
 EXITS = {"allow": 0, "deny": 3, "ask": 4}
 _ENDS = """exit codes:
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if args.batch == bool(args.command):
         raise UsageError("give one command line, or --batch and lines on stdin")
 
-    from codewhale.errands.policy import CheckOptions, PolicyCheck
+    from codewhale.cli.offline.policy import CheckOptions, PolicyCheck
 
     options = CheckOptions(workspace(args), Mode(args.mode), args.rules, not args.no_user_rules)
     check = PolicyCheck(options, os.environ)
@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _one(args: argparse.Namespace, check: "PolicyCheck") -> int:
-    from codewhale.errands.policy import told
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.policy import told
+    from codewhale.display.lines import object_line
 
     command = args.command[0] if len(args.command) == 1 else shlex.join(args.command)
     decision = check.judge(command)
@@ -62,8 +62,8 @@ def _one(args: argparse.Namespace, check: "PolicyCheck") -> int:
 
 
 def _batch(check: "PolicyCheck") -> int:
-    from codewhale.errands.policy import checked
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.policy import checked
+    from codewhale.display.lines import object_line
 
     good = True
     for answer, readable in checked(stdin_lines(), check):

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 def _list(home: str, folder: str, args: argparse.Namespace) -> int:
     from codewhale.app.routes import open_routes
     from codewhale.app.settings import open_config
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
 
     rows = open_routes(home, open_config(home, folder, os.environ, {}), os.environ).rows()
     if args.json:
@@ -63,8 +63,8 @@ def _state(row: Any) -> str:
 
 
 def _test(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.probe import probe_provider, save
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.probe import probe_provider, save
+    from codewhale.display.lines import object_line
 
     report = asyncio.run(probe_provider(home, folder, os.environ, args.name, args.model, args.api_key))
     if args.json:

@@ -13,9 +13,9 @@ def replay_session(home: str, session: str, run_reads: bool, as_json: bool) -> i
 
 
 async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> int:
-    from codewhale.errands.replay import replay
-    from codewhale.frontends.lines import object_line
-    from codewhale.frontends.replays import call_text
+    from codewhale.cli.offline.replay import replay
+    from codewhale.display.lines import object_line
+    from codewhale.display.replays import call_text
 
     calls, refused, mended, renamed, drifted = 0, 0, 0, 0, 0
     async for told in replay(home, session, os.environ, run_reads):
@@ -36,9 +36,9 @@ async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> in
 
 def import_file(home: str, path: str, workspace: str, as_json: bool) -> int:
     """Import a session file and print the new session's id."""
-    from codewhale.errands.importing import import_session
-    from codewhale.frontends.lines import object_line
-    from codewhale.frontends.replays import import_lines
+    from codewhale.cli.offline.importing import import_session
+    from codewhale.display.lines import object_line
+    from codewhale.display.replays import import_lines
 
     try:
         told = asyncio.run(import_session(path, home, workspace, os.environ))

@@ -10,7 +10,7 @@ from typing import Any
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
-from codewhale.frontends.leaving import exit_within
+from codewhale.display.leaving import exit_within
 from codewhale.lib.text import fenced
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.modes import Approval, Authority, Mode
@@ -116,7 +116,7 @@ def _prompt(argument: str) -> tuple[str, str]:
         return text, ""
     if not argument.strip():
         raise UsageError("the prompt is empty")
-    from codewhale.frontends.headless import is_command
+    from codewhale.display.slash import is_command
 
     piped = read_stdin() if piped_in() and not is_command(argument) else ""
     return argument, fenced(piped) if piped.strip() else ""
@@ -126,8 +126,8 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
     from codewhale.app.compose import AppOptions, open_app
     from codewhale.cli.dispatch import exit_code
     from codewhale.config import home_dir
-    from codewhale.frontends.headless import Headless, HeadlessOptions
-    from codewhale.frontends.progress import Progress
+    from codewhale.headless.headless import Headless, HeadlessOptions
+    from codewhale.headless.progress import Progress
 
     options = AppOptions(
         home=home_dir(os.environ),
@@ -157,8 +157,8 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
 def _tell_programs(error: CodeWhaleError, what: Any, session: str) -> None:
     """Print the JSON object of a run that had no turn, unless the command line itself is at fault."""
     from codewhale.cli.dispatch import RETRYABLE, USAGE, exit_code
-    from codewhale.frontends.headless import outcome
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
+    from codewhale.headless.headless import outcome
 
     code = exit_code(error)
     if code != USAGE and what.output == "json":

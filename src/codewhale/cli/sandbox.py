@@ -33,8 +33,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from codewhale.errands.sandbox import configured, own_allowances, run_in_sandbox, wrong_order
-    from codewhale.system.launch import Launch
+    from codewhale.cli.offline.sandbox import configured, own_allowances, run_in_sandbox, wrong_order
+    from codewhale.process.launch import Launch
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -63,8 +63,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check(as_json: bool) -> int:
-    from codewhale.errands.sandbox import check_sandbox, configured, told
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.sandbox import check_sandbox, configured, told
+    from codewhale.display.lines import object_line
 
     found = asyncio.run(check_sandbox())
     if as_json:

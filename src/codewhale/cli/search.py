@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("give one QUERY that is not empty, or --batch")
     folder = workspace(args)
 
+    from codewhale.cli.offline.search import Asked, Searcher
     from codewhale.config import home_dir
-    from codewhale.errands.search import Asked, Searcher
 
     asked = Asked(args.max_results, args.path_glob, args.lang, args.kind, args.no_wait)
     try:
@@ -75,8 +75,8 @@ async def _one(searcher: Any, query: str, as_json: bool) -> int:
 
 
 async def _batch(searcher: Any) -> int:
-    from codewhale.errands.search import refused
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.search import refused
+    from codewhale.display.lines import object_line
 
     good = True
     if searcher.is_built_elsewhere():

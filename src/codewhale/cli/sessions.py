@@ -64,7 +64,7 @@ def _list(home: str, args: argparse.Namespace) -> int:
 
     rows = summaries(home, "" if args.all else workspace(args))
     if args.json:
-        from codewhale.frontends.lines import object_line
+        from codewhale.display.lines import object_line
 
         put(object_line(rows) + "\n")
         return 0
@@ -94,8 +94,8 @@ def _resolve(home: str, name: str) -> str:
 
 def _show(home: str, args: argparse.Namespace) -> int:
     from codewhale.app.sessions import envelopes, messages
-    from codewhale.frontends.aloud import read_aloud
-    from codewhale.frontends.lines import envelope_line, object_line
+    from codewhale.display.aloud import read_aloud
+    from codewhale.display.lines import envelope_line, object_line
 
     number = _number(args.request)
     session = _resolve(home, args.id)

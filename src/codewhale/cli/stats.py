@@ -26,15 +26,15 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
+    from codewhale.cli.offline.usage import usage_stats
     from codewhale.config import home_dir, refuse_unusable
-    from codewhale.errands.usage import usage_stats
 
     home = home_dir(os.environ)
     refuse_unusable(home)
     folder = "" if args.workspace is None else workspace(args)
     stats = usage_stats(home, folder, _since(args.since))
     if args.json:
-        from codewhale.frontends.lines import object_line
+        from codewhale.display.lines import object_line
 
         put(object_line(stats) + "\n")
     else:

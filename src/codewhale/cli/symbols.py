@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
         relation = "imports" if args.imports is not None else "importers"
     folder = workspace(args)
 
+    from codewhale.cli.offline.relations import symbols_of
     from codewhale.config import home_dir
-    from codewhale.errands.relations import symbols_of
-    from codewhale.frontends.lines import object_line
+    from codewhale.display.lines import object_line
 
     bar = Bar(sys.stderr.isatty() and not args.json)
     try:

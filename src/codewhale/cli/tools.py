@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from codewhale.errands.catalog import View, tools_list
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.catalog import View, tools_list
+    from codewhale.display.lines import object_line
 
     try:
         rows = tools_list(Mode(args.mode), View(args.profile, args.provider, args.model))
@@ -56,8 +56,8 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _head(args: argparse.Namespace) -> int:
+    from codewhale.cli.offline.catalog import View, system_head, tools_head
     from codewhale.config import home_dir
-    from codewhale.errands.catalog import View, system_head, tools_head
 
     folder = workspace(args)
     try:
@@ -70,8 +70,8 @@ def _head(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from codewhale.errands.check import Checker, answers
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.check import Checker, answers
+    from codewhale.display.lines import object_line
 
     functions = None
     if args.schemas:

@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.trust import listed
-    from codewhale.frontends.lines import object_line
+    from codewhale.cli.offline.trust import listed
+    from codewhale.display.lines import object_line
 
     rows = listed(home, folder, args.all)
     if args.json:
@@ -66,7 +66,7 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
 
 
 def _add(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.trust import trust, waiting
+    from codewhale.cli.offline.trust import trust, waiting
 
     items = waiting(home, folder, args.file)
     if args.sha256 and (len(args.file) != 1 or items[0].sha256 != args.sha256.lower()):
@@ -86,7 +86,7 @@ def _add(home: str, folder: str, args: argparse.Namespace) -> int:
 
 
 def _remove(home: str, folder: str, args: argparse.Namespace) -> int:
-    from codewhale.errands.trust import forget
+    from codewhale.cli.offline.trust import forget
 
     gone = forget(home, folder, args.file)
     for path in gone:

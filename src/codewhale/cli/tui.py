@@ -110,15 +110,15 @@ def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> in
     # Nothing of what is imported until the first frame is garbage; the app collects again from then on.
     gc.disable()
     from codewhale.config import Project, home_dir, load
-    from codewhale.frontends.tui.settings import TuiSettings
-    from codewhale.frontends.tui.setup import Setup
+    from codewhale.display.settings import TuiSettings
+    from codewhale.display.setup import Setup
 
     home = home_dir(os.environ)
     # The table of the interface alone: the rest is read, and judged, when the engine is opened behind the screen.
     config = load(home, opening.workspace, os.environ, overrides, Project(lambda path, sha256: False, {}))
     settings = config.section("tui", TuiSettings)
     if overrides:
-        from codewhale.frontends.tui.palette import load_palette
+        from codewhale.display.palette import load_palette
 
         load_palette(settings.theme, home)
     notices: list[str] = []
@@ -126,10 +126,10 @@ def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> in
     setup = Setup(engine.connect, opening, home, settings, notices=notices)
     if plain:
         gc.enable()
-        from codewhale.frontends.plain import run_plain
+        from codewhale.headless.plain import run_plain
 
         return run_plain(setup)
-    from codewhale.frontends.tui.running import run_screen
+    from codewhale.tui.running import run_screen
 
     ended = run_screen(setup)
     if ended.said:

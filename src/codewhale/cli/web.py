@@ -10,7 +10,7 @@ import shlex
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say
-from codewhale.system.itself import own_python
+from codewhale.process.itself import own_python
 
 PORT = 7877
 _PROGRAM = "import sys; from codewhale.cli import main; sys.argv[0] = 'codewhale'; sys.exit(main())"
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     command = shlex.join(_command(args))
     try:
-        from codewhale.frontends.webserver import serve
+        from codewhale.tui.webserver import serve
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("textual_serve", "aiohttp", "aiohttp_jinja2", "jinja2"):
             raise

@@ -29,7 +29,7 @@ from codewhale.codesearch.store import (
 )
 from codewhale.codesearch.workers import segments
 from codewhale.lib.files import private_dir
-from codewhale.system.repository import find_repository, read_head
+from codewhale.process.repository import find_repository, read_head
 
 FEW = 64  # files that are read in this process
 _FEW_BYTES = 1 << 20

@@ -14,9 +14,9 @@ from msgspec import Struct
 from codewhale.codesearch.indexing import RACY_NS
 from codewhale.codesearch.looks import AT_ONCE, looker, mtimes, packed, row
 from codewhale.codesearch.stamps import Stamps
-from codewhale.system.repository import find_repository
-from codewhale.worktree.excluded import is_unread, unread_folders
-from codewhale.worktree.walk import Walker
+from codewhale.process.repository import find_repository
+from codewhale.workspace.excluded import is_unread, unread_folders
+from codewhale.workspace.walk import Walker
 
 MOST_FILES = 200_000
 _SECONDS = 120.0

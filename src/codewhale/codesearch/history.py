@@ -6,9 +6,9 @@ from codewhale.codesearch.model import BODY, Chunk, Commit
 from codewhale.codesearch.segment import Gathering, Rows
 from codewhale.codesearch.terms import Terms
 from codewhale.codesearch.vocabulary import Vocabulary
+from codewhale.process.repository import find_repository
 from codewhale.protocol.errors import ToolError
-from codewhale.system.repository import find_repository
-from codewhale.worktree.git import git
+from codewhale.workspace.git import git
 
 MOST_COMMITS = 5_000
 MOST_PATHS = 30

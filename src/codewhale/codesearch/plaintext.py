@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from codewhale.system.confinement import held_where_possible
-from codewhale.system.launch import Launch, run
-from codewhale.system.programs import find_program
+from codewhale.process.confinement import held_where_possible
+from codewhale.process.launch import Launch, run
+from codewhale.process.programs import find_program
 
 LARGEST = 2 << 20  # bytes of a file that is searched
 _OUTPUT = 4 << 20

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from codewhale.codesearch.rank import Hit, with_exact
 from codewhale.codesearch.reasons import EXACT, Reason
 from codewhale.codesearch.snippets import passages
+from codewhale.process.launch import Child, Launch, settle, start
 from codewhale.protocol.errors import ToolError
-from codewhale.system.launch import Child, Launch, settle, start
 
 CORE = "codebase-search-core"
 SCORER = "scorer"

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from codewhale.codesearch.indexing import Segment, Task, nothing
 from codewhale.codesearch.worker import Unframed, framed
-from codewhale.system.confinement import held_where_possible
-from codewhale.system.itself import own_python
-from codewhale.system.launch import Child, Launch, settle, start
+from codewhale.process.confinement import held_where_possible
+from codewhale.process.itself import own_python
+from codewhale.process.launch import Child, Launch, settle, start
 
 SECONDS = 120.0  # for one task; more is a parser that does not come to an end
 _STARTS = 3  # before a process that says nothing at its start counts as one that cannot run

@@ -1,13 +1,13 @@
 """Slash commands about what may run: the rows of the permissions, hosts among them, and what becomes of asks."""
 
 from codewhale.commands.base import CommandContext, command
-from codewhale.policy.prefixes import is_runner, offered, words
+from codewhale.permissions.prefixes import is_runner, offered, words
+from codewhale.permissions.service import Permits
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Approval
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
-from codewhale.services.permits import Permits
 
 _ACTIONS = ("allow", "ask", "deny")
 

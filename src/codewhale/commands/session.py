@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
+from codewhale.process.probing import sandbox
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
-from codewhale.stores.sessions import SessionStore
-from codewhale.system.probing import sandbox
+from codewhale.session.store import SessionStore
 
 _YOLO = "In yolo mode every call runs without asking, with the network open. Say /mode yolo yes to switch it on."
 

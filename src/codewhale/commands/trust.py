@@ -3,9 +3,9 @@
 import os
 
 from codewhale.commands.base import CommandContext, command
+from codewhale.permissions.trust import Standing, TrustStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import CommandOutput
-from codewhale.stores.trust import Standing, TrustStore
 
 
 class TrustCommand:

@@ -9,10 +9,10 @@ from codewhale.protocol.events import ContextAppended, Event, FileChanged
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
-from codewhale.services.patching import unified_diff
-from codewhale.services.undo import Done, Plan, Turn, Undo
-from codewhale.services.undo.telling import MOST_LISTED, done_lines, plan_lines, turn_line
-from codewhale.stores.snapshots import SnapshotError
+from codewhale.workspace.patching import unified_diff
+from codewhale.workspace.snapshots import SnapshotError
+from codewhale.workspace.undo import Done, Plan, Turn, Undo
+from codewhale.workspace.undo.telling import MOST_LISTED, done_lines, plan_lines, turn_line
 
 USAGE = "Say /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
 DIFF_ROOM = 16_384

@@ -10,7 +10,7 @@ from codewhale.lib.textform import decode
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import Attachment
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 
 MOST = 20
 IMAGE_BYTES = 5 << 20

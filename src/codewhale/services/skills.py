@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from codewhale.lib.bounded import check_nesting, read_regular
 from codewhale.lib.text import one_line
-from codewhale.stores.skillplaces import FILES, Place, places, skill_files
-from codewhale.stores.trust import TrustStore
+from codewhale.permissions.skillplaces import FILES, Place, places, skill_files
+from codewhale.permissions.trust import TrustStore
 
 FILE_LIMIT = 1 << 20
 DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000

@@ -7,14 +7,14 @@ import msgspec
 
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
+from codewhale.process.sidework import AT_ONCE, MEMORY, NO_MEMORY, SECONDS, Work
 from codewhale.protocol.errors import ErrorKind, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
-from codewhale.services.workspace import Workspaces
-from codewhale.system.sidework import AT_ONCE, MEMORY, NO_MEMORY, SECONDS, Work
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.workspace.files import Workspaces
 
 LIMIT = 16 * 1024 * 1024
-_MODULE = "codewhale.services.dataformats"
+_MODULE = "codewhale.workspace.dataformats"
 
 
 class ValidateData(Args, frozen=True):

@@ -6,14 +6,14 @@ import os
 import platform
 import sys
 
+from codewhale.process.confinement import held_where_possible
+from codewhale.process.launch import Launch, run
+from codewhale.process.probing import BUBBLEWRAP, sandbox
+from codewhale.process.programs import find_program
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
-from codewhale.system.confinement import held_where_possible
-from codewhale.system.launch import Launch, run
-from codewhale.system.probing import BUBBLEWRAP, sandbox
-from codewhale.system.programs import find_program
 from codewhale.tools.base import Args, tool
-from codewhale.worktree.git import head_ref
+from codewhale.workspace.git import head_ref
 
 SECONDS = 10.0
 

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from codewhale.lib.textform import TextForm, decode, looks_binary
 from codewhale.lib.threads import run_to_end
+from codewhale.process.sidework import AT_ONCE
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.linebreaks import unescaped
 from codewhale.protocol.messages import Image
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
-from codewhale.services.documents import PdfText, image_facts, pdf_text
-from codewhale.services.patching import Replaced, Replacer, unified_diff
-from codewhale.services.workspace import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
-from codewhale.system.sidework import AT_ONCE
 from codewhale.tools.base import Args, Doc, tool
-from codewhale.worktree.walk import Entry, Walker
+from codewhale.workspace.documents import PdfText, image_facts, pdf_text
+from codewhale.workspace.files import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
+from codewhale.workspace.patching import Replaced, Replacer, unified_diff
+from codewhale.workspace.walk import Entry, Walker
 
 WHOLE_LINES, MOST_LINES = 200, 500
 WHOLE_BYTES = 16_384

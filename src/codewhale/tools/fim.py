@@ -14,9 +14,9 @@ from codewhale.protocol.blocks import Block, DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.ports import Completer, Infilled
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, Subject, ToolResult
-from codewhale.services.patching import unified_diff
-from codewhale.services.workspace import FileBytes, FileEdit, Workspace, Workspaces
 from codewhale.tools.base import Args, Doc, gated, tool
+from codewhale.workspace.files import FileBytes, FileEdit, Workspace, Workspaces
+from codewhale.workspace.patching import unified_diff
 
 
 class FimEdit(Args, frozen=True):

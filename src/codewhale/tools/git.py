@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.lib.text import one_line, sanitise
+from codewhale.process.launch import Completed
+from codewhale.process.repository import find_root
 from codewhale.protocol.blocks import DiffBlock, TerminalBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
-from codewhale.services.places import locate, missing
-from codewhale.system.launch import Completed
-from codewhale.system.repository import find_root
 from codewhale.tools.base import Args, Doc, tool
-from codewhale.worktree.git import git
+from codewhale.workspace.git import git
+from codewhale.workspace.places import locate, missing
 
 MOST_CHARS = 40_000
 SECONDS = 30.0

@@ -8,7 +8,9 @@ from codewhale.lib.jsontext import pretty
 from codewhale.lib.threads import run_to_end
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
-from codewhale.services.patching import (
+from codewhale.tools.base import Args, Doc, tool
+from codewhale.workspace.files import Workspace, Workspaces
+from codewhale.workspace.patching import (
     MAX_FUZZ,
     Options,
     PatchResult,
@@ -16,8 +18,6 @@ from codewhale.services.patching import (
     patch_paths,
     replace_files,
 )
-from codewhale.services.workspace import Workspace, Workspaces
-from codewhale.tools.base import Args, Doc, tool
 
 
 class WholeFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,5 +1,5 @@
 """Looking around by text and by name: grep_files, file_search, project_map. All three see the files the one walker
-lists and answer in workspace-relative paths; what matches is decided in services/textsearch and services/ranking."""
+lists and answer in workspace-relative paths; what matches is decided in workspace/textsearch and workspace/ranking."""
 
 import asyncio
 import time
@@ -10,17 +10,17 @@ import msgspec
 
 from codewhale.lib.globs import GlobError, Globs
 from codewhale.lib.text import one_line
+from codewhale.process.programs import find_program
 from codewhale.protocol.blocks import MarkdownBlock, TableBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, ToolResult
-from codewhale.services.places import locate
-from codewhale.services.projectmap import build_map
-from codewhale.services.ranking import score
-from codewhale.services.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
-from codewhale.system.programs import find_program
 from codewhale.tools.base import Args, Doc, tool
-from codewhale.worktree.excluded import EXCLUDES
-from codewhale.worktree.walk import Listing, Walker
+from codewhale.workspace.excluded import EXCLUDES
+from codewhale.workspace.places import locate
+from codewhale.workspace.projectmap import build_map
+from codewhale.workspace.ranking import score
+from codewhale.workspace.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
+from codewhale.workspace.walk import Listing, Walker
 
 SECONDS = 30.0
 GREP_EXCLUDES = (

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 from codewhale.lib.beneath import Root
+from codewhale.process.launch import settle
+from codewhale.process.programs import PROGRAMS, not_installed
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.ports import Asker
@@ -29,8 +31,6 @@ from codewhale.services.shelljobs.telling import (
     unknown,
 )
 from codewhale.services.testruns.summary import cargo_failure
-from codewhale.system.launch import settle
-from codewhale.system.programs import PROGRAMS, not_installed
 from codewhale.tools.base import Args, Doc, tool
 
 FOREGROUND_MS = 120_000

@@ -7,11 +7,11 @@ from codewhale.lib.jsontext import pretty
 from codewhale.protocol.blocks import Block, DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, Subject, ToolResult
-from codewhale.services.patching import unified_diff
-from codewhale.services.undo import Plan, Refusal, Turn, Undo
-from codewhale.services.undo.telling import MOST_LISTED, place, refusal_lines
-from codewhale.stores.snapshots import SnapshotError
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.workspace.patching import unified_diff
+from codewhale.workspace.snapshots import SnapshotError
+from codewhale.workspace.undo import Plan, Refusal, Turn, Undo
+from codewhale.workspace.undo.telling import MOST_LISTED, place, refusal_lines
 
 MOST_TURNS = 50
 

@@ -10,7 +10,9 @@ import msgspec
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
-from codewhale.policy.denial import denial
+from codewhale.permissions.denial import denial
+from codewhale.process.launch import Completed, Held
+from codewhale.process.output import shown
 from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
@@ -18,8 +20,6 @@ from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_
 from codewhale.services.testruns.runners import Runner, find_runner, foresee, run_tests
 from codewhale.services.testruns.summary import cargo_failure, summarise
 from codewhale.services.testruns.tree import tree_hash
-from codewhale.system.launch import Completed, Held
-from codewhale.system.output import shown
 from codewhale.tools.base import Args, Doc, outlined, tool
 
 SECONDS = 600.0

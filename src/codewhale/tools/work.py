@@ -13,8 +13,8 @@ from codewhale.protocol.blocks import ChecklistBlock
 from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, ToolResult
-from codewhale.stores.lists import Item, Lists
-from codewhale.stores.notes import NOTES_PATH, append_note
+from codewhale.services.notes import NOTES_PATH, append_note
+from codewhale.session.lists import Item, Lists
 from codewhale.tools.base import Args, Doc, tool
 
 STATUSES = ("pending", "in_progress", "completed")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.permissions.trust import TrustStore
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, CallStarted, Event, Notice
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, RunCommand, SetMode
-from codewhale.stores.trust import TrustStore
 from codewhale.testing import Harness, harness
 from support.jail import call
 from support.machine import MAKES_FILES

@@ -7,7 +7,7 @@ import pytest
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.shelljobs.keeping import HEAD, TAIL, LogKeeper, clean
 from codewhale.services.shelljobs.log import JobLog, Shelf
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 from support.jobs import SECRET, Rig
 from support.running import eventually
 

@@ -4,8 +4,8 @@ import json
 import time
 from pathlib import Path
 
+from codewhale.process.command import Held
 from codewhale.services.testruns.gates import Gate, find_gates, run_gates
-from codewhale.system.command import Held
 
 FREE = Held("none")
 

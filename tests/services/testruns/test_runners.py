@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.command import Held
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.gates import find_gates
 from codewhale.services.testruns.runners import (
@@ -20,7 +21,6 @@ from codewhale.services.testruns.runners import (
     run_tests,
     runner_program,
 )
-from codewhale.system.command import Held
 from support.running import eventually, pids, program, running
 
 FREE = Held("none")

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.lib.text import one_line, scrub_surrogates
+from codewhale.process.launch import Launch, run
 from codewhale.protocol.decisions import Verdict
 from codewhale.protocol.errors import ToolError
 from codewhale.services.hooks.rows import Hook, Moment
-from codewhale.system.launch import Launch, run
 
 PREVIEW = 8192
 RESULT_LIMIT = 65_536

@@ -16,6 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.lib.toml import parse_toml
+from codewhale.permissions.audit import AuditLog
+from codewhale.permissions.trust import read_file
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Envelope, Event, ModeChanged, Notice, TurnFinished
@@ -23,8 +25,6 @@ from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.hooks.rows import AFTER, BEFORE, SHELL_ENV, SUBMIT, Hook, Moment, read_hooks
 from codewhale.services.hooks.running import RESULT_LIMIT, Said, run_hook
-from codewhale.stores.audit import AuditLog
-from codewhale.stores.trust import read_file
 
 PROJECT_FILE = os.path.join(".codewhale", "hooks.toml")
 MOST_BEHIND = 16

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from codewhale.lib.clock import Clock
 from codewhale.lib.ids import short_id
+from codewhale.process.launch import Child, Completed
+from codewhale.process.launcher import stat
+from codewhale.process.output import Telling, whole_characters
 from codewhale.protocol.events import Event, JobEnded, JobOutput, JobStarted
 from codewhale.services.shelljobs.log import JobLog
-from codewhale.system.launch import Child, Completed
-from codewhale.system.launcher import stat
-from codewhale.system.output import Telling, whole_characters
 
 HEAD = 22_000
 TAIL = 8_000

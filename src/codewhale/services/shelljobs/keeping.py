@@ -12,7 +12,7 @@ from codewhale.services.shelljobs.job import Reading
 from codewhale.services.shelljobs.log import JobLog
 from codewhale.services.shelljobs.service import ShellJobs
 from codewhale.services.shelljobs.telling import line_end
-from codewhale.stores.artifacts import ArtifactStore
+from codewhale.session.artifacts import ArtifactStore
 
 HEAD = 12 << 20
 TAIL = 4 << 20

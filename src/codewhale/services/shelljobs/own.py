@@ -4,12 +4,12 @@ have ended."""
 import asyncio
 from collections.abc import Callable
 
+from codewhale.process.launch import Child, Launch, settle, start
+from codewhale.process.output import shown, whole_characters
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ShellOutput, ShellRan
 from codewhale.services.shelljobs.beginning import ShellEnv, shell_argv
 from codewhale.services.shelljobs.job import Listener
-from codewhale.system.launch import Child, Launch, settle, start
-from codewhale.system.output import shown, whole_characters
 
 KEPT = 128 << 10
 FEED_SECONDS = 0.1

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from codewhale.lib.clock import Clock, SystemClock
+from codewhale.process.launch import Ceiling, Launch, settle, start
+from codewhale.process.launcher import stat
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import JobStarted
 from codewhale.services.shelljobs.job import STALE, Input, Job, JobSpec, JobView, Listener, Reading
 from codewhale.services.shelljobs.log import JobLog, Shelf
-from codewhale.system.launch import Ceiling, Launch, settle, start
-from codewhale.system.launcher import stat
 
 KEEP_SECONDS = 3600.0
 KEEP_MOST = 128

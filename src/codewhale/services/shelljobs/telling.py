@@ -3,7 +3,7 @@
 from typing import Any
 
 from codewhale.lib.text import one_line
-from codewhale.policy.denial import Denial, denial
+from codewhale.permissions.denial import Denial, denial
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Corrected, ToolError
 from codewhale.protocol.tools import ToolResult

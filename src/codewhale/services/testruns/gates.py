@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from codewhale.process.launch import Completed, Held, Launch, run
+from codewhale.process.output import shown
+from codewhale.process.programs import not_installed
+from codewhale.process.repository import find_repository
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.project import has, interpreter, scripts, which
 from codewhale.services.testruns.runners import find_python, node_manager
 from codewhale.services.testruns.summary import NO_TESTS, summarise
-from codewhale.system.launch import Completed, Held, Launch, run
-from codewhale.system.output import shown
-from codewhale.system.programs import not_installed
-from codewhale.system.repository import find_repository
-from codewhale.worktree.git import git
-from codewhale.worktree.walk import Walker
+from codewhale.workspace.git import git
+from codewhale.workspace.walk import Walker
 
 OUTPUT_LIMIT = 16_000
 AT_ONCE = 4

@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.lib.text import one_line
+from codewhale.process.confinement import held_where_possible
+from codewhale.process.launch import Completed, Held, Launch, run, settle, start
+from codewhale.process.programs import not_installed
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, package, read_text, scripts, which
-from codewhale.system.confinement import held_where_possible
-from codewhale.system.launch import Completed, Held, Launch, run, settle, start
-from codewhale.system.programs import not_installed
 
 OUTPUT_LIMIT = 40_000
 _PROGRESS_SECONDS = 0.3

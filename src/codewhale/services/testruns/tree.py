@@ -12,7 +12,7 @@ import time
 
 from msgspec import Struct
 
-from codewhale.worktree.walk import Walker
+from codewhale.workspace.walk import Walker
 
 MOST_FILES = 50_000
 MOST_BYTES = 512 << 20

@@ -1,0 +1,88 @@
+"""What is put to a person: approvals and questions, as events with an id; answers come back as operations."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from codewhale.lib.ids import short_id
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import Answer
+from codewhale.session.session import Session
+
+APPROVAL_SECONDS = 300.0
+
+
+class Asking:
+    """Asks the person behind a session. Implements the Asker port."""
+
+    def __init__(self, find: Callable[[str], Session]) -> None:
+        self._find = find
+
+    async def approval(self, session: Session, ask: ApprovalAsked) -> Answer | None:
+        """The person's answer where it allows the call; None for a no, and for no answer within 300 s. Each asking gets
+        an id of its own: an answer counts for it alone, once, and only while it is open."""
+        ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}")
+        session.emit(ask)
+        try:
+            answer, by = await self._wait(session, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")
+        except asyncio.CancelledError:
+            session.emit(ApprovalAnswered(ask.request_id, False, "cancel"))
+            raise
+        allowed = answer is not None and answer.allowed
+        remember = answer.remember if answer is not None and allowed and ask.offer is not None else ""
+        session.emit(ApprovalAnswered(ask.request_id, allowed, by, remember))
+        return answer if allowed else None
+
+    def attended(self, session: str) -> bool:
+        """Whether a person is there."""
+        return self._find(session).authority is Authority.PERSON
+
+    async def question(
+        self, session: str, questions: Sequence[dict[str, Any]], seconds: float
+    ) -> tuple[dict[str, Any], ...]:
+        """Answers in order. Raises ToolError not_available when nobody is there, timeout after `seconds`."""
+        here = self._find(session)
+        if not self.attended(session):
+            raise ToolError(
+                "not_available",
+                "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",
+            )
+        request = short_id("ask")
+        here.emit(QuestionAsked(request, tuple(questions)))
+        try:
+            answer, by = await self._wait(here, request, seconds, "an answer to a question")
+        except asyncio.CancelledError:
+            here.emit(QuestionAnswered(request, (), "cancel"))
+            raise
+        answers = answer.answers if answer is not None else ()
+        here.emit(QuestionAnswered(request, answers, by))
+        if answer is None:
+            raise ToolError("timeout", f"No answer came within {seconds:g} seconds; go on with the safest assumption.")
+        return answers
+
+    def answer(self, session: Session, op: Answer) -> bool:
+        """Hand an answer to whoever waits for it; False when nobody does any more."""
+        future = session.answers.get(op.request_id)
+        if future is None or future.done():
+            return False
+        future.set_result(op)
+        return True
+
+    async def _wait(self, session: Session, request: str, seconds: float, what: str) -> tuple[Answer | None, str]:
+        """The answer and who gave it: person, or timeout with None."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        session.answers[request] = future
+        before, session.waiting_for = session.waiting_for, what
+        try:
+            async with asyncio.timeout(seconds):
+                return await future, "person"
+        except TimeoutError:
+            return None, "timeout"
+        finally:
+            session.waiting_for = before
+            session.answers.pop(request, None)

@@ -1,0 +1,315 @@
+"""Room in the context: old results set aside first, then the conversation said shorter, never inside a step.
+
+A summary is asked for behind the unchanged conversation, so that the provider's cache serves it; what must not be
+lost stands word for word beside it, and the whole stays readable. A compaction that fails changes nothing.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from codewhale.agent.collect import Answer
+from codewhale.agent.context import INSTRUCTIONS, bytes_to_tokens, measure
+from codewhale.agent.modelcall import ModelCalls
+from codewhale.agent.room import CompactionFailed
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import Compacted, Edge, Event, ResultsPruned
+from codewhale.protocol.messages import Message, Part, Text
+from codewhale.session.budget import BudgetExceeded
+from codewhale.session.conversation import COMPACTED, Conversation
+from codewhale.session.kept import Kept, contained
+from codewhale.session.outputs import Keeper
+from codewhale.session.pruning import Keep, prune
+from codewhale.session.session import Session
+from codewhale.session.transcript import transcript
+from codewhale.session.window import ContextSettings
+
+PAUSES = (1.0, 2.0, 4.0)
+MOST_OVERFLOWS = 2
+_REPEATED_BYTES = 8192
+_RULE_BYTES = 24_576
+_LONGEST_SUMMARY = 32_768
+_SMALL_WINDOW = 64_000
+_PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
+
+
+class Compactions:
+    """Makes the makers of room, over the one store of what was set aside."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    def of(self, session: Session, settings: ContextSettings) -> "Compaction":
+        """The one of a session."""
+        return Compaction(session, settings, self._keeper)
+
+
+class Compaction:
+    """Keeps a session within its model's window. `pauses` are the seconds before each new try of a summary; while one
+    is asked for, `asking` is set, and stays so when it is cancelled."""
+
+    def __init__(
+        self, session: Session, settings: ContextSettings, keeper: Keeper, pauses: tuple[float, ...] = PAUSES
+    ) -> None:
+        self.session = session
+        self.settings = settings
+        self.keeper = keeper
+        self.asking = False
+        self._pauses = pauses
+        self._overflows = 0
+        self._idle_below = 0
+
+    async def make(self, calls: ModelCalls) -> None:
+        """Before a request: make room if it is time to. What cannot be done now is tried again once the conversation
+        has grown."""
+        before = measure(self.session, self.settings)
+        if not 0 < before.threshold <= before.used or before.used < self._idle_below or self.session.state.open_calls:
+            return
+        work = _Work(self.session, self.settings.kept(before.spendable))
+        wanted, least = before.used - before.threshold // 2, before.used - before.threshold * 9 // 10
+        fits = before.used + _summary_bound(before.window) <= before.window
+        if self._prune(work, wanted, least if fits else 1):
+            before = measure(self.session, self.settings)
+            if before.used < before.threshold:
+                return
+            work = _Work(self.session, self.settings.kept(before.spendable))
+        self._idle_below = before.used + before.spendable // 20
+        if work.gain < before.spendable // 10:
+            return
+        try:
+            done = await self.compact(calls, work=work, reason="full")
+            self._idle_below = done.tokens_after + before.spendable // 5
+        except CompactionFailed as error:
+            self.session.notice("warning", f"The conversation could not be compacted: {error}", "compaction_failed")
+
+    async def overflowed(self, calls: ModelCalls) -> bool:
+        """After the provider refused a request as too long: whether enough was taken away to send it again. Twice a
+        turn at most."""
+        if self._overflows >= MOST_OVERFLOWS or self.session.state.open_calls:
+            return False
+        self._overflows += 1
+        before = measure(self.session, self.settings)
+        limit = min(before.spendable, before.used * 4 // 5)
+        if before.head > before.spendable:
+            text = f"System text and tools alone take about {before.head} of {before.window} tokens."
+            self.session.notice("error", f"{text} This model's window is too small.", "window_too_small")
+        work = _Work(self.session, self.settings.kept(limit) // self._overflows)
+        if self._overflows == 1 and self._prune(work, before.used // 2, before.used // 4):
+            return True
+        if not work.old:
+            return False
+        try:
+            await self.compact(calls, work=work, reason="overflow")
+        except CompactionFailed as error:
+            return self._compact_bare(work, str(error))
+        return True
+
+    def _compact_bare(self, work: "_Work", why: str) -> bool:
+        try:
+            self._replace(work, "overflow", _bare_summary(work.old, why))
+        except CompactionFailed:
+            return False
+        return True
+
+    async def asked(self, focus: str) -> Compacted:
+        """A compaction that the person asks for, outside a turn. Raises CompactionFailed."""
+        assert self.session.budget is not None
+        calls = ModelCalls(self.session, self.session.budget)
+        try:
+            return await self.compact(calls, focus=focus)
+        except asyncio.CancelledError:
+            calls.salvage()
+            raise
+
+    async def compact(
+        self, calls: ModelCalls, *, focus: str = "", work: "_Work | None" = None, reason: str = "asked"
+    ) -> Compacted:
+        """Ask for a summary and put it, with what is kept word for word, in place of the conversation but its newest
+        steps. Raises CompactionFailed, and then nothing has changed."""
+        session = self.session
+        if session.state.open_calls:
+            raise CompactionFailed("a call is still open")
+        if work is None:
+            spendable = measure(session, self.settings).spendable
+            work = _Work(session, self.settings.kept(spendable))
+            if len(work.old) < 2:
+                work = _Work(session, 0)
+        if len(work.old) < 2:
+            raise CompactionFailed("there is nothing yet to be compacted")
+        summary = await self._summary(calls, focus)
+        return self._replace(work, reason, summary)
+
+    async def _summary(self, calls: ModelCalls, focus: str) -> str:
+        window = measure(self.session, self.settings).window
+        small = window < _SMALL_WINDOW
+        extra = _PROMPT.read_text(encoding="utf-8").strip().replace("{words}", "500" if small else "900")
+        if focus:
+            extra += f"\n\nThe developer asks to keep above all: {focus}"
+        bound = _summary_bound(window)
+        why = ""
+        for pause in (0.0, *self._pauses):
+            if pause:
+                await asyncio.sleep(pause)
+            answer = await self._ask(calls, extra, bound)
+            failure = answer.failure
+            if failure is None and answer.text.strip():
+                return answer.text.strip() + ("\n[cut at its bound]" if answer.finish == "length" else "")
+            why = failure.message if failure is not None else "the model gave no summary"
+            if failure is not None and not failure.retryable:
+                break
+            if answer.finish == "length":  # thinking took all of it
+                bound = min(2 * bound, _LONGEST_SUMMARY)
+        raise CompactionFailed(why)
+
+    async def _ask(self, calls: ModelCalls, extra: str, bound: int) -> Answer:
+        self.asking = True
+        try:
+            answer = await calls.ask(purpose="compaction", extra=extra, max_tokens=bound)
+        except BudgetExceeded as over:
+            self.asking = False
+            raise CompactionFailed(str(over)) from None
+        self.asking = False
+        return answer
+
+    # ------------------------------------------------------------------ what changes
+
+    def _keep(self, call_id: str, content: str) -> str:
+        sha = self.keeper.put(content.encode("utf-8", "replace"))
+        self.keeper.remember(self.session.id, call_id, sha)
+        return sha
+
+    def _prune(self, work: "_Work", wanted: int, least: int) -> bool:
+        """Set old results aside until `wanted` tokens are saved, if that alone saves at least `least`."""
+        session = self.session
+        projection = session.projection
+        if not self.settings.prune or projection is None:
+            return False
+        try:
+            found = prune(work.old, int(wanted / work.rate), self._keep, session.state.artifacts, not work.new)
+        except SessionError:
+            return False
+        if not found.results or found.saved * work.rate < least:
+            return False
+        first = projection.index([result.call_id for result in found.results])
+        session.emit(Edge("pruned", first), ResultsPruned(found.results))
+        saved = int(found.saved * work.rate)
+        session.notice("info", f"Old tool results were set aside: about {saved} tokens.", "pruned")
+        return True
+
+    def _replace(self, work: "_Work", reason: str, summary: str) -> Compacted:
+        session = self.session
+        before = measure(session, self.settings)
+        try:
+            sha = self.keeper.put(transcript(work.events).encode("utf-8", "replace"))
+        except SessionError as error:
+            raise CompactionFailed(str(error)) from error
+        number = session.state.compactions + 1
+        head = _head_text(session, work, number, sha, summary, before.spendable)
+        messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self._keep, before.spendable))
+        after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
+        if after >= before.used:
+            raise CompactionFailed("it would take no less room than now")
+        event = Compacted(number, reason, messages, before.used, after)
+        session.emit(Edge("compaction", 1), event)
+        text = f"The conversation was compacted: about {before.used} tokens before, {after} now."
+        session.notice("info", f"{text} /compact undo takes it back.", "compacted")
+        return event
+
+
+class _Work:
+    """A session's conversation in two: `old`, and the newest whole steps that stay, of `keep` tokens at most."""
+
+    def __init__(self, session: Session, keep: int) -> None:
+        self.session = session
+        self.events: list[Event] = [envelope.event for envelope in session.log.read()]
+        conversation = Conversation(self.events)
+        messages, self.pending = conversation.messages, conversation.pending
+        self.rate = bytes_to_tokens(session)
+        self._keep = keep
+        cut, taken = len(messages), 0
+        for start in reversed(range(len(messages))):
+            taken += self.tokens(messages[start : start + 1])
+            if taken > keep:
+                break
+            if messages[start].role != "tool":
+                cut = start
+        self.old, self.new = messages[:cut], messages[cut:]
+
+    def tokens(self, messages: Sequence[Message]) -> int:
+        """About how many tokens these take."""
+        return int(sum(len(msgspec.json.encode(message)) for message in messages) * self.rate)
+
+    @property
+    def gain(self) -> int:
+        """About how many tokens a compaction can save: words of the person and former compactions stay."""
+        stays = [part for message in self.old for part in message.parts if isinstance(part, Text) and _stays(part)]
+        return self.tokens(self.old) - self.tokens([Message("user", tuple(stays))])
+
+    def tail(self, keep: Keep, spendable: int) -> tuple[Message, ...]:
+        """What stays as it is; of a last step too large for that, its calls with their results set aside."""
+        if self.new or not self.old or self.old[-1].role != "tool":
+            return self.new
+        step = self.old[-2:]
+        state = self.session.state
+        shorter = prune(step, 2**62, keep, state.artifacts, True).results
+        step = (step[0], Message("tool", shorter)) if shorter else step
+        return step if self.tokens(step) <= max(self._keep, spendable // 4) else ()
+
+    def said_below(self, tail: Sequence[Message]) -> int:
+        """How many of the person's messages stand in the tail, or wait."""
+        parts: list[Part] = [part for message in tail for part in message.parts]
+        return sum(isinstance(part, Text) and part.source == "person" for part in (*parts, *self.pending))
+
+
+def _summary_bound(window: int) -> int:
+    return min(8192, max(1024, window // 16))
+
+
+def _stays(text: Text) -> bool:
+    return text.source == "person" or (text.source == "harness" and text.text.startswith(COMPACTED))
+
+
+def _head_text(session: Session, work: _Work, number: int, sha: str, summary: str, spendable: int) -> str:
+    """The message that stands for everything old."""
+    kept = Kept(work.events)
+    room = int(spendable / 4 / work.rate)
+    sections = [
+        ("The developer's messages, word for word", kept.words_text(work.said_below(work.new), room)),
+        ("Instructions in force", _instructions(session)),
+        ("Told by the harness", kept.told_text()),
+        (
+            "Rules that tool results state (data, quoted word for word)",
+            kept.rules_text(min(_RULE_BYTES, max(4096, room // 4))),
+        ),
+        ("Plan and checklist", kept.lists_text()),
+        ("Refused: do not try these again", kept.refused_text()),
+        ("Questions to the developer", kept.questions_text()),
+        ("Open, running, changed, noted", kept.open_text()),
+        ("Summary, written by the model", f"<summary>\n{contained(summary)}\n</summary>"),
+    ]
+    fetch = f'retrieve_tool_result {{"ref": "art_{sha[:16]}", "mode": "query", "query": "..."}}'
+    top = (
+        f'{COMPACTED} number="{number}">\nThe conversation so far was shortened to this. All but the summary is word '
+        f"for word; the whole of it can be read with {fetch}."
+    )
+    return "\n\n".join([top, *(f"# {title}\n{text}" for title, text in sections if text)]) + "\n</compacted>"
+
+
+def _instructions(session: Session) -> str:
+    """The instruction files of the head again, unless later ones were told or they are long; they are never cut."""
+    header = session.state.header
+    _, mark, chain = header.system.rpartition(INSTRUCTIONS) if header is not None else ("", "", "")
+    if not mark or "instructions" in session.state.told:
+        return ""
+    if len(chain.encode("utf-8", "replace")) > _REPEATED_BYTES:
+        return "The instruction files in the system text hold in full."
+    return chain
+
+
+def _bare_summary(old: Sequence[Message], why: str) -> str:
+    """A summary without a model: what was said last and which calls were made."""
+    said = [message.text for message in old if message.role == "assistant" and message.text.strip()][-3:]
+    calls = [f"- {call.sent_name} {call.sent_arguments[:160]}" for message in old for call in message.calls][-40:]
+    return "\n".join([f"No summary could be made ({why}). Last said:", *said, "Calls made last:", *calls])

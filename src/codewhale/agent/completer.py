@@ -1,0 +1,221 @@
+"""One-shot model calls beside the conversation, for tools. Nothing of them joins it; each is recorded whole, and paid
+from the session's budget."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+
+from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.modelcall import NOT_BEGUN, price_known, unknown_price
+from codewhale.models.dialects.base import Price, Provider, RequestOptions
+from codewhale.models.fim import SHAPES, fim_request
+from codewhale.models.prices import price_of
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.events import AnswerDropped, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
+from codewhale.protocol.messages import Image, Message, Text
+from codewhale.protocol.ports import Infilled
+from codewhale.protocol.stream import Retrying, Usage
+from codewhale.session.accounting import priced, worst_case
+from codewhale.session.budget import Budget, BudgetExceeded
+from codewhale.session.redaction import Redactor
+from codewhale.session.session import Session
+
+_CALL_SECONDS = 600.0
+_GAP_BYTES = 196_608
+_BYTES_A_TOKEN = 3
+_MARGIN = 256
+
+
+class Completions:
+    """The calls of any session. Implements the Completer port."""
+
+    def __init__(self, find: Callable[[str], Session], redactor: Redactor) -> None:
+        self._find = find
+        self._redactor = redactor
+
+    async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
+        """The model's answer text. Raises ToolError."""
+        here = self._find(session)
+        provider = _provider(here)
+        said = Message("user", (Text(self._redactor.text(prompt), source="harness"),))
+        options = RequestOptions(max_tokens, here.request_effort)
+        wire = provider.dialect.message(said, _no_image)
+        body = provider.dialect.body(here.state.model, "", "", (wire,), options)
+        return (await self._ask(here, provider, body, "complete", max_tokens)).text
+
+    async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
+        """What belongs between two texts. Raises ToolError."""
+        here = self._find(session)
+        provider = _provider(here)
+        if provider.settings.facts.get("fim") not in SHAPES:
+            known = ", ".join(SHAPES)
+            raise ToolError(
+                "not_available",
+                f"{here.state.model} at provider {provider.name} is not known to fill in the middle; the fact "
+                f"providers.{provider.name}.facts.fim says how it does: {known}.",
+            )
+        window = provider.model.window
+        before, behind = _near(self._redactor.text(prefix), self._redactor.text(suffix), window, max_tokens)
+        left_out = len(prefix.encode()) + len(suffix.encode()) - len(before.encode()) - len(behind.encode())
+        carrier, body = fim_request(provider, here.state.model, before, behind, max_tokens)
+        try:
+            answer = await self._ask(here, carrier, body, "infill", max_tokens)
+        finally:
+            if carrier is not provider:
+                await carrier.aclose()
+        return Infilled(answer.text, answer.finish == "length", max(0, left_out))
+
+    async def _ask(self, session: Session, carrier: Provider, body: bytes, purpose: str, max_tokens: int) -> Answer:
+        price = _price(session, purpose)
+        reserved = _reserve(session, len(body), max_tokens, price)
+        sent = RequestSent(
+            request=reserved.request,
+            bytes=len(body),
+            sha256=hashlib.sha256(body).hexdigest(),
+            messages=0,
+            max_tokens=max_tokens,
+            purpose=purpose,
+            extra=body.decode(),
+        )
+        try:
+            session.emit(reserved, sent)
+        except BaseException:
+            _budget(session).release(reserved)
+            raise
+
+        def tell(event: Event) -> None:
+            if isinstance(event, RetryCountdown):
+                session.emit(event)
+
+        tries = _Tries(session, sent)
+        collector = Collector(tell, asking=tries)
+        try:
+            async with asyncio.timeout(_CALL_SECONDS):
+                await collector.read(carrier.stream(body))
+        except TimeoutError:
+            raise ToolError("timeout", f"the model did not answer within {_CALL_SECONDS:g} seconds.") from None
+        finally:
+            answer = collector.answer()
+            failed = answer.failure
+            free = failed is not None and not failed.started and failed.kind in NOT_BEGUN
+            usage = tries.whole(answer.usage, price)
+            _settle(session, reserved, usage, free)
+        if failed is not None:
+            raise ToolError("execution_failed", f"the model call failed: {failed.message}.")
+        return answer
+
+
+class _Tries:
+    """What the tries of one call took whose answers broke."""
+
+    def __init__(self, session: Session, sent: RequestSent) -> None:
+        self._session = session
+        self._sent = sent
+        self._broken: list[Usage | None] = []
+
+    def broke(self, answer: Answer, retrying: Retrying) -> None:
+        """One more did."""
+        self._broken.append(answer.usage)
+        request, purpose = self._sent.request, self._sent.purpose
+        self._session.emit(
+            AnswerDropped(request, retrying.reason, retrying.attempt, retrying.attempts, purpose=purpose)
+        )
+
+    def resent(self) -> None:
+        """The call is recorded once, with all of its tries."""
+
+    def whole(self, last: Usage | None, price: Price | None) -> Usage | None:
+        """What all tries took together; None where the last was not counted, and the estimate stands."""
+        if last is None:
+            return None
+        counted = [usage if usage is not None else Usage(input=last.input) for usage in self._broken]
+        paid = [priced(usage, price, self._session.clock.now()) for usage in (*counted, last)]
+        costs = [usage.cost for usage in paid if usage.cost is not None]
+        return Usage(
+            input=sum(usage.input for usage in paid),
+            output=sum(usage.output for usage in paid),
+            cache_hit=sum(usage.cache_hit for usage in paid),
+            cache_miss=sum(usage.cache_miss for usage in paid),
+            reasoning=sum(usage.reasoning for usage in paid),
+            cost=sum(costs) if len(costs) == len(paid) else None,
+            currency=paid[-1].currency,
+        )
+
+
+def _provider(session: Session) -> Provider:
+    if session.provider is None:
+        raise ToolError("not_available", "this session has no model.")
+    return session.provider
+
+
+def _budget(session: Session) -> Budget:
+    assert session.budget is not None
+    return session.budget
+
+
+def _price(session: Session, purpose: str) -> Price | None:
+    """What the call costs: gaps may be another model's to fill."""
+    provider = _provider(session)
+    model = provider.settings.facts.get("fim_model") if purpose == "infill" else None
+    return price_of(provider.name, provider.settings, str(model)) if model else provider.model.price
+
+
+def _reserve(session: Session, size: int, max_tokens: int, price: Price | None) -> BudgetReserved:
+    """Room for the call. Raises ToolError where the budget has none."""
+    budget, state, provider = _budget(session), session.state, _provider(session)
+    prompt = int(size * state.tokens_per_byte)
+    money = None if price is None else worst_case(price, prompt, max_tokens)
+    try:
+        known = price is not None or (provider.model.price is None and price_known(provider))
+        if budget.bounds_money and not known:
+            raise BudgetExceeded(
+                unknown_price(state.provider, str(provider.settings.facts.get("fim_model", state.model)))
+            )
+        return budget.reserve(state.requests + 1, prompt + max_tokens, money)
+    except BudgetExceeded as over:
+        raise ToolError("not_available", f"the budget has no room for this model call: {over}.") from None
+
+
+def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None, free: bool) -> None:
+    """Pay for the call: by the provider's count, without one by what was held, unless it came to nothing."""
+    budget = _budget(session)
+    if usage is not None:
+        session.emit(UsageReported(reserved.request, usage))
+    session.emit(budget.settle(reserved, Usage() if free else usage))
+    for nearing in budget.warnings():
+        session.notice("warning", nearing.text, f"budget_{nearing.percent}")
+
+
+def _near(prefix: str, suffix: str, window: int, max_tokens: int) -> tuple[str, str]:
+    """As much of the two texts as the model reads, whole lines nearest to the gap: two thirds of it before, one third
+    behind, and what one does not need is the other's. Raises ToolError where nothing fits."""
+    room = min(_GAP_BYTES, (window - max_tokens - _MARGIN) * _BYTES_A_TOKEN)
+    if room < 1024:
+        raise ToolError(
+            "invalid_input",
+            f"max_tokens {max_tokens} leaves no room for the file in a window of {window} tokens.",
+            field="max_tokens",
+            expected=f"at most {max(1, window // 2)}",
+            received=str(max_tokens),
+        )
+    before, behind = prefix.encode(), suffix.encode()
+    if len(before) + len(behind) <= room:
+        return prefix, suffix
+    part = max(room // 3, room - len(before))
+    behind = _whole_lines(behind, part, before=False)
+    before = _whole_lines(before, room - len(behind), before=True)
+    return before.decode("utf-8", "ignore"), behind.decode("utf-8", "ignore")
+
+
+def _whole_lines(text: bytes, size: int, *, before: bool) -> bytes:
+    if len(text) <= size:
+        return text
+    near = text[-size:] if before else text[:size]
+    at = near.find(b"\n") if before else near.rfind(b"\n")
+    if at < 0:
+        return near
+    return near[at + 1 :] if before else near[: at + 1]
+
+
+def _no_image(image: Image) -> bytes:
+    raise KeyError(image.artifact)

@@ -1,0 +1,98 @@
+"""Looking into the catalog for one session: what fits a need, what of it the session may use, and why not the rest."""
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+
+from codewhale.agent.activation import is_known
+from codewhale.catalog.lifecycle import ACTIVE, MODEL_GATES, NOT_YET, PROGRAMS, closed_gate
+from codewhale.catalog.registry import Catalog
+from codewhale.catalog.search import ToolIndex
+from codewhale.process.programs import find_program, not_installed
+from codewhale.protocol.decisions import Decision, DecisionRequest
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.ports import Findings, FoundTool
+from codewhale.protocol.tools import ToolSpec
+from codewhale.session.session import Session
+
+_MOST_UNAVAILABLE = 4
+
+
+class Discovery:
+    """Implements CatalogView."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        find_session: Callable[[str], Session],
+        decide: Callable[[DecisionRequest], Decision],
+    ) -> None:
+        self._catalog = catalog
+        self._find_session = find_session
+        self._decide = decide
+
+    @cached_property
+    def _index(self) -> ToolIndex:
+        return ToolIndex(self._catalog.rows.values())
+
+    def spec(self, name: str) -> ToolSpec | None:
+        """The row of a canonical name, or None."""
+        return self._catalog.spec(name)
+
+    def names(self) -> tuple[str, ...]:
+        """Every registered canonical name, sorted."""
+        return self._catalog.names()
+
+    def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
+        """Up to `count` tools for a need in words, or for a regular expression, best first. Raises ToolError for an
+        expression that cannot be used."""
+        here = self._find_session(session)
+        ranked = self._ranked(query, count + _MOST_UNAVAILABLE, pattern)
+        found: list[FoundTool] = []
+        closed: list[tuple[str, str]] = []
+        for spec in ranked:
+            if len(found) == count:
+                break
+            why = self._lacks(here, spec)
+            if not why:
+                known = is_known(here.state, spec.name)
+                found.append(FoundTool(spec.name, spec.description, spec.parameters, known))
+            elif spec.name not in MODEL_GATES:
+                closed.append((spec.name, why))
+        promised = [name for name in sorted(NOT_YET & ACTIVE) if _named(name, query, pattern)]
+        closed += [(name, "It is not part of this version.") for name in promised]
+        return Findings(tuple(found), tuple(closed[:_MOST_UNAVAILABLE]))
+
+    def _ranked(self, query: str, count: int, pattern: bool) -> list[ToolSpec]:
+        try:
+            names = (
+                self._index.pattern(query, count) if pattern else [name for name, _ in self._index.words(query, count)]
+            )
+        except ValueError as error:
+            raise ToolError(
+                "invalid_input", f"`query` is {error}.", field="query", expected="a regular expression", received=query
+            ) from None
+        return [self._catalog.rows[name] for name in names]
+
+    def _lacks(self, session: Session, spec: ToolSpec) -> str:
+        """Why a session cannot use a tool now, in words; "" where it can."""
+        provider, state, rights = session.provider, session.state, session.rights
+        facts = provider.settings.facts if provider is not None else {}
+        lacking = closed_gate(spec.name, spec.gate, facts, state.model)
+        if lacking:
+            return f"It needs {lacking}, and {state.model} is not known to be one."
+        program = PROGRAMS.get(spec.name, "")
+        if program and find_program(program, state.workspace) is None:
+            return not_installed(program)
+        request = DecisionRequest(
+            spec.name, spec.effects, (), rights.mode, rights.authority, session.id, state.tainted, spec.previews
+        )
+        decision = self._decide(request)
+        return decision.reason if decision.verdict == "deny" else ""
+
+
+def _named(name: str, query: str, pattern: bool) -> bool:
+    """Whether a query speaks of a name: it holds all of its words, or finds it as an expression."""
+    if not pattern:
+        return set(name.split("_")) <= set(re.findall(r"[a-z]+", query.lower()))
+    return query.lower() in name

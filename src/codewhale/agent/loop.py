@@ -1,0 +1,240 @@
+"""The turn: ask the model, run what it calls, repeat until it answers. The only such loop there is."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.agent.answers import Answers
+from codewhale.agent.collect import Answer, RawCall
+from codewhale.agent.dispatch import Dispatcher, Outcome
+from codewhale.agent.endings import LOST_CALL
+from codewhale.agent.failures import explain
+from codewhale.agent.guard import STOP_AT, LoopGuard
+from codewhale.agent.modelcall import ModelCalls
+from codewhale.agent.prepare import ENDED, Prepared, prepare, unread
+from codewhale.agent.refusals import beyond
+from codewhale.agent.reminders import REASONS
+from codewhale.agent.report import Report, Status
+from codewhale.agent.room import Room
+from codewhale.catalog.registry import Catalog
+from codewhale.protocol.errors import StorageFullError
+from codewhale.protocol.events import MessageAdded, RepairRecorded
+from codewhale.protocol.messages import Message, ToolCall
+from codewhale.protocol.stream import Retrying
+from codewhale.session.budget import Budget, BudgetExceeded
+from codewhale.session.session import Session
+
+MOST_CALLS = 64  # of one answer that run
+
+
+class Ending(Struct, frozen=True):
+    """Why a turn is over; `reason` is told to the person when the status is not done."""
+
+    status: Status
+    reason: str = ""
+
+
+class Turn:
+    """One turn of one session."""
+
+    def __init__(self, session: Session, budget: Budget, catalog: Catalog, dispatcher: Dispatcher, room: Room) -> None:
+        self.report = Report(session)
+        self._session = session
+        self._calls = ModelCalls(session, budget)
+        self._catalog = catalog
+        self._dispatcher = dispatcher
+        self._room = room
+        self._guard = LoopGuard()
+        self._answers = Answers(session, catalog, dispatcher)
+        self._said = ""
+
+    async def run(self, take_steers: Callable[[], None]) -> Ending:
+        """Run to the end. Cancellation leaves through here; see `salvage`."""
+        while True:
+            if self._session.stop_reason:
+                raise asyncio.CancelledError
+            take_steers()
+            answer = await self._ask()
+            if isinstance(answer, Ending):
+                return answer
+            answer = self._answers.with_calls(answer)
+            prepared = self._accept(answer)
+            ending = await self._run_calls(prepared) if prepared else self._judge(answer)
+            if ending is not None:
+                return ending
+
+    # ------------------------------------------------------------------ the model
+
+    async def _ask(self) -> Answer | Ending:
+        """The model's answer. What is too long for it is made shorter first, and again where it was refused as such."""
+        while True:
+            try:
+                await self._room.make(self._calls)
+                answer = await self._calls.ask()
+                failure = answer.failure
+                if failure is None:
+                    return answer
+                if failure.kind == "lost_call":
+                    said = tuple(item for item in answer.items if not isinstance(item, RawCall))
+                    return msgspec.structs.replace(answer, items=said, failure=None, finish=LOST_CALL)
+                too_long = failure.kind == "context_length" and not failure.started
+                if not too_long or not await self._room.overflowed(self._calls, failure):
+                    return self._failed(answer)
+            except BudgetExceeded as over:
+                return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
+
+    def _failed(self, answer: Answer) -> Ending:
+        failure = answer.failure
+        assert failure is not None
+        if failure.retryable and failure.started:
+            self._calls.drop(answer, Retrying(0, 0, 0.0, failure.message, True))
+        else:
+            self._keep_partial(answer, failure.kind)
+        return Ending("infra" if failure.retryable else "failed", explain(self._session, failure, self._room.now))
+
+    def _keep_partial(self, answer: Answer, finish: str) -> None:
+        """What was streamed before the person or the provider stopped it stays in the conversation; its unfinished
+        calls do not."""
+        self._answers.show(answer)
+        if answer.text.strip():
+            self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish))
+            self.report.answer = answer.text
+
+    def salvage(self) -> None:
+        """After a cancellation: keep what was streamed and settle what was held."""
+        answer = self._calls.salvage()
+        if answer is not None and not self._room.asking:
+            self._keep_partial(answer, "interrupted")
+
+    def _accept(self, answer: Answer) -> list[Prepared]:
+        """Record the answer with its calls as later requests will say them."""
+        self._said = answer.text
+        cut = answer.finish == "length"
+        used = self._session.state.call_ids
+        header = self._session.state.header
+        array = header.tools_json if header is not None else ""
+        prepared: list[Prepared] = []
+        fresh: set[str] = set()
+        for came in answer.calls:
+            # Of a call in text the finish says nothing: its own marks tell whether it is whole.
+            raw = msgspec.structs.replace(came, ended=answer.finish in ENDED and not came.code)
+            call_id = raw.id
+            if not call_id or call_id in used or call_id in fresh:
+                call_id = f"call_{self._session.state.last_call + len(fresh) + 1}"
+                while call_id in used or call_id in fresh:
+                    call_id += "x"
+            runs = len(fresh) < MOST_CALLS
+            fresh.add(call_id)
+            prepared.append(
+                prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender, array)
+                if runs
+                else unread(raw, call_id)
+            )
+        parts = answer.parts([item.call for item in prepared])
+        if parts:
+            self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
+        for item in prepared:
+            if item.repairs:
+                call = item.call
+                self._session.emit(RepairRecorded(call.id, item.repairs, item.lossy, call.name, call.arguments))
+        return prepared
+
+    def _judge(self, answer: Answer) -> Ending | None:
+        """What an answer without calls means for the turn; None to go on."""
+        if self._session.steers:
+            return None
+        short, goes_on = self._answers.lacks(answer)
+        if goes_on:
+            return None
+        self.report.answer = self._answers.answer(answer)
+        if short:
+            return Ending("failed", f"The model {REASONS[short]}, also after being told.")
+        if self.report.denied:
+            return Ending("denied", "A call was refused; see the answer and the notices above.")
+        return Ending("failed", "The answer hit its length limit.") if answer.finish == "length" else Ending("done")
+
+    # ------------------------------------------------------------------ the calls
+
+    async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
+        end_turn = False
+        for batch in _batches(prepared[:MOST_CALLS]):
+            outcomes = await self._run_batch(batch)
+            self._answers.note(self._said, batch, outcomes)
+            end_turn = end_turn or any(outcome.end_turn for outcome in outcomes)
+            worst = max(outcomes, key=lambda outcome: outcome.repeats)
+            if worst.repeats >= STOP_AT:
+                self._session.close_calls("")
+                return Ending(
+                    "failed", f"Stopped: {worst.name} was called {worst.repeats} times with the same outcome."
+                )
+        if len(prepared) > MOST_CALLS:
+            self._refuse([item.call for item in prepared[MOST_CALLS:]])
+        if end_turn:
+            self.report.answer = self._said
+            return Ending("done")
+        return None
+
+    def _refuse(self, calls: list[ToolCall]) -> None:
+        self._session.emit(*beyond(calls, MOST_CALLS))
+        for call in calls:
+            self.report.add(Outcome((), call.sent_name, call.id, False, 0))
+
+    async def _run_batch(self, batch: list[Prepared]) -> list[Outcome]:
+        """Run calls side by side (a batch of one runs alone) and record them in their order. What ends while the turn
+        is being cancelled is recorded too: a write that was under way has happened."""
+        session = self._session
+        session.waiting_for = batch[0].name if len(batch) == 1 else f"{len(batch)} tools"
+        tasks = [asyncio.create_task(self._dispatcher.run(session, item, self._guard)) for item in batch]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=2.0)
+            for item, task in zip(batch, tasks, strict=True):
+                if task.done() and not task.cancelled() and task.exception() is None:
+                    self._emit_outcome(item, task.result())
+            raise
+        failures = [task.exception() for task in tasks]
+        for item, task, failure in zip(batch, tasks, failures, strict=True):
+            if failure is None:
+                await self._record(item, task.result())
+        for failure in filter(None, failures):
+            raise failure
+        return [task.result() for task in tasks]
+
+    async def _record(self, item: Prepared, outcome: Outcome) -> None:
+        self._emit_outcome(item, outcome)
+        if item.spec is not None and item.spec.touches:
+            await self._session.barrier()
+        else:
+            self._session.log.sync_soon()
+
+    def _emit_outcome(self, item: Prepared, outcome: Outcome) -> None:
+        try:
+            self._session.emit(*outcome.events)
+        except StorageFullError:
+            # The call has run and the refusal made room: its result is recorded before the turn ends.
+            self._session.emit(*outcome.events)
+            self.report.add(outcome)
+            raise
+        self._session.waiting_for = ""
+        self.report.add(outcome)
+
+
+def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
+    """Neighbouring calls that may run side by side together, every other one alone, in order."""
+    batch: list[Prepared] = []
+    for item in prepared:
+        parallel = item.error is None and item.spec is not None and item.spec.parallel
+        if batch and not parallel:
+            yield batch
+            batch = []
+        batch.append(item)
+        if not parallel:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

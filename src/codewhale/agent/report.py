@@ -1,0 +1,103 @@
+"""What a turn adds up to for programs: the object that `exec --output-format json` prints."""
+
+import copy
+from typing import Any, Literal
+
+import msgspec
+
+from codewhale.agent.dispatch import Outcome
+from codewhale.protocol.events import FileChanged
+from codewhale.protocol.files import FileChange
+from codewhale.protocol.ops import UsageView
+from codewhale.protocol.stream import Usage
+from codewhale.session.budget import Budget
+from codewhale.session.session import Session
+
+Status = Literal["done", "failed", "denied", "budget", "infra", "interrupted"]
+SCHEMA_VERSION = 1
+EXIT_CODES: dict[Status, int] = {"done": 0, "failed": 1, "denied": 3, "budget": 4, "infra": 75, "interrupted": 130}
+
+
+class Report:
+    """Collects one turn's calls, changes and answer."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._before = copy.deepcopy(session.accounts.total)
+        self._tools: list[dict[str, Any]] = []
+        self._changes: dict[str, FileChange] = {}
+        self._denied: set[str] = set()
+        self.answer = ""
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one call."""
+        self._tools.append({"id": outcome.call_id, "name": outcome.name, "ok": outcome.ok, "ms": outcome.ms})
+        for event in outcome.events:
+            if isinstance(event, FileChanged):
+                self._change(event.change)
+        if outcome.denied:
+            self._denied.add(outcome.name)
+        elif outcome.ok:
+            self._denied.discard(outcome.name)
+
+    def _change(self, change: FileChange) -> None:
+        earlier = self._changes.get(change.path)
+        before = change.before if earlier is None else earlier.before
+        self._changes[change.path] = FileChange(change.path, before, change.after, change.before_artifact)
+
+    @property
+    def denied(self) -> bool:
+        """Whether a refused call was never followed by a success of the same tool."""
+        return bool(self._denied)
+
+    def result(self, status: Status, error: str) -> dict[str, Any]:
+        """The object, with fields in the documented order."""
+        changes = [
+            {"path": change.path, "before_sha256": change.before, "after_sha256": change.after}
+            for change in self._changes.values()
+            if change.before != change.after
+        ]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "session_id": self._session.id,
+            "status": status,
+            "exit_code": EXIT_CODES[status],
+            "answer": self.answer,
+            "tools": self._tools,
+            "changes": changes,
+            "usage": self._session.accounts.total.since(self._before).as_usage(),
+            "error": error or None,
+        }
+
+
+def usage_view(session: Session) -> UsageView:
+    """What a session's model calls took, for people and programs."""
+    provider, budget, accounts = session.provider, session.budget, session.accounts
+    assert provider is not None and budget is not None and budget.parent is not None
+    model, last = provider.model, accounts.last[-1].usage if accounts.last else Usage()
+    models = [
+        {"provider": name, "model": asked, **totals.as_object()} for (name, asked), totals in accounts.by_model.items()
+    ]
+    return UsageView(
+        provider=session.state.provider,
+        model=session.state.model,
+        window=model.window,
+        window_source=model.window_source,
+        active=last.input + last.output,
+        reserved=model.max_output,
+        price=None if model.price is None else msgspec.to_builtins(model.price),
+        turns=accounts.turns,
+        total=accounts.total.as_object(),
+        turn=accounts.turn.as_object(),
+        models=tuple(models),
+        calls=tuple(msgspec.to_builtins(call) for call in accounts.last),
+        limits=budget.parent.limits,
+        used=_used(budget.parent),
+        run_limits=budget.limits,
+        run_used=_used(budget),
+    )
+
+
+def _used(budget: Budget) -> dict[str, Any]:
+    spent = budget.spent
+    return {"turns": spent.steps, "tokens": spent.tokens, "cost": spent.money}

@@ -1,0 +1,128 @@
+"""`codewhale policy check`: what would be decided about command lines, with nobody there to ask and nothing run."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.config import home_dir
+from codewhale.permissions.constitution import Constitution
+from codewhale.permissions.constitution_file import find_constitution, folder_of, parse_constitution
+from codewhale.permissions.floor import NOTHING_SPECIAL
+from codewhale.permissions.pipeline import Judges, Policy
+from codewhale.permissions.rules import RuleSet
+from codewhale.permissions.rules_file import PERMISSIONS_FILE, read_permissions, read_rules
+from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
+from codewhale.permissions.trust import TrustStore
+from codewhale.process.probing import sandbox
+from codewhale.protocol.decisions import Decision, DecisionRequest
+from codewhale.protocol.errors import ConfigError
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.tools import CommandSubject, Effect
+
+TOOL = "exec_shell"
+
+
+class CheckOptions(Struct, frozen=True):
+    """What lines are judged by: the mode, a file with more rules ("" for none), and whether the person's own count."""
+
+    workspace: str
+    mode: Mode = Mode.AGENT
+    rules: str = ""
+    user_rules: bool = True
+
+
+class _Line(Struct, frozen=True):
+    id: Any = None
+    cmd: str | None = None
+
+
+class PolicyCheck:
+    """Judges command lines as a call of exec_shell in the workspace would be judged."""
+
+    def __init__(self, options: CheckOptions, environ: Mapping[str, str]) -> None:
+        """Raises ConfigError for rules that cannot be used."""
+        self._options = options
+        self._home = environ.get("HOME", "") or os.path.expanduser("~")
+        self._held = bool(sandbox().mechanism)
+        rules = read_rules(os.path.join(home_dir(environ), PERMISSIONS_FILE)) if options.user_rules else ()
+        if options.rules:
+            if not os.path.isfile(options.rules):
+                raise ConfigError(f"--rules {options.rules}: no such file")
+            rules += read_rules(options.rules)
+        try:
+            made = RuleSet(rules)
+        except ValueError as error:
+            raise ConfigError(f"--rules {options.rules}: {error}") from None
+        self._policy = Policy(
+            Judges(
+                analyse=self._analyse,
+                url=lambda url: None,
+                paths=lambda subject, request: (),
+                special=lambda request: NOTHING_SPECIAL,
+                sandboxed=lambda: self._held,
+                job=lambda session, job: None,
+                constitution=_law(home_dir(environ), options.workspace).opinion,
+            ),
+            made,
+        )
+
+    def judge(self, command: str) -> Decision:
+        """The decision about one line; an ask stays one."""
+        subject = CommandSubject(command)
+        request = DecisionRequest(
+            tool=TOOL,
+            effects=(Effect.EXECUTES,),
+            subjects=(subject,),
+            mode=self._options.mode,
+            authority=Authority.HEADLESS,
+            session="",
+            workspace=self._options.workspace,
+        )
+        return self._policy.judge(request)
+
+    def line(self, data: bytes) -> dict[str, Any]:
+        """The answer to `{"id","cmd"}`. Raises ValueError, in words, for a line that is none."""
+        try:
+            line = msgspec.json.decode(data, type=_Line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise ValueError(f"not a JSON object with id and cmd: {error}") from None
+        if line.cmd is None:
+            raise ValueError("no cmd")
+        return {"id": line.id, **told(self.judge(line.cmd))}
+
+    def _analyse(self, subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
+        root = self._options.workspace
+        return analyse(subject.command, ShellContext(root, root, self._home, self._held))
+
+
+def _law(home: str, workspace: str) -> Constitution:
+    """The workspace's constitution, nothing where it is not trusted. Raises ConfigError for one that cannot be used."""
+    path = find_constitution(workspace)
+    data = read_permissions(path) if path else None
+    if data is None or not TrustStore(home).holds(path, hashlib.sha256(data).hexdigest()):
+        return Constitution()
+    folder = os.path.relpath(os.path.realpath(workspace), folder_of(path))
+    return Constitution(parse_constitution(path, data), "" if folder == "." else folder)
+
+
+def told(decision: Decision) -> dict[str, Any]:
+    """A decision as programs read it."""
+    return {
+        "decision": decision.verdict,
+        "rule": decision.rule,
+        "reason": decision.reason,
+        "sandbox": decision.sandbox,
+    }
+
+
+def checked(lines: Iterator[bytes], check: PolicyCheck) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Each line's answer in order, with whether the line could be read."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield check.line(line), True
+        except ValueError as error:
+            yield {"id": None, "line": number, "error": {"code": "bad_line", "message": str(error)}}, False

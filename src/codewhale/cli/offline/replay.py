@@ -1,0 +1,235 @@
+"""`codewhale sessions replay`: every call of a log made out again by what holds today, beside what came of it then.
+
+Nothing is executed. Only on demand are the tools that do nothing but read run again, in a copy of the workspace.
+"""
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from codewhale.agent.collect import RawCall
+from codewhale.agent.prepare import ENDED, Prepared, prepare
+from codewhale.app.parts import Parts
+from codewhale.app.routes import open_routes
+from codewhale.app.sessions import envelopes
+from codewhale.app.settings import open_config
+from codewhale.catalog.lifecycle import state_of
+from codewhale.catalog.registry import Catalog
+from codewhale.permissions.decide import decide
+from codewhale.process.repository import find_root
+from codewhale.protocol.decisions import DecisionRequest
+from codewhale.protocol.errors import SessionError, ToolError
+from codewhale.protocol.events import CallFinished, CallStarted, Envelope, MessageAdded, RepairRecorded, SessionOpened
+from codewhale.protocol.messages import ToolCall
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.replays import Now, Replayed, Then
+from codewhale.protocol.tools import CallContext, Effect
+from codewhale.repair.face import Repair
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
+from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
+from codewhale.session.redaction import Redactor
+from codewhale.session.state import kept_output
+from codewhale.workspace.scratch import TooLargeError, copy_workspace
+
+READ_SECONDS = 60.0
+
+
+async def replay(home: str, session: str, environ: Mapping[str, str], run_reads: bool) -> AsyncIterator[Replayed]:
+    """Every call of a session in order. Raises SessionError; with `run_reads` also when its workspace cannot be
+    copied."""
+    log = list(envelopes(home, session))
+    catalog = Catalog.load()
+    mender = Repair(catalog)
+    record = _Record(log)
+    if not run_reads:
+        for seq, call, finish in _calls(log):
+            yield _replayed(seq, call, record, _prepared(call, finish, record, catalog, mender))
+        return
+    async with _reading(home, session, environ, log, catalog) as reads:
+        for seq, call, finish in _calls(log):
+            prepared = _prepared(call, finish, record, catalog, mender)
+            reads.remember(record.finished.get(call.id))
+            told = _replayed(seq, call, record, prepared)
+            now, why = await reads.run(prepared, record.finished.get(call.id))
+            yield msgspec.structs.replace(told, now=now, not_run=why)
+
+
+class _Record:
+    """What the log says of each call."""
+
+    def __init__(self, log: list[Envelope]) -> None:
+        self.started: dict[str, CallStarted] = {}
+        self.finished: dict[str, CallFinished] = {}
+        self.formats: dict[str, str] = {}
+        for envelope in log:
+            match envelope.event:
+                case CallStarted() as started:
+                    self.started[started.call_id] = started
+                case CallFinished() as finished:
+                    self.finished[finished.call_id] = finished
+                case RepairRecorded() as mended if mended.codes and mended.codes[0].startswith("T"):
+                    self.formats[mended.call_id] = mended.codes[0]
+
+
+def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:
+    """Each call with the seq of its message and how that ended."""
+    for envelope in log:
+        event = envelope.event
+        if isinstance(event, MessageAdded):
+            for call in event.message.calls:
+                yield envelope.seq, call, event.finish
+
+
+def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, mender: Repair) -> Prepared:
+    raw = RawCall(call.id, call.name, call.arguments, record.formats.get(call.id, ""), finish in ENDED)
+    return prepare(raw, call.id, catalog, finish == "length", lambda: mender)
+
+
+def _replayed(seq: int, call: ToolCall, record: _Record, prepared: Prepared) -> Replayed:
+    finished, started = record.finished.get(call.id), record.started.get(call.id)
+    then = None
+    if finished is not None:
+        then = Then(finished.ok, finished.ms, finished.content, started is not None)
+    error = prepared.error
+    return Replayed(
+        seq=seq,
+        call_id=call.id,
+        name=call.name,
+        canonical=prepared.name,
+        state=state_of(call.name),
+        outcome="refuse" if error is not None else "run",
+        arguments=prepared.arguments if error is None else None,
+        repairs=prepared.repairs,
+        lossy=prepared.lossy,
+        error=None if error is None else {**error_metadata(error)["error"], "message": error.message},
+        then=then,
+        drift=_drift(prepared, started, finished),
+    )
+
+
+def _drift(prepared: Prepared, started: CallStarted | None, finished: CallFinished | None) -> str:
+    """How today's reading of a call differs from what it did then. A tool of another program, which is not here, is no
+    difference; neither is a call that was refused then and would run today."""
+    if started is not None:
+        if prepared.error is not None:
+            return f"it ran as {started.name} then and would be refused today"
+        if started.name != prepared.name:
+            return f"it ran as {started.name} then and would run as {prepared.name} today"
+        if _decoded(started.arguments) != prepared.arguments:
+            return f"it ran with {started.arguments} then"
+    elif finished is not None and finished.ok and prepared.error is not None and prepared.spec is not None:
+        return "it succeeded then and would be refused today"
+    return ""
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+# ---------------------------------------------------------------------- reading again
+
+
+class _Nowhere:
+    """A keeper that keeps nothing: whatever is cut is named all the same."""
+
+    def put(self, data: bytes) -> str:
+        """The sha256 of bytes that are let go."""
+        return hashlib.sha256(data).hexdigest()
+
+    def remember(self, session: str, call_id: str, sha: str) -> None:
+        """Forget it."""
+
+
+@asynccontextmanager
+async def _reading(
+    home: str, session: str, environ: Mapping[str, str], log: list[Envelope], catalog: Catalog
+) -> AsyncIterator["_Reads"]:
+    """What runs reading tools again, in a copy that is gone afterwards."""
+    opened = next((envelope.event for envelope in log if isinstance(envelope.event, SessionOpened)), None)
+    workspace = os.path.realpath(opened.workspace) if opened is not None and opened.workspace else ""
+    if not workspace or not os.path.isdir(workspace):
+        raise SessionError(f"the workspace of session {session} ({workspace or 'not recorded'}) is not there to copy")
+    routes = open_routes(home, open_config(home, workspace, environ, {}), environ)
+    artifacts = ArtifactStore(os.path.join(home, "artifacts"))
+    parts = Parts({"artifacts": artifacts, "lists": Lists(), "catalog": catalog})
+    root = find_root(workspace) or workspace
+    with tempfile.TemporaryDirectory(prefix="codewhale-replay-") as folder:
+        scratch = os.path.realpath(folder)
+        try:
+            await copy_workspace(root, scratch)
+        except (TooLargeError, OSError) as error:
+            raise SessionError(f"the workspace cannot be copied to read in: {error}") from error
+        copy = os.path.normpath(os.path.join(scratch, os.path.relpath(workspace, root)))
+        redactor = Redactor({**environ, **routes.secrets()})
+        parts.give("redact", redactor.text)
+        try:
+            yield _Reads(parts, artifacts, Outputs(_Nowhere(), redactor), session, (workspace, copy))
+        finally:
+            await parts.aclose()
+
+
+class _Reads:
+    def __init__(
+        self, parts: Parts, artifacts: ArtifactStore, outputs: Outputs, session: str, places: tuple[str, str]
+    ) -> None:
+        self._parts = parts
+        self._artifacts = artifacts
+        self._outputs = outputs
+        self._session = session
+        self._there, self._here = places
+
+    def remember(self, finished: CallFinished | None) -> None:
+        """Let a call's id stand for its kept output, as it did in the session."""
+        if finished is not None and (sha := kept_output(finished.metadata)) is not None:
+            self._artifacts.remember(self._session, finished.call_id, sha)
+
+    async def run(self, prepared: Prepared, finished: CallFinished | None) -> tuple[Now | None, str]:
+        """What the call gives today, or why it was not run."""
+        spec = prepared.spec
+        if prepared.error is not None or spec is None:
+            return None, "it would be refused"
+        if spec.effects != (Effect.READS,) or spec.polls:
+            return None, "it does more than read" if spec.effects and not spec.polls else "it is about the session"
+        try:
+            bound = self._parts.bind(spec, self._moved(prepared.arguments))
+            asked = DecisionRequest(
+                spec.name, spec.effects, bound.subjects, Mode.PLAN, Authority.HEADLESS, self._session
+            )
+            decision = decide(asked)
+            if decision.verdict != "allow":
+                return None, decision.reason
+            async with asyncio.timeout(READ_SECONDS):
+                result: Any = await bound.run(self._context(prepared.call.id))
+            ok, text = result.ok, result.content
+        except ToolError as error:
+            ok, text = False, render_error(spec.name, error)
+        except TimeoutError:
+            return None, f"it did not end within {READ_SECONDS:g} seconds"
+        except KeyError as error:
+            return None, f"it needs a running session ({error})"
+        text = text.replace(self._here, self._there)
+        limits = (FETCH_LIMIT,) if spec.family == "results" else (inline_limit(0), inline_limit(1 << 20))
+        shown = [self._outputs.fit(self._session, prepared.call.id, text, limit)[0] for limit in limits]
+        return Now(ok, finished is not None and finished.content in shown, shown[0]), ""
+
+    def _moved(self, value: Any) -> Any:
+        """Arguments with absolute paths into the workspace pointing into its copy."""
+        if isinstance(value, dict):
+            return {key: self._moved(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._moved(item) for item in value]
+        inside = isinstance(value, str) and (value == self._there or value.startswith(self._there + "/"))
+        return self._here + value[len(self._there) :] if inside else value
+
+    def _context(self, call_id: str) -> CallContext:
+        return CallContext(call_id, self._session, self._here, Mode.PLAN, lambda text: None, lambda: False)

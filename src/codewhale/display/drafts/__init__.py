@@ -1,0 +1,1 @@
+"""Drafts, sent messages and attachments, kept in files."""

@@ -1,0 +1,302 @@
+"""Each kind of block as lines, in colour for the view and as plain text for whoever reads line by line."""
+
+from collections.abc import Callable
+from typing import Any
+
+from codewhale.display.transcript.blocks import (
+    RUNNING,
+    Asked,
+    Block,
+    Card,
+    Countdown,
+    Note,
+    Receipt,
+    Said,
+    Work,
+    Writing,
+)
+from codewhale.display.transcript.cards import OPENED, Cards, View, state_text, time_text
+from codewhale.display.transcript.lines import Line, Span, cells, clean, ends, fit, flat, wrap
+from codewhale.display.transcript.markdown import Growing, Pen
+from codewhale.display.words import Words
+from codewhale.lib.text import sanitise
+
+_INDENT: Span = ("  ", "text")
+_BAR: tuple[Span, Span] = (("  ", "text"), ("│ ", "border"))
+# Words of the person that are longer are folded to their beginning.
+_LONG_CHARS = 2_400
+_LONG_ROWS = 24
+_SHOWN_ROWS = 12
+_NOTE_ROWS = 6
+_WANTED_ROWS = 100
+_ASKED_ROWS = 4
+_MOST_ROW = 2_000
+_LEAST_TEXT = 8
+# Texts that still grow are kept as they were drawn, so many at once.
+_MOST_GROWING = 8
+_LEVELS = {"warning": ("! ", "warning"), "error": ("✗ ", "error")}
+_ENDINGS = {"done": "success", "denied": "warning", "interrupted": "warning", "budget": "warning"}
+_PLAIN_WIDTH = 1_000
+
+
+class Drawer:
+    """Draws blocks. Holds the parser and lexers, and the texts that are growing."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._pen = Pen()
+        self._cards = Cards(words, self._pen)
+        self._growing: dict[int, Growing] = {}
+        self._draw: dict[type, Callable[[Any, View], list[Line]]] = {
+            Said: self._said,
+            Card: self._cards.lines,
+            Asked: self._asked,
+            Work: self._work,
+            Note: self._note,
+            Receipt: self._receipt,
+            Writing: self._writing,
+            Countdown: self._countdown,
+        }
+
+    def lines(self, block: Block, view: View) -> list[Line]:
+        """The lines of a block."""
+        return self._draw[type(block)](block, view)
+
+    def below(self, former: Block | None, block: Block, width: int, opened: bool, now: float) -> list[Line]:
+        """The lines of a block with the gap between it and the one before."""
+        lines = self.lines(block, View(width, opened, now))
+        return [Line(), *lines] if lines and gap_before(former, block) else lines
+
+    def warm(self) -> None:
+        """Load the parser and the lexers' package."""
+        self._pen.warm()
+
+    # ------------------------------------------------------------------ words
+
+    def _said(self, block: Said, view: View) -> list[Line]:
+        match block.who:
+            case "model":
+                return [Line((_INDENT, *line.spans), line.fill) for line in self._markdown(block, view.width - 2)]
+            case "person":
+                return self._person(block, view)
+            case "thought":
+                return self._folded(block, view, self._thought_head(block, view))
+        first = flat(block.text.strip().partition("\n")[0][:_MOST_ROW])
+        return self._folded(block, view, self._words("transcript.told_words", text=first))
+
+    def _markdown(self, block: Said, width: int) -> list[Line]:
+        """The lines of markdown; of what still grows only the open end is drawn again."""
+        growing = self._growing.get(block.id)
+        if growing is None or growing.width != width or growing.taken > len(block.text):
+            growing = Growing(self._pen, width, block.opening)
+        growing.feed(block.text[growing.taken :])
+        if block.id < 0:
+            self._growing[block.id] = growing
+            for old in list(self._growing)[:-_MOST_GROWING]:
+                del self._growing[old]
+            return growing.lines()
+        return growing.whole()
+
+    def _person(self, block: Said, view: View) -> list[Line]:
+        long = block.size > _LONG_CHARS or block.text.count("\n") > _LONG_ROWS
+        folded = not view.opened and (long or block.part > 0)
+        if folded and block.part:
+            return []
+        rows = block.text.rstrip("\n").split("\n")
+        shown = rows[:_SHOWN_ROWS] if folded else rows
+        lines: list[Line] = []
+        for row in shown:
+            text = flat(row[: _LONG_CHARS // 4] if folded else row)
+            before = _INDENT if lines or block.part else ("❯ ", "user bold")
+            lines += wrap([(text, "user")], view.width, (before,), (_INDENT,))
+        left = block.size - sum(map(len, shown))
+        if folded and left > len(shown):
+            lines += wrap(
+                [(self._words("transcript.more_chars", n=f"{left:,}"), "muted italic")],
+                view.width,
+                (_INDENT,),
+                (_INDENT,),
+            )
+        return lines
+
+    def _thought_head(self, block: Said, view: View) -> str:
+        if block.id < 0:
+            last = block.text.rstrip().rpartition("\n")[2][-view.width * 2 :]
+            return self._words("transcript.thinking", text=flat(last))
+        return self._words("transcript.thought", n=f"{block.size:,}")
+
+    def _folded(self, block: Said, view: View, head: str) -> list[Line]:
+        """Words that are one line until they are opened."""
+        if not view.opened:
+            return [] if block.part else [self._head_line("▸", head, view.width)]
+        lines = [] if block.part else [self._head_line("▾", head, view.width)]
+        for row in clean(block.text).strip("\n").split("\n"):
+            lines += wrap([(row, "muted italic")], view.width, _BAR, _BAR)
+        return lines
+
+    def _head_line(self, glyph: str, text: str, width: int) -> Line:
+        return Line(((f"{glyph} ", "muted"), (fit(text.replace("\n", " "), width - 2), "muted")))
+
+    # ------------------------------------------------------------------ the record
+
+    def _asked(self, block: Asked, view: View) -> list[Line]:
+        if block.card and not view.opened:
+            return []
+        words = self._words
+        good = block.state.startswith(("allowed", "answered"))
+        glyph, colour = ("?", "warning") if block.state == "open" else (("✓", "success") if good else ("✗", "error"))
+        state = state_text(words, block.state)
+        if block.kind == "question":
+            head = words("transcript.question", state=state)
+        else:
+            head = words(f"transcript.{block.kind}", tool=flat(block.subject), state=state)
+        lines = wrap([(f"{glyph} ", colour), (head, "text")], view.width, (), (_INDENT,))
+        rows = [(name, row) for name, text in block.rows for row in _asked_rows(block, name, text)]
+        most = OPENED if view.opened else _ASKED_ROWS
+        for name, row in rows[:most]:
+            shown = ends(row, _MOST_ROW * 3 if view.opened else _MOST_ROW // 3)
+            lines += wrap([(shown, "code" if name in ("command", "url") else "text")], view.width, _BAR, _BAR)
+        lines += self._cards.more(len(rows) - most, view.width)
+        if block.reason and (view.opened or block.state == "open"):
+            lines += wrap([(flat(block.reason), "muted")], view.width, _BAR, _BAR)
+        return lines
+
+    def _work(self, block: Work, view: View) -> list[Line]:
+        running = block.status == RUNNING
+        good = block.status.lower() in ("done", "completed", "ok")
+        glyph, colour = ("◐", "accent") if running else (("✓", "success") if good else ("✗", "error"))
+        name = flat(block.name)
+        label = f"{self._words(f'transcript.{block.kind}')} {name}"
+        if running:
+            seconds = view.now - block.started if view.now and block.started else 0.0
+            end = time_text(self._words, seconds) if seconds >= 1 else ""
+        else:
+            code = f" {block.exit_code}" if block.exit_code else ""
+            end = f"{flat(block.status).lower()}{code}"
+            end += f", {time_text(self._words, block.seconds)}" if block.seconds >= 0 else ""
+        text = f"{block.text} — {block.latest}" if block.latest else block.text
+        first: list[Span] = [(f"{glyph} ", colour), (f"{fit(label, max(8, view.width // 3))} ", "text bold")]
+        tail: list[Span] = [(f" · {end}", "muted")] if end else []
+        if view.opened:
+            return wrap([*first, (flat(text), "text"), *tail], view.width, (), (_INDENT,))
+        room = view.width - sum(cells(part) for part, _ in (*first, *tail))
+        if room < _LEAST_TEXT:
+            left = view.width - sum(cells(part) for part, _ in first)
+            return [Line((*first, (fit(end or text, left), "muted")))]
+        return [Line((*first, (fit(flat(text), room), "text"), *tail))]
+
+    def _note(self, block: Note, view: View) -> list[Line]:
+        if block.key == "told" and not view.opened:
+            return []
+        said = self._words(f"transcript.note_{block.key}", **_safe(block.values)) if block.key else clean(block.text)
+        mark, style = _LEVELS.get(block.level, ("· ", "muted"))
+        if block.detail:
+            mark = "▾ " if view.opened else "▸ "
+        rows = said.strip("\n").split("\n")
+        most = OPENED if view.opened else _WANTED_ROWS if block.asked else _NOTE_ROWS
+        lines: list[Line] = []
+        for row in rows[:most]:
+            lines += wrap(
+                [(ends(row, _MOST_ROW), style)], view.width, (_INDENT if lines else (mark, style),), (_INDENT,)
+            )
+        lines += self._cards.more(len(rows) - most, view.width)
+        if block.detail and view.opened:
+            for row in clean(block.detail).strip("\n").split("\n")[:OPENED]:
+                lines += wrap([(row, "muted")], view.width, _BAR, _BAR)
+        return lines
+
+    def _receipt(self, block: Receipt, view: View) -> list[Line]:
+        items = _receipt_items(self._words, block)
+        lines: list[Line] = []
+        row: list[Span] = [("─ ", "border")]
+        for text, style in items:
+            joint = " · " if len(row) > 1 else ""
+            if joint and sum(cells(part) for part, _ in row) + cells(joint + text) > view.width:
+                lines += wrap(row, view.width, (), (_INDENT,))
+                row, joint = [_INDENT], ""
+            row += [(joint, "muted"), (text, style)]
+        lines += wrap(row, view.width, (), (_INDENT,))
+        if block.reason and block.status != "done":
+            for part in clean(ends(block.reason, _MOST_ROW)).split("\n"):
+                lines += wrap([(part, _ENDINGS.get(block.status, "error"))], view.width, (_INDENT,), (_INDENT,))
+        return lines
+
+    # ------------------------------------------------------------------ what is on its way
+
+    def _writing(self, block: Writing, view: View) -> list[Line]:
+        return [self._head_line("◌", self._words("transcript.writing", name=flat(block.name)), view.width)]
+
+    def _countdown(self, block: Countdown, view: View) -> list[Line]:
+        left = max(0.0, block.until - view.now) if view.now else block.delay
+        text = self._words(
+            "transcript.retry_broke" if block.broke else "transcript.retry",
+            attempt=block.attempt,
+            attempts=block.attempts,
+            time=time_text(self._words, left),
+            reason=flat(block.reason),
+        )
+        return wrap([("↻ ", "warning"), (text, "warning")], view.width, (), (_INDENT,))
+
+
+def lines_of(block: Block, words: Words) -> list[str]:
+    """A block as plain lines, opened and not wrapped; safe to print."""
+    found = Drawer(words).lines(block, View(_PLAIN_WIDTH, opened=True))
+    return [line.text.rstrip() for line in found]
+
+
+def gap_before(former: Block | None, block: Block) -> bool:
+    """Whether a blank line stands between two neighbours: around words, and behind a turn's end."""
+    if former is None or (isinstance(block, Said) and block.part > 0):
+        return False
+    return _spacious(former) or _spacious(block)
+
+
+def _spacious(block: Block) -> bool:
+    return isinstance(block, Receipt) or (isinstance(block, Said) and block.who in ("person", "model"))
+
+
+def _receipt_items(words: Words, block: Receipt) -> list[Span]:
+    usage = block.usage
+    known = block.status in ("failed", "infra", *_ENDINGS)
+    ending = f"transcript.end_{block.status}" if known else "transcript.end_other"
+    items = [(words(ending, status=flat(block.status)), _ENDINGS.get(block.status, "error"))]
+    items.append((time_text(words, block.seconds), "muted"))
+    asked, hit = usage.get("input") or 0, usage.get("cache_hit") or 0
+    if asked:
+        key = "transcript.tokens_cached" if hit else "transcript.tokens"
+        items.append(
+            (words(key, n=f"{asked:,}", out=f"{usage.get('output') or 0:,}", hit=f"{hit / asked:.0%}"), "muted")
+        )
+        cost = usage.get("cost")
+        unknown = words("transcript.no_price")
+        items.append((unknown if cost is None else _money(cost, str(usage.get("currency") or "USD")), "muted"))
+    if block.changed:
+        items.append((words("transcript.files", n=block.changed), "muted"))
+    if block.verified:
+        items.append((words("transcript.verified", check=flat(block.verified)), "success"))
+    elif block.stale and block.changed:
+        items.append((words("transcript.stale", check=flat(block.stale)), "warning"))
+    elif block.changed:
+        items.append((words("transcript.unverified"), "warning"))
+    return items
+
+
+def _money(cost: float, currency: str) -> str:
+    shown = f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"
+    return f"${shown}" if currency == "USD" else f"{shown} {flat(currency)}"
+
+
+def _asked_rows(block: Asked, name: str, text: str) -> list[str]:
+    """What is asked about, character by character: nothing in it may pass unseen."""
+    if block.kind == "question":
+        return [*block_rows(name), *(f"→ {row}" for row in block_rows(text))]
+    return block_rows(text)
+
+
+def block_rows(text: str) -> list[str]:
+    """The rows of a text with everything that is not seen shown as escapes; "" has none."""
+    return [sanitise(row.expandtabs(4)) for row in text.split("\n")] if text else []
+
+
+def _safe(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: flat(value) if isinstance(value, str) else value for key, value in values.items()}

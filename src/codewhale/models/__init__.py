@@ -1,0 +1,1 @@
+"""Model providers: what is known of them, wire formats, connections, keys and prices."""

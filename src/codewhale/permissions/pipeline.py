@@ -1,0 +1,288 @@
+"""The one decision about a call. Each layer says deny, ask, allow or nothing, and the strictest word of the highest
+layer holds: any deny; then any ask of a hook, a rule, the floor or the project's constitution; then any allow; then
+what the call itself needs."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from codewhale.permissions import floor, modes
+from codewhale.permissions.paths import started_by
+from codewhale.permissions.prefixes import offered
+from codewhale.permissions.rules import NO_RULES, RuleSet, View, host_of
+from codewhale.permissions.shell.secretfiles import secret_file
+from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
+
+if TYPE_CHECKING:
+    from codewhale.permissions.shell.judge import ShellJudgement
+
+SANDBOX = "workspace-write"
+# Lines of text for a job that are judged each.
+MOST_LINES = 200
+_MOST_REASONS = 3
+_LINE_END = re.compile(r"(?<!\\)[\r\n]")
+# A character and the key that takes it back; all that a key takes back.
+_ERASED = re.compile(r"[^\x08\x7f\r\n][\x08\x7f]")
+_KILLED = re.compile(r"[^\r\n]*\x15")
+NETWORK, OFFLINE = "network", "offline"
+# The tools of which the command line is all that they run; others may run more than they show.
+LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
+_ORDER = {"deny": 0, "ask": 1, "allow": 2}
+# Whose build caches a package manager fills.
+_CACHES = {
+    "bun": "bun", "bundle": "ruby", "bunx": "bun", "cargo": "cargo", "composer": "composer", "deno": "deno",
+    "dotnet": "nuget", "gem": "ruby", "go": "go", "gradle": "gradle", "gradlew": "gradle", "mvn": "maven",
+    "npm": "npm", "npx": "npm", "nuget": "nuget", "pip": "pip", "pip3": "pip", "pnpm": "pnpm", "poetry": "poetry",
+    "uv": "uv", "uvx": "uv", "yarn": "yarn",
+}  # fmt: skip
+
+
+class Rights(Struct, frozen=True):
+    """What the person has configured of the sandbox: whether commands get the network ("off": never, "ask": with an
+    approval that needs it, and offered; "on": always), allowances that every command which may write has, and
+    narrowings that every command has."""
+
+    network: str = "ask"
+    more: tuple[str, ...] = ()
+    less: tuple[str, ...] = ()
+
+
+class Judges(Struct, frozen=True):
+    """What the decision asks others, each only when a call needs it. `analyse` judges a command line in its folder,
+    `url` an address. `paths` are the paths below the workspace that a path stands for, as it is named and as it really
+    is; `special` tells what is special below the workspace. `sandboxed` tells whether a sandbox holds here, `job`
+    the profile that a running job is held to (None: no such job), `unfinished` the line that it was typed and that has
+    not ended, `constitution` what the project's own law says."""
+
+    url: Callable[[str], Opinion | None]
+    paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
+    special: Callable[[DecisionRequest], floor.Special]
+    sandboxed: Callable[[], bool]
+    job: Callable[[str, str], str | None]
+    unfinished: Callable[[str, str], str] = lambda session, job: ""
+    analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
+    rights: Callable[[], Rights] = Rights
+    constitution: Callable[[DecisionRequest, View], Opinion | None] = lambda request, view: None
+
+
+class Policy:
+    """The layers over one set of rules. `disabled` tools are denied in every mode."""
+
+    def __init__(self, judges: Judges, rules: RuleSet = NO_RULES, disabled: frozenset[str] = frozenset()) -> None:
+        self._judges = judges
+        self._rules = rules
+        self._disabled = disabled
+
+    def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
+        """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
+        decision = self.judge(request, grants)
+        if decision.verdict != "ask" or modes.answered(request):
+            return decision
+        refusal = modes.unanswered(request, decision)
+        rule = refusal.rule if decision.rule.startswith("mode.") else decision.rule
+        return Decision("deny", rule, refusal.reason)
+
+    def judge(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
+        """What the layers say, whoever is there: an ask stays one."""
+        if request.tool in self._disabled:
+            text = f"{request.tool} is switched off by the person's configuration (tools.disabled). Work without it."
+            return Decision("deny", "config.tools.disabled", text)
+        refused = modes.by_mode(request)
+        if refused is not None:
+            return Decision("deny", refused.rule, refused.reason)
+        if not (self._rules or grants or request.opinions or request.subjects):
+            return self._final(modes.by_need(request), request, {})
+        return self._layers(request, grants)
+
+    def _layers(self, request: DecisionRequest, grants: RuleSet) -> Decision:
+        judgements: dict[CommandSubject, ShellJudgement] = {}
+
+        def analyse(subject: CommandSubject) -> "ShellJudgement":
+            if subject not in judgements:
+                assert self._judges.analyse is not None, "a command line, and nothing that analyses one"
+                judgements[subject] = self._judges.analyse(subject, request)
+            return judgements[subject]
+
+        view = View(analyse, lambda subject: self._judges.paths(subject, request))
+        said = [opinion for opinion in request.opinions if opinion.verdict]
+        said += self._rules.opinions(request, view) + grants.opinions(request, view)
+        said += self._floor(request, view)
+        said += self._typed(request, grants, view)
+        held = self._judges.constitution(request, view)
+        said += [held] if held is not None else []
+        strictest = min(said, key=_strictness, default=None)
+        if strictest is None:
+            strictest = modes.by_need(request) if _yolo(request) else self._unruled(request, view)
+        return self._final(strictest, request, judgements)
+
+    def _typed(self, request: DecisionRequest, grants: RuleSet, view: View) -> Iterator[Opinion]:
+        """What forbids or asks about text that a running job is to be told, or that a command may run from its input:
+        each line is judged as if it were a command line, for a shell may read it. Nothing of it is allowed by that."""
+        analyse = self._judges.analyse
+        texts = []
+        for subject in request.subjects if analyse is not None else ():
+            if isinstance(subject, JobSubject) and subject.text:
+                begun = self._judges.unfinished(request.session, subject.id)
+                texts += [(typed, ".") for typed in dict.fromkeys((begun + subject.text, edited(begun + subject.text)))]
+            elif isinstance(subject, CommandSubject) and subject.stdin and view.analyse(subject).runs_input:
+                texts.append((subject.stdin, subject.cwd))
+        if analyse is None or not texts:
+            return
+        lines = [(line.strip(), cwd) for text, cwd in texts for line in (text, *_LINE_END.split(text)[:MOST_LINES])]
+        typed = replace(request, subjects=tuple(CommandSubject(*line) for line in dict.fromkeys(lines) if line[0]))
+        heard = View(lambda subject: analyse(subject, request), view.paths)
+        said = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
+        yield from (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
+
+    def _floor(self, request: DecisionRequest, view: View) -> Iterator[Opinion]:
+        for subject in request.subjects:
+            if isinstance(subject, CommandSubject):
+                judged = view.analyse(subject)
+                liftable = judged.verdict == "deny" and not subject.stdin
+                lifted = self._rules.lifts(subject.command, request) if liftable else None
+                if lifted:
+                    yield Opinion("allow", lifted.name, "A floor_exception of the person's permissions allows this.")
+                elif judged.verdict == "deny":
+                    yield Opinion("deny", judged.rule, judged.reason)
+                elif judged.rule == "shell.tangle":
+                    yield Opinion("ask", judged.rule, judged.reason)
+        written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
+        if written:
+            held = floor.by_path(request, written, self._judges.special(request))
+            if held is not None:
+                yield held
+        for subject in request.subjects:
+            dialled = self._judges.url(subject.url) if isinstance(subject, UrlSubject) else None
+            if dialled is not None and dialled.verdict == "deny":
+                yield dialled
+
+    def _unruled(self, request: DecisionRequest, view: View) -> Opinion:
+        """What holds where nobody has said anything: what is built in, of each subject and of the call itself."""
+        judged = [self._built_in(subject, request, view) for subject in request.subjects]
+        said = [opinion for opinion in judged if opinion is not None]
+        asks = [opinion for opinion in said if opinion.verdict == "ask"]
+        if asks:
+            reasons = list(dict.fromkeys(opinion.reason for opinion in asks))
+            more = f" And {len(reasons) - _MOST_REASONS} more." if len(reasons) > _MOST_REASONS else ""
+            return Opinion("ask", asks[0].rule, " ".join(reasons[:_MOST_REASONS]) + more)
+        return said[0] if said and len(said) == len(judged) else modes.by_need(request)
+
+    def _built_in(self, subject: Subject, request: DecisionRequest, view: View) -> Opinion | None:
+        match subject:
+            case CommandSubject():
+                return self._command(view.analyse(subject), request)
+            case PathSubject(path=path):
+                why = secret_file(path)
+                return Opinion("ask", "secret.file", f"{path}: {why}.") if why else _written(subject, view)
+            case UrlSubject(url=url):
+                return self._judges.url(url)
+            case JobSubject():
+                return self._job(subject, request)
+
+    def _command(self, judged: "ShellJudgement", request: DecisionRequest) -> Opinion | None:
+        if judged.verdict == "allow" and request.tool not in LINES:
+            return None
+        if judged.verdict == "allow":
+            if judged.sandbox == "none" or self._judges.sandboxed():
+                return Opinion("allow", judged.rule, judged.reason)
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would keep it to that.")
+        contained = judged.sandbox == SANDBOX and modes.runs_unasked(request)
+        if contained and self._judges.sandboxed():
+            return Opinion("allow", "authority.auto", f"It runs in a sandbox: {judged.reason}")
+        if contained:
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would contain it.")
+        return Opinion("ask", judged.rule, judged.reason)
+
+    def _job(self, subject: JobSubject, request: DecisionRequest) -> Opinion | None:
+        if not subject.text:
+            return Opinion("allow", "job.own", "Ending one's own jobs needs nobody.")
+        profile = self._judges.job(request.session, subject.id)
+        if profile is None or profile != "none":
+            return Opinion("allow", "job.contained", "The job is held by the sandbox in which it was allowed to run.")
+        return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this.")
+
+    def _final(
+        self, said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
+    ) -> Decision:
+        verdict = said.verdict or "ask"
+        if verdict == "deny" or Effect.EXECUTES not in request.effects:
+            return Decision(verdict, said.rule, said.reason, offer=_offer(said, request, judgements))
+        profile, allowances = self._profile(said, request, list(judgements.values()))
+        if said is modes.AUTO and profile == "none":
+            return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox holds here.")
+        return Decision(verdict, said.rule, said.reason, profile, allowances, _offer(said, request, judgements))
+
+    def _profile(
+        self, said: Opinion, request: DecisionRequest, judged: "list[ShellJudgement]"
+    ) -> tuple[str, tuple[str, ...]]:
+        """The profile that a program of the call runs under, and what it may beyond it: what was approved reaches the
+        network where it needs to, what runs unasked never does but in yolo mode."""
+        if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
+            strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
+            return strictest, self._judges.rights().less if strictest != "none" else ()
+        if not self._judges.sandboxed():
+            return "none", ()
+        rights = self._judges.rights()
+        own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
+        own += (OFFLINE,) if rights.network == "off" else ()
+        needed = () if said.rule == "authority.auto" else self._needed(request, judged, rights)
+        return SANDBOX, tuple(dict.fromkeys((*needed, *own)))
+
+    def _needed(self, request: DecisionRequest, judged: "list[ShellJudgement]", rights: Rights) -> tuple[str, ...]:
+        reaches = rights.network != "off" and (_yolo(request) or any(one.sandbox == "none" for one in judged))
+        programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
+        caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
+        return (NETWORK, *caches) if reaches else tuple(caches)
+
+
+def _written(subject: PathSubject, view: View) -> Opinion | None:
+    """What others do with a file once it is written."""
+    names = view.paths(subject) if subject.write else ()
+    for name in names:
+        if who := started_by(name):
+            return Opinion("ask", "file.started", f"{name} {who}.")
+    if subject.executable:
+        return Opinion("ask", "file.executable", f"{subject.path} becomes a program (its mode lets it be run).")
+    return None
+
+
+def edited(text: str) -> str:
+    """Typed text as a terminal hands it on: what its erasing keys take back is gone."""
+    text = _KILLED.sub("", text)
+    for _ in range(min(256, text.count("\x7f") + text.count("\x08"))):
+        text = _ERASED.sub("", text)
+    return text.replace("\x16", "")
+
+
+def _yolo(request: DecisionRequest) -> bool:
+    return request.mode is Mode.YOLO
+
+
+def _strictness(opinion: Opinion) -> int:
+    return _ORDER[opinion.verdict or "allow"]
+
+
+def _offer(said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]") -> Offer | None:
+    """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
+    if said.verdict != "ask" or said.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
+        return None
+    if len(request.subjects) != 1:
+        return Offer(request.tool, "tool") if not request.subjects and request.tool == "run_tests" else None
+    match request.subjects[0]:
+        case CommandSubject() as subject:
+            judged = judgements.get(subject)
+            plain = judged is not None and judged.plain and len(judged.commands) == 1 and not subject.stdin
+            prefix = offered(judged.commands[0].argv) if judged is not None and plain else ""
+            return Offer(request.tool, "prefix", prefix) if prefix else None
+        case PathSubject(path=path):
+            return Offer(request.tool, "path", path)
+        case UrlSubject(url=url):
+            host = host_of(url)
+            return Offer(request.tool, "host", host) if host else None
+        case _:
+            return None

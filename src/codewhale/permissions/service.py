@@ -1,0 +1,389 @@
+"""What may run now: the rules of the person, of a trusted project and of the session's answers, put to policy with all
+that it asks about the machine; and what an answer is remembered as. One line of the audit log a decision."""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.lib.text import one_line
+from codewhale.permissions.audit import AuditLog
+from codewhale.permissions.constitution import Constitution
+from codewhale.permissions.constitution_file import find_constitution, folder_of, parse_constitution
+from codewhale.permissions.floor import Special
+from codewhale.permissions.paths import beneath
+from codewhale.permissions.pipeline import Judges, Policy
+from codewhale.permissions.rules import NO_RULES, RuleSet, View
+from codewhale.permissions.rules_file import (
+    PERMISSIONS_FILE,
+    add_rule,
+    parse_rules,
+    read_permissions,
+    read_rules,
+    remove_rule,
+)
+from codewhale.process.environment import home_inside
+from codewhale.process.itself import own_places, start_folders
+from codewhale.process.repository import find_repository, read_small, steering
+from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
+from codewhale.protocol.errors import ConfigError
+from codewhale.protocol.events import Event, Notice
+from codewhale.protocol.protected import GIT_LAYOUT, is_git_directory
+from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+
+PROJECT_FILE = os.path.join(".codewhale", PERMISSIONS_FILE)
+# How much of the files that a command names is part of what is approved.
+MOST_FILES = 32
+_MOST_DEPTH = 64
+_GIT_NAMES = {name.casefold(): name for name in GIT_LAYOUT}
+_WORD = re.compile(r"""[^\s;|&<>()]+""")
+
+
+class Lookups(Protocol):
+    """What is asked elsewhere, each only when a call needs it. `disabled` are the tools that are switched off."""
+
+    disabled: frozenset[str]
+
+    def canonical(self, name: str) -> str:
+        """The name that a tool is decided by, for any of its names."""
+        ...
+
+    def clean(self, text: str) -> str:
+        """Text without secrets."""
+        ...
+
+    def tell(self, session: str, event: Event) -> None:
+        """Tell the person of a session."""
+        ...
+
+    def analyse(self, subject: CommandSubject, request: DecisionRequest) -> Any:
+        """The judgement of a command line."""
+        ...
+
+    def url(self, url: str) -> Any:
+        """An opinion of an address, or None."""
+        ...
+
+    def sandboxed(self) -> bool:
+        """Whether a sandbox holds on this machine."""
+        ...
+
+    def rights(self) -> Any:
+        """What is configured of the sandbox."""
+        ...
+
+    def job(self, session: str, job: str) -> str | None:
+        """The profile of a running job."""
+        ...
+
+    def unfinished(self, session: str, job: str) -> str:
+        """The line that a running job was typed and that has not ended."""
+        ...
+
+    def trusts(self, path: str, sha256: str) -> bool:
+        """Whether a project's file with these bytes may be used."""
+        ...
+
+
+class _Read(Struct, frozen=True):
+    """A file of rules as it was read: how it stood then, and its rows."""
+
+    stamp: tuple[tuple[int, ...], ...]
+    rules: tuple[Rule, ...]
+
+
+class _Held(Struct, frozen=True):
+    """The policy of a workspace, and the files that it was made of."""
+
+    user: _Read
+    project: _Read
+    policy: Policy
+
+
+class Permits:
+    """The gate of every session of this process."""
+
+    def __init__(self, home: str, lookups: Lookups, audit: AuditLog) -> None:
+        self.path = os.path.join(os.path.realpath(home), PERMISSIONS_FILE)
+        self._trust = os.path.join(os.path.realpath(home), "trust.json")
+        self._lookups = lookups
+        self._audit = audit
+        self._files: dict[str, _Read] = {}
+        self._policies: dict[str, _Held] = {}
+        self._grants: dict[str, RuleSet] = {}
+        self._laws: dict[str, tuple[tuple[str, Any], Constitution]] = {}
+        self._told: set[str] = set()
+        self._judges = Judges(
+            analyse=lookups.analyse,
+            url=lookups.url,
+            paths=_names,
+            special=lambda request: _special(request, os.path.dirname(self.path)),
+            sandboxed=lookups.sandboxed,
+            job=lookups.job,
+            unfinished=lookups.unfinished,
+            constitution=self._held_by_law,
+            rights=lookups.rights,
+        )
+
+    def decide(self, request: DecisionRequest) -> Decision:
+        """The decision about a call; for one that is about to run it is a line of the audit log."""
+        policy = self._policy(request.session, request.workspace)
+        decision = policy.decide(request, self._grants.get(request.session, NO_RULES))
+        if request.call:
+            self._note("decision", request, decision, verdict=decision.verdict, sandbox=decision.sandbox)
+        return decision
+
+    def judge(self, request: DecisionRequest) -> Decision:
+        """What the rules say, whoever is there: an ask stays one."""
+        return self._policy(request.session, request.workspace).judge(
+            request, self._grants.get(request.session, NO_RULES)
+        )
+
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
+        """What would run, as a hash: the tool, its arguments, and the bytes of the workspace files that a command
+        names. It is compared once it was approved."""
+        said = msgspec.json.encode([request.tool, request.subjects, arguments], order="sorted")
+        seen = hashlib.sha256(said)
+        for path in self._named(request):
+            seen.update(_bytes(path))
+        return seen.hexdigest()
+
+    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
+        """Keep what was answered: a line of the audit log, and the rule that the approval offered. Raises ConfigError
+        when it cannot be kept."""
+        self._note("approval", request, decision, answer=by, remember=remember)
+        offer = decision.offer
+        if not remember or offer is None:
+            return
+        where = {"command": offer.value} if offer.field == "prefix" else {offer.field: offer.value}
+        where.pop("tool", None)
+        source = "session" if remember == "session" else "user"
+        rule = Rule("allow", offer.tool, workspace=request.workspace, source=source, **where)  # type: ignore[arg-type]
+        if remember == "always":
+            self.add(rule)
+            return
+        rules = self._grants.get(request.session, NO_RULES).rules
+        self._grants[request.session] = RuleSet((*rules, msgspec.structs.replace(rule, row=len(rules) + 1)))
+
+    def rules(self, session: str, workspace: str) -> tuple[Rule, ...]:
+        """Every rule that counts for a session, in the order in which it was written."""
+        files = (*self._user(session).rules, *self._project(session, workspace).rules)
+        files += self._law(session, workspace).rules
+        return (*files, *self._grants.get(session, NO_RULES).rules)
+
+    def add(self, rule: Rule) -> None:
+        """Save a row in the person's permissions. Raises ConfigError."""
+        try:
+            RuleSet((rule,))
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        add_rule(self.path, rule)
+
+    def remove(self, row: int) -> Rule:
+        """Take a row of the person's permissions out. Raises ConfigError."""
+        return remove_rule(self.path, row)
+
+    def forget(self, session: str) -> None:
+        """What a session was granted ends with it."""
+        self._grants.pop(session, None)
+
+    def check(self) -> None:
+        """Raises ConfigError when the person's permissions cannot be used."""
+        RuleSet(self._canonical(read_rules(self.path)))
+
+    # ------------------------------------------------------------------ rules
+
+    def _policy(self, session: str, workspace: str) -> Policy:
+        user, project = self._user(session), self._project(session, workspace)
+        held = self._policies.get(workspace)
+        if held is None or held.user is not user or held.project is not project:
+            rules = RuleSet((*user.rules, *project.rules))
+            held = _Held(user, project, Policy(self._judges, rules, self._lookups.disabled))
+            self._policies[workspace] = held
+        return held.policy
+
+    def _user(self, session: str) -> _Read:
+        return self._file(session, (self.path,), lambda data: parse_rules(self.path, data, "user"))
+
+    def _project(self, session: str, workspace: str) -> _Read:
+        path = os.path.join(workspace, PROJECT_FILE)
+        places = (path, self._trust)
+        return self._file(session, places, lambda data: self._of_project(session, os.path.realpath(workspace), data))
+
+    def _of_project(self, session: str, workspace: str, data: bytes) -> tuple[Rule, ...]:
+        """The rows by which a trusted project makes things narrower."""
+        path = os.path.join(workspace, PROJECT_FILE)
+        if not self._lookups.trusts(path, hashlib.sha256(data).hexdigest()):
+            self._tell(session, f"{path} is ignored: not trusted (codewhale trust add)")
+            return ()
+        rules = parse_rules(path, data, "project")
+        kept = tuple(rule for rule in rules if rule.action in ("deny", "ask"))
+        if len(kept) < len(rules):
+            self._tell(session, f"{path}: a project may only make things narrower; its rows that allow are ignored")
+        return kept
+
+    def _held_by_law(self, request: DecisionRequest, view: View) -> Opinion | None:
+        return self._law(request.session, request.workspace).opinion(request, view)
+
+    def _law(self, session: str, workspace: str) -> Constitution:
+        """The project's constitution, where it is trusted as it is; one that cannot be used holds nothing, and that is
+        told."""
+        path = find_constitution(workspace)
+        stamp = (_stamp(path), _stamp(self._trust)) if path else ()
+        kept = self._laws.get(workspace)
+        if kept is not None and kept[0] == (path, stamp):
+            return kept[1]
+        law = Constitution()
+        try:
+            data = read_permissions(path) if path else None
+            if data is not None and not self._lookups.trusts(path, hashlib.sha256(data).hexdigest()):
+                self._tell(session, f"{path} is ignored: not trusted (codewhale trust add)")
+            elif data is not None:
+                folder = os.path.relpath(os.path.realpath(workspace), folder_of(path))
+                law = Constitution(parse_constitution(path, data), "" if folder == "." else folder)
+        except ConfigError as error:
+            self._tell(session, f"the constitution holds nothing, for it cannot be used: {error}")
+        self._laws[workspace] = (path, stamp), law
+        return law
+
+    def _file(self, session: str, places: tuple[str, ...], parse: Callable[[bytes], tuple[Rule, ...]]) -> _Read:
+        """The rows of the first of `places`, read anew when one of them has changed. A file that cannot be used leaves
+        what held before, and denies everything where nothing did."""
+        stamp = tuple(_stamp(place) for place in places)
+        kept = self._files.get(places[0])
+        if kept is not None and kept.stamp == stamp:
+            return kept
+        try:
+            data = read_permissions(places[0])
+            rules = self._canonical(() if data is None else parse(data))
+            RuleSet(rules)
+        except (ConfigError, ValueError) as error:
+            self._tell(session, f"permissions cannot be read, and what held before holds on: {error}")
+            rules = (Rule("deny", reason=str(error)),) if kept is None else kept.rules
+        self._files[places[0]] = _Read(stamp, rules)
+        return self._files[places[0]]
+
+    def _canonical(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        name = self._lookups.canonical
+        return tuple(msgspec.structs.replace(rule, tool=name(rule.tool)) if rule.tool else rule for rule in rules)
+
+    def _tell(self, session: str, text: str) -> None:
+        if session and text not in self._told:
+            self._told.add(text)
+            self._lookups.tell(session, Notice("warning", text, "permissions"))
+
+    def _note(self, event: str, request: DecisionRequest, decision: Decision, **more: str) -> None:
+        about = " ".join(_shown(subject) for subject in request.subjects)
+        self._audit.add(
+            event,
+            session=request.session,
+            call=request.call,
+            tool=request.tool,
+            mode=request.mode.value,
+            authority=request.authority.value,
+            rule=decision.rule,
+            about=one_line(self._lookups.clean(about), 300) if about else "",
+            **more,
+        )
+
+    def _named(self, request: DecisionRequest) -> list[str]:
+        """The files that the commands of a call name, relative to where they run."""
+        found = []
+        for subject in request.subjects:
+            if isinstance(subject, CommandSubject):
+                where = os.path.join(request.workspace, subject.cwd)
+                words = _WORD.findall(f"{subject.command}\n{subject.stdin}")
+                found += [os.path.join(where, word.strip("\"'")) for word in words]
+        return found[:MOST_FILES]
+
+
+def _names(subject: PathSubject, request: DecisionRequest) -> Sequence[str]:
+    """The paths below the workspace that a path stands for: as it is named, and as it really is."""
+    named = beneath(subject.path, request.workspace)
+    try:
+        root = os.path.realpath(request.workspace)
+        real = beneath(os.path.realpath(os.path.join(root, subject.path)), root)
+    except (OSError, ValueError):
+        real = None  # no path of this system; its tool says so
+    return tuple(dict.fromkeys(path for path in (named, real) if path is not None))
+
+
+def _special(request: DecisionRequest, state: str) -> Special:
+    """What is special below the workspace of a call that writes; `state` is the folder of our own settings."""
+    root = os.path.realpath(request.workspace)
+    included, hooks = steering(root)
+    git = (*_git_folders(root), *included, state)
+    return Special(
+        (*_below(git, root), *_layouts(request, root)),
+        _below(hooks, root),
+        home_inside(root),
+        tuple(beneath(place, root) or "." for place in own_places(root)),
+        _below(filter(None, os.environ.get("PATH", "").split(os.pathsep)), root),
+        tuple(beneath(place, root) or "." for place in start_folders(root)),
+    )
+
+
+def _below(paths: Iterable[str], root: str) -> tuple[str, ...]:
+    inside = (beneath(os.path.realpath(path), root) for path in paths)
+    return tuple(dict.fromkeys(path for path in inside if path is not None and path != "."))
+
+
+def _git_folders(root: str) -> tuple[str, ...]:
+    """The folders of the workspace's own git that are not called .git."""
+    found = find_repository(root)
+    return () if found is None else (found.gitdir, found.common)
+
+
+def _layouts(request: DecisionRequest, root: str) -> Iterator[str]:
+    """What git reads in each folder that the call would write in and that is a git directory then, whatever its name:
+    git takes one for a repository as soon as somebody stands in it."""
+    written = [_names(one, request) for one in request.subjects if isinstance(one, PathSubject) and one.write]
+    added: dict[str, set[str]] = {}
+    for name in {name for names in written for name in names}:
+        parts = name.split("/")
+        for depth, part in enumerate(parts[:_MOST_DEPTH]):
+            added.setdefault("/".join(parts[:depth]), set()).add(_GIT_NAMES.get(part.casefold(), part))
+    for folder, names in added.items():
+        place = os.path.join(root, folder)
+        if is_git_directory({*names, *(name for name in GIT_LAYOUT if _there(place, name))}):
+            yield from (f"{folder}/{name}".lstrip("/") for name in GIT_LAYOUT)
+
+
+def _there(place: str, name: str) -> bool:
+    try:
+        return os.path.lexists(os.path.join(place, name))
+    except ValueError:
+        return False
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_uid)
+
+
+def _bytes(path: str) -> bytes:
+    """What a file holds, or for a large one how it stands; nothing for what is no file."""
+    try:
+        data = read_small(path)
+    except ValueError:
+        data = None
+    return repr(_stamp(path)).encode() if data is None else data
+
+
+def _shown(subject: Subject) -> str:
+    match subject:
+        case CommandSubject(command=command, stdin=stdin):
+            return f"{command} <<< {stdin}" if stdin else command
+        case PathSubject(path=path):
+            return path
+        case UrlSubject(url=url):
+            return url
+        case JobSubject(id=job):
+            return job

@@ -1,0 +1,178 @@
+"""Shell lines judged: allow what surely only reads, deny what must not happen in any mode, ask about all else.
+
+Fail closed. Every simple command of a line is judged, in chains, pipes, substitutions, here-documents, wrappers and
+`bash -c` down to three levels; the strictest verdict wins. Nothing is run; the disk is looked at for links alone, for
+what patterns stand for, and for files that choose what runs.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from codewhale.permissions.shell.flow import may_run_input, sends
+from codewhale.permissions.shell.gitreads import look_anew
+from codewhale.permissions.shell.harm import Call, SimpleCommand, secret_word
+from codewhale.permissions.shell.harmless import LONGEST, Floor
+from codewhale.permissions.shell.parse import INCOMPLETE, Line, feed, parse
+from codewhale.permissions.shell.paths import Places
+from codewhale.permissions.shell.readings import Readings
+from codewhale.permissions.shell.reads import Reading
+from codewhale.permissions.shell.strict import read, words_of
+from codewhale.permissions.shell.table import harm
+from codewhale.permissions.shell.words import Word, odd_character
+
+Verdict = Literal["allow", "ask", "deny"]
+Profile = Literal["none", "read-only", "workspace-write"]
+
+# What the grammar takes superlinear time for, and no honest line has so many of.
+_CASE = re.compile(r"\bcase\b")
+_TANGLES = 40
+_PIPES = 1000
+# Of a line that is too long, so many pieces are looked at, and so much of each.
+_CUTS = re.compile(r"[;\n]|&&|\|\|?")
+_PIECES, _LONG_PIECE = 2000, 4096
+# What must be asked of a person even where a sandbox would contain it.
+_A_PERSONS = frozenset(("shell.network", "shell.secret-read", "shell.outside", "shell.length", "shell.tangle"))
+
+
+class ShellContext(Struct, frozen=True):
+    """Where a line would run: absolute paths of the workspace, the working folder ("" for the workspace) and the
+    person's home, whether a read-only sandbox is there to hold what a repository's settings may start, and the text
+    that the line is given as its input."""
+
+    workspace: str
+    cwd: str = ""
+    home: str = ""
+    sandbox: bool = True
+    stdin: str = ""
+
+
+class ShellJudgement(Struct, frozen=True):
+    """What the analysis says of a line. A deny is the hard floor's, its rule begins with "floor."; the rule of an ask
+    names what the line would do. `commands` are all simple ones, also those behind wrappers; `plain` says that the
+    line is one of literal words and nothing else. `sandbox` is the profile to run it in: of an ask, "none" where no
+    sandbox would make the question needless. `runs_input`: something in the line may run what it is given as input."""
+
+    verdict: Verdict
+    rule: str
+    reason: str
+    commands: tuple[SimpleCommand, ...] = ()
+    sandbox: Profile = "none"
+    plain: bool = False
+    runs_input: bool = False
+
+
+def analyse(line: str, context: ShellContext) -> ShellJudgement:
+    """Judge one line as bash would run it. Above 16 KiB nothing is allowed, and harm is looked for in its pieces."""
+    if len(line) > LONGEST or len(line.encode("utf-8", "surrogatepass")) > LONGEST:
+        return _overlong(line, context)
+    if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
+        return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
+    look_anew()
+    places = Places(context.workspace, context.home)
+    known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
+    parsed = parse(line, known)
+    if context.stdin:
+        feed(parsed, context.stdin)
+    floor = Floor(places, known)
+    found = floor.harm(line, parsed)
+    commands = tuple([call.simple for call in floor.calls])
+    runs = bool(context.stdin) and may_run_input(floor.calls, parsed.redirects)
+    if found is None and runs:
+        found = floor.harm(context.stdin[:LONGEST], parse(context.stdin[:LONGEST], known))
+    if found is not None:
+        return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
+    steps = None if odd_character(line) else read(line)
+    agreed = steps is not None and _agree(list(words_of(steps)), parsed)
+    if steps is not None and agreed:
+        reading = Readings(places, known["PWD"]).line(steps, bool(context.stdin))
+    else:
+        reading = _unread(line, parsed)
+    plain = (
+        len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
+    )
+    plain = plain and agreed and not parsed.commands[0].assigns
+    if not reading.rule and runs:
+        reading = Reading("shell.construct", "it may run what it is given as input")
+    if not reading.rule and reading.sandboxed and not context.sandbox:
+        reading = Reading(
+            "shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here"
+        )
+    profile: Profile
+    if not reading.rule:
+        profile = "read-only" if context.sandbox else "none"
+        return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
+    rule = _asked(reading.rule, floor.calls, parsed)
+    reason = f"Asked, because {reading.why}."
+    profile = "none" if rule in _A_PERSONS else "workspace-write"
+    return ShellJudgement("ask", rule, reason, commands, profile, plain, runs)
+
+
+def _overlong(line: str, context: ShellContext) -> ShellJudgement:
+    """What is said of a line that is too long to judge as one: the harm in one of its pieces, else a question."""
+    pieces = list(dict.fromkeys(piece.strip() for piece in _CUTS.split(line)))
+    for piece in pieces[:_PIECES]:
+        judged = analyse(piece[:_LONG_PIECE], context)
+        if judged.verdict == "deny":
+            return judged
+    if len(pieces) > _PIECES:
+        return ShellJudgement("ask", "shell.tangle", f"The line is longer than {LONGEST} bytes, of very many commands.")
+    return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
+
+
+def _tangles(line: str) -> int:
+    return line.count("=(") + line.count("<<") + (len(_CASE.findall(line)) if "case" in line else 0)
+
+
+def _unread(text: str, line: Line) -> Reading:
+    """Why a line is not one that every shell reads alike."""
+    if odd := odd_character(text):
+        return Reading("shell.bytes", f"it holds the character {odd}, which may look like another")
+    written = next((redirect for redirect in line.redirects if ">" in redirect.op and redirect.target.text), None)
+    if written is not None and written.target.text not in ("/dev/null", "1", "2"):
+        return Reading("shell.redirect", f"it redirects to {written.target.text}")
+    if line.shapes:
+        return Reading("shell.construct", f"it holds {line.shapes[0]}")
+    return Reading("shell.construct", "it is written in a way that shells may read differently")
+
+
+def _agree(strict: list[list[str | None]], line: Line) -> bool:
+    """Whether the strict reader and the grammar read the same words, as far as they are no values."""
+    if INCOMPLETE in line.shapes or len(strict) != len(line.commands):
+        return False
+    return all(_same(words, command.words) for words, command in zip(strict, line.commands, strict=True))
+
+
+def _same(words: list[str | None], seen: list[Word]) -> bool:
+    if words[0] == "[[":
+        return bool(seen) and seen[0].text == "[["
+    return len(words) == len(seen) and all(
+        text is None or text == word.text for text, word in zip(words, seen, strict=True)
+    )
+
+
+def _asked(rule: str, calls: list[Call], line: Line) -> str:
+    """The rule that a question names: what most needs a person, wherever in the line it stands."""
+    if rule in _A_PERSONS:
+        return rule
+    words = {(word.text, word.names): word for call in calls for word in call.words[1:]}
+    words |= {(redirect.target.text, ()): redirect.target for redirect in line.redirects}
+    if any(secret_word(word) for word in words.values()):
+        return "shell.secret-read"
+    if any(_reaches(call) for call in calls):
+        return "shell.network"
+    if rule == "shell.unknown" and calls:
+        called = next((call for call in calls if call.name not in ("cd", "echo", "env", "timeout")), calls[0])
+        if called.name == "git":
+            return "shell.git-write"
+        return next((key for key, names in harm().asks.items() if called.name in names), rule)
+    return rule
+
+
+def _reaches(call: Call) -> bool:
+    """Whether a call would use the network."""
+    words = harm().reaches.get(call.name)
+    return (
+        sends(call) or call.name in harm().asks["shell.network"] or bool(words and words.intersection(call.texts[:2]))
+    )

@@ -1,0 +1,195 @@
+"""What a path in a command line stands for, by its text alone: in the workspace, open to all, secret, or guarded."""
+
+import functools
+import posixpath
+import re
+from itertools import pairwise
+
+from msgspec import Struct
+
+from codewhale.permissions.shell import ground
+from codewhale.permissions.shell.secretfiles import secret_file
+from codewhale.permissions.shell.words import UNKNOWN
+
+# What every program may read anyway and no credential stands in.
+_OPEN = re.compile(
+    r"/dev/(?:stdin|fd/\d{1,3})|/(?:usr/(?:bin|sbin|include|lib\w*|share|src)|bin|sbin|lib(?:32|64)?)(?:/.*)?|/usr|/dev/null"
+    r"|/etc/(?:os-release|debian_version|lsb-release|timezone)|/proc/(?:cpuinfo|meminfo|version|loadavg|uptime)"
+)
+# Secrets beside those that are so by their names: places, histories, and what tells who may come in.
+_SECRET = re.compile(
+    r"(?:.*/)?(?:\.[a-z_]*history|\.lesshst|\.viminfo|\.gitconfig|authorized_keys|known_hosts|environ|login data"
+    r"|cookies(?:\.sqlite)?|auth\.json|hosts\.yml|tokens?(?:\.json)?|master\.passwd|wallet\.dat|credentials?|\.mozilla)"
+    r"|(?:.*/)?(?:\.git/(?:config|credentials)|\.codewhale|keychains?|\.kube|\.docker)(?:/.*)?"
+    r"|/etc/(?:passwd|g?shadow|sudoers|ssh|ssl/private)(?:/.*|-|\.d(?:/.*)?)?|/(?:var/)?run/secrets(?:/.*)?"
+    r"|/proc/(?:self|\d+)(?:/.*)?|/proc/kcore|/dev/k?mem",
+    re.I,
+)
+# Files that choose the program behind a name, and a path or an address in one; files that hold options of test runners.
+_CHOOSERS = (
+    ".tool-versions", ".mise.toml", "mise.toml", "rust-toolchain", "rust-toolchain.toml", ".node-version", ".nvmrc",
+    ".python-version", ".ruby-version", ".java-version", ".cargo/config.toml", ".cargo/config", ".npmrc",
+    "go.work", "package.json",
+)  # fmt: skip
+_OWN_PATH = re.compile(rb"path|(?<![\w*^])[./]+/|prefix|node-options|\[build\]|packageManager|toolchain\s*=\s*\"?/")
+_SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "pytest.toml")
+_LOADS = re.compile(rb"addopts|testpaths|pythonpath|plugins")
+# What may be a folder of secrets, told by its own name.
+_FOLDER = re.compile(r"(?:^|/)(?:\.[^/]+|gcloud|keyrings|gh|glab-cli|hub|rclone|op)/*$")
+_GUARDED = re.compile(
+    r"/(?:\.git/(?:config(?:\.worktree)?|hooks|info/attributes|commondir)|\.gitmodules|\.codewhale|\.claude|\.codex|\.cursor"
+    r"|\.gemini|\.mcp\.json|\.ripgreprc|\.vscode/(?:tasks|settings|mcp)\.json|\.husky|\.githooks)(?:/|$)|/\.git$",
+    re.I,
+)
+_HOME_GUARDED = re.compile(
+    r"/\.(?:ssh|gnupg|bash\w*|profile|zsh\w*|zprofile|zlogin|inputrc|gitconfig|npmrc|pypirc|netrc|pam_environment"
+    r"|xprofile|xinitrc|xsession\w*|vimrc|aws|kube|docker|config/(?:git|autostart|systemd|fish|environment\.d|gh)"
+    r"|local/share/systemd|local/bin|cargo/config\w*)(?:[/.]|$)",
+    re.I,
+)
+_SYSTEM = re.compile(
+    r"/(?:etc|usr(?!/local/.)|bin|sbin|lib\w*|boot|dev|proc|sys|var/(?:lib|spool)|System|Library|Applications)(?:/|$)"
+)
+_PLAIN_DEVICES = re.compile(r"/dev/(?:null|zero|full|std(?:out|err|in)|tty|u?random|fd/\d+|shm(?:/.*)?)$")
+# A last component that stands for everything in its folder.
+_EVERYTHING = re.compile(r"(?:^|(?<=/))(?:\.?\*+|\.\[!?\.\]\*|\.\?\?\*|\.)(?:/?\*+)*/*$")
+
+
+class Places(Struct, frozen=True):
+    """Where the line runs: absolute paths of the workspace and of the person's home, "" when not known."""
+
+    workspace: str
+    home: str
+
+    def absolute(self, text: str, here: str) -> str:
+        """The path that `text` names from the folder `here`, dots taken out; "" when it is not known."""
+        return _absolute(text, here)
+
+    def inside(self, path: str) -> bool:
+        """Whether an absolute path lies in the workspace."""
+        return path == self.workspace or path.startswith(self.workspace.rstrip("/") + "/")
+
+    def below(self, path: str) -> str:
+        """An absolute path as it is seen from the workspace, if it lies there."""
+        return path[len(self.workspace.rstrip("/")) :] if self.inside(path) else path
+
+    def reading(self, text: str, here: str) -> tuple[str, str]:
+        """Why looking at this path is a matter to ask about: a rule and its reason, ("", "") for none. What it says
+        counts, and where it leads by links."""
+        path = self.absolute(text, here)
+        if not path:
+            return "shell.expansion", "it names a path that is not known before it runs"
+        if secret(self.below(path)):
+            return "shell.secret-read", f"{text} may hold a secret"
+        if _OPEN.fullmatch(path):
+            return "", ""
+        if not self.inside(path):
+            return "shell.outside", f"{text} is outside the workspace"
+        real = ground.real(posixpath.join(here, text))
+        if real == path or _OPEN.fullmatch(real):
+            return "", ""
+        top = ground.real(self.workspace)
+        if real != top and not real.startswith(top.rstrip("/") + "/"):
+            return "shell.outside", f"{text} is a link that leads out of the workspace"
+        return (
+            ("shell.secret-read", f"{text} leads to what may hold a secret") if secret(real[len(top) :]) else ("", "")
+        )
+
+    def reading_from(self, text: str, folders: tuple[str, ...]) -> tuple[str, str]:
+        """The same, wherever of these folders it is read from."""
+        return next((said for folder in folders if (said := self.reading(text, folder))[0]), ("", ""))
+
+    def links(self, operands: list[str], here: str) -> str:
+        """Why following links below these paths may lead out of the workspace."""
+        roots = [self.absolute(text, here) for text in operands or ["."]]
+        return ground.trouble_below([root for root in roots if self.inside(root)], ground.real(self.workspace))
+
+    def odd_names(self, lister: list[str]) -> str:
+        """Why a list of the files of the workspace may hold more than names, or names of what lies elsewhere."""
+        if lister[0] == "git":
+            return "the index of git is not looked into; use find or rg --files"
+        names, linked = "*", lister[0] in ("find", "fd", "fdfind")
+        if lister[0] == "find" and not {"-o", "-or", ",", "!", "-not", "(", "-iname"}.intersection(lister):
+            names = next((value for option, value in pairwise(lister) if option == "-name"), names)
+            linked = ("-type", "f") not in pairwise(lister) or not {"-L", "-follow"}.isdisjoint(lister)
+        hidden = lister[0] in ("find", "git") or any(
+            option in lister for option in ("--hidden", "-H", "-u", "-uu", "-uuu")
+        )
+        avoided = (lambda path: secret(self.below(path))) if hidden else (lambda path: False)
+        return ground.trouble_below([self.workspace], ground.real(self.workspace), names, linked, avoided)
+
+    def chosen(self, here: str) -> str:
+        """The file that names a program of the project for one of the machine's."""
+        while self.inside(here):
+            for name in _CHOOSERS:
+                if _OWN_PATH.search(ground.content(posixpath.join(here, name)) or b""):
+                    return name
+            if here == self.workspace:
+                break
+            here = posixpath.dirname(here)
+        return ""
+
+    def shadowed(self, here: str) -> str:
+        """The file that Python would load in place of one of its own modules."""
+        names = ground.expand("*.py", here) or ["*"]
+        names += ground.expand("*/__init__.py", here) or ["*"]
+        return next((name for name in names if "*" not in name or len(name) == 1), "")
+
+    def loaded(self, here: str) -> str:
+        """The file from which a test runner would load code or options."""
+        for name in _SETTINGS:
+            text = ground.content(posixpath.join(here, name)) or b""
+            if b"pytest" in text and _LOADS.search(text):
+                return name
+        found = [*(ground.expand("conftest.py*", here) or ["*"]), *(ground.expand("*/conftest.py", here) or ["*"])]
+        return next((name for name in found if "*" not in name or len(name) == 1), "")
+
+    def guarded(self, text: str, here: str) -> bool:
+        """Whether writing there would change what starts by itself, what is trusted, or who may come in."""
+        path = self.absolute(text, here) or "/" + text.replace(UNKNOWN, "").lstrip("/")
+        if _GUARDED.search(self.below(path)):
+            return True
+        at_home = self.home and path.startswith(self.home + "/") and not self.inside(path)
+        return bool(at_home and _HOME_GUARDED.match(path[len(self.home) :]))
+
+    def system(self, text: str, here: str) -> bool:
+        """Whether a path belongs to the operating system or is a device."""
+        path = self.absolute(text, here)
+        if not path or _PLAIN_DEVICES.match(path) or (self.inside(path) and self.workspace != "/"):
+            return False
+        return path == "/" or bool(_SYSTEM.match(path))
+
+    def root(self, text: str, here: str) -> str:
+        """What whole is lost when everything at `text` is: the system, the home or the workspace; "" for less. A
+        pattern for all of a folder's content stands for the folder."""
+        base = _EVERYTHING.sub("", text)
+        if UNKNOWN in base:
+            return "whatever is at the root" if re.fullmatch(r"\0+/+", base) else ""
+        path = self.absolute(base or ".", here)
+        if not path:
+            return ""
+        if self.inside(path) and self.workspace != "/":
+            return "the whole workspace" if path == self.workspace and (here == path or base) else ""
+        if path.count("/") == 1 or self.system(path, here):
+            return "the system"
+        if self.home and self.home.startswith(path):
+            return "the home folder"
+        if re.fullmatch(r"/(?:home|Users|mnt|media|Volumes)/[^/]+", path):
+            return "a home folder or a disk"
+        return "the whole workspace" if self.workspace.startswith(path + "/") else ""
+
+
+@functools.lru_cache(maxsize=4096)
+def secret(path: str) -> bool:
+    """Whether a path looks like one that holds credentials, or tells how to come by them."""
+    if _SECRET.fullmatch(path) or secret_file(path):
+        return True
+    return bool(_FOLDER.search(path)) and bool(secret_file(path.rstrip("/") + "/_"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _absolute(text: str, here: str) -> str:
+    if UNKNOWN in text or (not text.startswith("/") and (not here or UNKNOWN in here)):
+        return ""
+    path = posixpath.normpath(posixpath.join(here, text))
+    return path[1:] if path.startswith("//") else path

@@ -1,0 +1,392 @@
+"""Whether a line, and every line inside it, only reads: its commands gone through as the shell would, with what its
+variables hold and where it is at each of them."""
+
+import re
+from typing import NoReturn
+
+from msgspec import Struct
+
+from codewhale.permissions.shell import ground
+from codewhale.permissions.shell.harmless import DEEPEST
+from codewhale.permissions.shell.paths import Places
+from codewhale.permissions.shell.reads import Candidate, Reading, only_reads, program
+from codewhale.permissions.shell.strict import Block, Part, Simple, Step, Term, read
+from codewhale.permissions.shell.words import UNKNOWN, Word
+from codewhale.permissions.shell.wrap import quiet
+
+# Commands looked at in one line, each round of a loop counted.
+_MOST = 3000
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+# Small names that mean something to zsh, or to programs when they are in the environment.
+_TAKEN = re.compile(
+    r"path|cdpath|fpath|manpath|mailpath|module_path|fignore|prompt|psvar|watch|argv|status|pipestatus|histchars"
+    r"|options|commands|functions|aliases|parameters|npm_\w*|\w*_proxy|\w*_options|\w*_config\w*"
+)
+# Variables that change no more than how something looks.
+_LOOKS = re.compile(r"LC_[A-Z]+|LANG|LANGUAGE|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|COLUMNS|LINES")
+_RISKY = re.compile(
+    r"PATH|LD_|DYLD|GIT|PYTHON|NODE|PERL|RUBY|BASH|ZSH|ENV|IFS|HOME|PWD|SHELL|LESS|PAGER|EDIT|VISUAL|BROWSER|GREP|LOC|NLS"
+    r"|TERM|CONV|ALIAS|TMP|JAVA|CARGO|RUST|GO|MAKE|NPM|DOCKER|KUBE|AWS|SSH|GPG|CODEWHALE|PROMPT|PS\d|OPT|CONFIG|FLAGS|ARGS"
+    r"|PRELOAD|AUDIT|DEBUG|LIB|MODULE|PLUGIN|EXEC|CMD|COMMAND|PROGRAM|WRAPPER|HOOK|INIT|RC|LUA|PHP|TCL|XDG|MAGIC|ZIP|TAR"
+    r"|DIR|FILE|LOG|TRACE|OUT|DUMP|PROF|CACHE|STATE|SAVE|RECORD|GMON|GCOV|TAPE|GLOB|HIST|MAIL|TZ|POSIX|JQ|FZF|FD|RIP|SED|AWK|UV|PIP|VIRTUAL|CONDA|POETRY|OPEN|SSL|URL|PROXY|MALLOC"
+)
+_SWITCH = re.compile(r"\d{0,6}|true|false|yes|no|on|off")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)
+# Programs whose output is one plain word or a few.
+_TAME = frozenset("date pwd whoami hostname uname nproc id wc seq expr arch tty logname basename dirname".split())
+_LISTED = ("grep", "sort", "head", "tail", "uniq")
+_SETS = re.compile(r"[-+][eux]+|-[eux]*o|pipefail|errexit|nounset|xtrace")
+
+
+class _AskedError(Exception):
+    """There is more in the line than reading."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+
+class _State(Struct):
+    """What holds at a point of a line: its variables (None for a value that is not known), the folders it may be in,
+    those in which it is when the last command failed, and whether its commands are given an input."""
+
+    variables: dict[str, str | None]
+    folders: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    fed: bool = False
+
+    def copy(self) -> "_State":
+        """The state of a subshell."""
+        return _State(dict(self.variables), self.folders, (), self.fed)
+
+
+class Readings:
+    """One look at a line that runs in `folder`."""
+
+    def __init__(self, places: Places, folder: str) -> None:
+        self._places = places
+        self._folder = folder
+        self._left = _MOST
+        self._sandboxed = False
+
+    def line(self, steps: tuple[Step, ...], fed: bool) -> Reading:
+        """The first thing that is more than reading, an empty Reading for none."""
+        if not steps:
+            return Reading("shell.construct", "there is no command in it")
+        try:
+            self._script(steps, _State({}, (self._folder,), fed=fed), 0)
+        except _AskedError as asked:
+            return asked.reading
+        return Reading(sandboxed=self._sandboxed)
+
+    def _script(self, steps: tuple[Step, ...], state: _State, depth: int) -> None:
+        """Go through pipelines. Behind && one is where the one before it succeeded, behind || where it failed, and
+        behind anything else it may be in either place."""
+        failed: tuple[str, ...] = ()
+        skipped: tuple[str, ...] = ()
+        for step in steps:
+            state.failed = state.folders
+            self._pipe(step, state, depth)
+            if step.by == "&&":
+                failed = _both(failed, state.failed)
+                state.folders, skipped = _both(state.folders, skipped), ()
+            elif step.by == "||":
+                skipped = _both(skipped, state.folders)
+                state.folders, failed = _both(failed, state.failed) or state.folders, ()
+            else:
+                state.folders = _both(state.folders, state.failed, failed, skipped)
+                failed = skipped = ()
+        state.failed = state.folders
+
+    def _pipe(self, step: Step, state: _State, depth: int) -> None:
+        before: list[list[str]] | None = []
+        for number, stage in enumerate(step.stages):
+            own = state.copy() if len(step.stages) > 1 else state
+            own.fed = state.fed or number > 0 or bool(stage.reads or stage.given)
+            self._files(stage, own, depth)
+            if isinstance(stage, Simple):
+                if len(step.stages) == 1 and [term.text for term in stage.words] == ["env"]:
+                    _ask("shell.unknown", "env alone shows the whole environment")
+                words = self._simple(stage, own, before if number else None, depth)
+                before = None if before is None else [*before, words]
+            else:
+                self._block(stage, own, depth)
+                before = None
+        if len(step.stages) == 1:
+            state.fed = state.fed and not (step.stages[0].reads or step.stages[0].given)
+
+    def _files(self, stage: Simple | Block, state: _State, depth: int) -> None:
+        for term in stage.given:
+            self._one(term, state, depth)
+        for term in stage.reads:
+            if len(term.parts) != 1 or term.text is None or not term.bare or term.parts[0].kind != "text":
+                _ask("shell.redirect", "it redirects from what is not a plain name")
+            for folder in state.folders:
+                rule, why = self._places.reading(term.text, folder)
+                if rule:
+                    _ask(rule, why)
+
+    def _block(self, block: Block, state: _State, depth: int) -> None:
+        if block.kind == "subshell":
+            self._script(block.bodies[0], state.copy(), depth)
+        elif block.kind == "group":
+            self._script(block.bodies[0], state, depth)
+        elif block.kind == "for":
+            self._for(block, state, depth)
+        elif block.kind == "while":
+            ends = block.bodies[0][-1].stages[-1]
+            if not (isinstance(ends, Simple) and ends.words and ends.words[0].text in ("read", "[", "[[", "test")):
+                _ask("shell.construct", "a loop may go on for ever")
+            self._forget(block, state)
+            for body in block.bodies:
+                self._round(body, state, depth)
+        else:
+            self._branches(block, state, depth)
+        state.failed = state.folders
+
+    def _branches(self, block: Block, state: _State, depth: int) -> None:
+        ends = []
+        for number, body in enumerate(block.bodies):
+            last = number == len(block.bodies) - 1
+            if number % 2 == 0 and not last:
+                self._script(body, state, depth)
+                continue
+            branch = state.copy()
+            self._script(body, branch, depth)
+            ends.append(branch)
+        for end in ends:
+            state.folders = _both(state.folders, end.folders)
+            for name in {*state.variables, *end.variables}:
+                if state.variables.get(name, "") != end.variables.get(name, ""):
+                    state.variables[name] = None
+
+    def _for(self, block: Block, state: _State, depth: int) -> None:
+        _assignable(block.name, None)
+        values = [text for term in block.terms for text in self._texts(term, state, depth, loop=True)[0]]
+        self._forget(block, state)
+        for value in values:
+            state.variables[block.name] = None if UNKNOWN in value else value
+            self._round(block.bodies[0], state, depth)
+        state.variables[block.name] = None
+
+    def _round(self, body: tuple[Step, ...], state: _State, depth: int) -> None:
+        """A round of a loop, which must end where it began."""
+        folders = state.folders
+        self._script(body, state, depth)
+        if state.folders != folders:
+            _ask("shell.construct", "a loop changes the folder")
+
+    def _forget(self, block: Block, state: _State) -> None:
+        """What a loop assigns is not known in it: a later round may have done it."""
+        waiting = [step for body in block.bodies for step in body]
+        while waiting:
+            for stage in waiting.pop().stages:
+                if isinstance(stage, Block):
+                    waiting += [step for body in stage.bodies for step in body]
+                    state.variables.update({stage.name: None} if stage.name else {})
+                    continue
+                state.variables.update({name: None for name, _ in stage.assigns})
+                if stage.words and stage.words[0].text == "read":
+                    state.variables.update({term.text: None for term in stage.words[1:] if term.text})
+
+    def _simple(self, command: Simple, state: _State, before: list[list[str]] | None, depth: int) -> list[str]:
+        """Look at one command; its words."""
+        self._left -= 1
+        if self._left < 0:
+            _ask("shell.construct", "it runs very many commands")
+        first = command.words[0].text if command.words else None
+        for name, term in command.assigns:
+            value = self._one(term, state, depth)
+            if not (name == "IFS" and first == "read"):
+                _assignable(name, value if first is not None else None)
+            if first is None:
+                state.variables[name] = None if UNKNOWN in value else value
+        if not command.words:
+            return []
+        condition = first == "[["
+        words = [word for term in command.words for word in self._words(term, state, depth, condition)]
+        texts = [word.text for word in words]
+        if first == "read":
+            for text in texts[1:]:
+                if text not in ("-r", "-s"):
+                    _assignable(text, None)
+                    state.variables[text] = None
+        elif (first in ("break", "continue") and all(text.isdigit() for text in texts[1:])) or (
+            first == "set" and len(texts) > 1 and all(_SETS.fullmatch(text) for text in texts[1:])
+        ):
+            pass
+        elif first == "cd":
+            self._carry(words, state, before, depth)
+            self._move(texts[1:], state)
+        else:
+            self._carry(words, state, before, depth)
+        return texts
+
+    def _move(self, operands: list[str], state: _State) -> None:
+        """Follow cd: whether it works is known where the folder is there."""
+        target = next((text for text in operands if text not in ("-P", "-L", "-e", "--")), "")
+        moved = tuple(self._places.absolute(target, folder) for folder in state.folders)
+        if not target or target == "-" or "" in moved:
+            _ask("shell.expansion", "the folder is not known before it runs")
+        state.failed = () if all(map(ground.is_folder, moved)) else state.folders
+        state.folders = moved
+
+    def _carry(self, words: list[Word], state: _State, before: list[list[str]] | None, depth: int) -> None:
+        inner = quiet(words)
+        if inner is None:
+            self._judge(Candidate(words, state.folders, fed=state.fed))
+            return
+        if depth >= DEEPEST:
+            _ask("shell.construct", "commands are wrapped more than three times")
+        if inner.line is not None:
+            steps = read(inner.line)
+            if steps is None or (program(words[0]) == "zsh" and not _plain(steps)):
+                _ask("shell.construct", "it is written in a way that shells may read differently")
+            if not steps:
+                _ask("shell.construct", "there is no command in it")
+            self._script(steps, _State({}, state.folders, fed=state.fed), depth + 1)
+        elif inner.more:
+            self._listed(before)
+            self._judge(Candidate(inner.words, state.folders, more=True, fed=True))
+        else:
+            self._carry(inner.words, state, before, depth + 1)
+
+    def _judge(self, call: Candidate) -> None:
+        reading = only_reads(call, self._places)
+        if reading.rule:
+            raise _AskedError(reading)
+        self._sandboxed |= reading.sandboxed
+
+    def _listed(self, before: list[list[str]] | None) -> None:
+        """xargs takes names of files below the folder from what lists them, and each must be one plain word."""
+        first, *others = before or [[""]]
+        name, texts = first[0] if first else "", first[1:]
+        lists = {
+            "find": "-printf" not in texts,
+            "fd": True,
+            "fdfind": True,
+            "rg": bool({"-l", "--files", "--files-with-matches"}.intersection(texts)),
+            "grep": any(re.fullmatch(r"-[rRinwEF]*l[rRinwEF]*|--files-with-matches", text) for text in texts),
+            "git": texts[:1] == ["ls-files"],
+        }
+        if not lists.get(name, False) or any(not other or other[0] not in _LISTED for other in others):
+            _ask("shell.construct", "xargs takes words from where any may come")
+        why = self._places.odd_names(first)
+        if why:
+            _ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
+
+    # ------------------------------------------------------------------ words
+
+    def _words(self, term: Term, state: _State, depth: int, condition: bool) -> list[Word]:
+        if condition and term.text is not None:
+            return [Word(term.text)]
+        texts, pattern = self._texts(term, state, depth)
+        names = (pattern,) if pattern else ()
+        return [Word(text, plain=term.bare, glob=bool(pattern), names=names) for text in texts]
+
+    def _one(self, term: Term, state: _State, depth: int) -> str:
+        """The one text that a word is where nothing splits it."""
+        return "".join(part.text if part.kind == "glob" else self._part(part, state, depth)[0] for part in term.parts)
+
+    def _texts(self, term: Term, state: _State, depth: int, loop: bool = False) -> tuple[list[str], str]:
+        """The words that a word becomes, and the pattern that they come from."""
+        text, literal, glob = "", True, False
+        for part in term.parts:
+            value, tame = (part.text, True) if part.kind == "glob" else self._part(part, state, depth)
+            text += value
+            if part.quoted or part.kind == "text":
+                literal = literal and not re.search(r"[*?\[]", value)
+            elif loop and part.kind == "output":
+                return [UNKNOWN], ""
+            elif not value or re.search(r"\s", value) or (UNKNOWN in value and not tame):
+                _ask("shell.expansion", "a value that is not quoted may become several words")
+            else:
+                glob = glob or bool(re.search(r"[*?\[]", value))
+        if not glob:
+            return [text], ""
+        if UNKNOWN in text or not literal:
+            _ask("shell.expansion", "a pattern is not known before it runs")
+        return self._expanded(text, state), text
+
+    def _expanded(self, text: str, state: _State) -> list[str]:
+        names: dict[str, None] = {}
+        for folder in state.folders:
+            rule, why = self._places.reading(text, folder)
+            if rule:
+                _ask(rule, why)
+            found = ground.expand(text, folder)
+            names.update(dict.fromkeys(found or _ask("shell.expansion", f"{text} stands for very many names")))
+        bad = next((name for name in names if name != text and name.startswith(("-", "@", "+"))), "")
+        if bad:
+            _ask("shell.expansion", f"{bad} is the name of a file and may become an option; write ./{text}")
+        return list(names)
+
+    def _part(self, part: Part, state: _State, depth: int) -> tuple[str, bool]:
+        """What a part of a word is, UNKNOWN for what is not known, and whether that is at least one plain word."""
+        if part.kind == "text":
+            return part.text, True
+        if part.kind == "number":
+            return self._number(part.text, state), True
+        if part.kind == "variable":
+            return self._variable(part.text, state)
+        inner = state.copy()
+        self._script(part.steps, inner, depth + 1)
+        if part.kind == "file":
+            return "/dev/fd/63", True
+        stage = part.steps[0].stages[0]
+        words = [term.text for term in stage.words] if isinstance(stage, Simple) else []
+        if len(part.steps) > 1 or len(part.steps[0].stages) > 1:
+            return UNKNOWN, False
+        if words == ["pwd"] and len(state.folders) == 1:
+            return state.folders[0], True
+        return UNKNOWN, bool(words) and (words[0] in _TAME or words[:2] == ["git", "rev-parse"])
+
+    def _number(self, text: str, state: _State) -> str:
+        for name in re.findall(r"[a-z_]\w*", text):
+            if not (state.variables.get(name) or "").isdigit():
+                _ask("shell.expansion", f"the value of ${name} is not known before it runs")
+        return "-1" if "-" in text else "0"
+
+    def _variable(self, name: str, state: _State) -> tuple[str, bool]:
+        if name in state.variables:
+            value = state.variables[name]
+            return (UNKNOWN, False) if value is None else (value, True)
+        if name == "PWD" and len(state.folders) == 1:
+            return state.folders[0], True
+        if name == "HOME" and self._places.home:
+            return self._places.home, True
+        if _SECRET.search(name) or not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
+            _ask("shell.expansion", f"the value of ${name} is not known before it runs")
+        return UNKNOWN, True
+
+
+def _ask(rule: str, why: str) -> NoReturn:
+    raise _AskedError(Reading(rule, why))
+
+
+def _both(*folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(folder for some in folders for folder in some))
+
+
+def _plain(steps: tuple[Step, ...]) -> bool:
+    """Whether a line is simple commands of words without patterns and values."""
+    stages = [stage for step in steps for stage in step.stages]
+    return all(
+        isinstance(stage, Simple)
+        and not stage.assigns
+        and all(part.kind == "text" for term in stage.words for part in term.parts)
+        for stage in stages
+    )
+
+
+def _assignable(name: str, value: str | None) -> None:
+    """Asks about a variable that changes what programs do."""
+    if _NAME.match(name) and not _TAKEN.fullmatch(name):
+        return
+    if value is not None and UNKNOWN not in value:
+        if _LOOKS.fullmatch(name) and re.fullmatch(r"[\w.@-]*", value, re.A):
+            return
+        if name in ("PAGER", "GIT_PAGER") and value in ("", "cat"):
+            return
+        if not _RISKY.search(name) and re.fullmatch(r"[A-Z][A-Z0-9_]*", name) and _SWITCH.fullmatch(value):
+            return
+    _ask("shell.environment", f"{name} is set for it")

@@ -1,0 +1,242 @@
+"""What only reads: commands held against a table of programs and their harmless options."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from codewhale.permissions.shell import ground
+from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
+from codewhale.permissions.shell.gitreads import why_more
+from codewhale.permissions.shell.paths import Places
+from codewhale.permissions.shell.table import Reads, reads, roles
+from codewhale.permissions.shell.words import UNKNOWN, Word
+
+_FOLDERS = re.compile(r"/(?:usr/)?bin/")
+# A pattern for all names with an ending, or for folders; checks that mind a text that is not known.
+_SUFFIX = re.compile(r"\*[\w.-]*\.\w+|\*/(?:[\w.*-]+/?)*")
+_UNKNOWN_TEXT = frozenset(("printf", "test"))
+_PATH_VALUES = frozenset(("r", "reference", "f", "file", "O", "exclude-from", "ignore-rev"))
+
+
+class Reading(Struct, frozen=True):
+    """The look at one command: the rule and reason why it must be asked about ("" when it only reads), and whether it
+    needs the sandbox to do no more than that."""
+
+    rule: str = ""
+    why: str = ""
+    sandboxed: bool = False
+
+
+class Given(Struct):
+    """The words of a call, sorted: names and letters of options as they came, their values, operands."""
+
+    options: list[str]
+    values: list[tuple[str, str]]
+    operands: list[str]
+
+
+class Candidate(Struct, frozen=True):
+    """One command to judge: its words, the folders that it may run in, whether paths of the workspace that are not
+    known yet will join its words, and whether it is given an input."""
+
+    words: Sequence[Word]
+    folders: tuple[str, ...]
+    more: bool = False
+    fed: bool = False
+
+
+def only_reads(call: Candidate, places: Places) -> Reading:
+    """Judge one command by its words."""
+    name, folders = program(call.words[0]), call.folders
+    if not name:
+        return Reading("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
+    if planted := ground.program_in(places.workspace, name):
+        return Reading("shell.project-code", f"{planted} stands where {name} is looked for")
+    rest = [word.text for word in call.words[1:]]
+    versions = _version(name, rest, call, places)
+    if versions is not None:
+        return versions
+    table = reads()
+    rules: Reads | None
+    if name == "git":
+        while rest and (rest[0] in table.before_git or (rest[0] == "-C" and len(rest) > 1)):
+            if rest[0] == "-C":
+                rule, why = places.reading_from(rest[1], folders)
+                if rule:
+                    return Reading(rule, why, True)
+                folders, rest = tuple(places.absolute(rest[1], folder) for folder in folders), rest[1:]
+            rest = rest[1:]
+        name = f"git {rest[0]}" if rest else "git"
+        rules, rest = reads().git.get(rest[0]) if rest else None, rest[1:]
+        command = name.partition(" ")[2]
+        why = next((why for folder in folders if (why := why_more(folder, command))), "") if rules is not None else ""
+        if why:
+            return Reading("shell.repository", f"git there may run programs or read elsewhere: {why}")
+    else:
+        rules = reads().programs.get(name)
+    if rules is None:
+        return Reading("shell.unknown", f"{name} is not known to only read")
+    if call.more and (not rules.any or rules.at):
+        return Reading("shell.option", f"{name} may take the name of a file for an option")
+    doubt = next((why for word in call.words[1:] if (why := _doubt(word, rules))), "")
+    if doubt:
+        return Reading("shell.expansion", doubt)
+    rule, why = _look(name, rules, rest, folders, places)
+    return Reading(rule, why, rules.sandbox)
+
+
+def _version(name: str, rest: list[str], call: Candidate, places: Places) -> Reading | None:
+    """What is said of a question for a program's version, None for anything else. A program that takes code from its
+    input must have none, and one that a file of the project chooses is asked about where there is such a file."""
+    versions, questions = reads().versions, reads().questions
+    if call.more or not rest or rest[-1] not in versions or UNKNOWN in "".join(rest):
+        return None
+    module = rest[1] if name in ("python", "python3") and rest[0] == "-m" and len(rest) == 3 else ""
+    if (rest[-1] != "--version" or module not in questions["modules"]) if module else len(rest) > 1:
+        return None
+    if name not in versions[rest[-1]]:
+        return None
+    looks = [places.chosen] if name in questions["chosen"] else []
+    looks += [places.shadowed] if module else []
+    looks += [places.loaded] if (module or name) in questions["loading"] else []
+    why = next((why for look in looks for folder in call.folders if (why := look(folder))), "")
+    if why:
+        return Reading("shell.project-code", f"a file of the project decides what runs: {why}")
+    if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
+        return Reading("shell.construct", f"{name} may run what it reads")
+    return Reading(sandboxed=name in questions["chosen"])
+
+
+def program(word: Word) -> str:
+    """The name of the program that a first word runs, "" where it is not surely the system's."""
+    if not word.literal or not word.plain or word.glob:
+        return ""
+    name = _FOLDERS.sub("", word.text, count=1) if word.text.startswith("/") else word.text
+    return "" if "/" in name or "=" in name or UNKNOWN in name else name
+
+
+def _doubt(word: Word, rules: Reads) -> str:
+    """Why it is not known well enough what a word will be. What is not known may stand where everything is text. A
+    pattern may, where every name it can stand for begins with what cannot be an option, and is not hidden."""
+    if UNKNOWN in word.text and not (rules.text and (rules.any or rules.check in _UNKNOWN_TEXT)):
+        return "a value is not known before it runs"
+    if not word.glob:
+        return ""
+    pattern = word.names[0]
+    head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    free = rules.any and not rules.at and ((rules.star and pattern == "*") or bool(_SUFFIX.fullmatch(pattern)))
+    if (not head and not free) or (head.startswith("-") and "=" not in head):
+        return f"{pattern} may become an option: a file can be named like one; write ./{pattern.lstrip('-')}"
+    hidden = any(part.startswith(".") and re.search(r"[*?]", part) for part in pattern.split("/"))
+    return f"{pattern} may stand for hidden files" if hidden or "[" in pattern else ""
+
+
+def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: Places) -> tuple[str, str]:
+    if rules.check in SYNTAXES:
+        return next((said for where in folders if (said := SYNTAXES[rules.check](words, where, places))[0]), ("", ""))
+    given = Given([], [], [])
+    bad = _loosely(rules, words, given) if rules.any else _strictly(rules, words, given)
+    if bad:
+        return "shell.option", f"{name} {bad} is not known to only read"
+    count = len(given.operands)
+    if not rules.least <= count <= rules.most:
+        return "shell.option", f"{name} with {count} operands may do more than read"
+    if rules.words and (given.operands[0] if given.operands else "") not in rules.words:
+        return "shell.option", f"{name} {given.operands[0] if given.operands else ''} is not known to only read"
+    why = CHECKS[rules.check](given.options, given.values, given.operands) if rules.check else ""
+    if not why and rules.at and any(word.startswith("@") for word in given.operands):
+        why = f"{name} takes options from the file behind @"
+    if not why and rules.follows.intersection(given.options):
+        why = next((why for where in folders if (why := places.links(_operands(rules, given), where))), "")
+    return ("shell.option", why) if why else _paths(rules, given, folders, places)
+
+
+def _operands(rules: Reads, given: Given) -> list[str]:
+    """The operands that are paths."""
+    patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
+    return given.operands[1:] if patterned else list(given.operands)
+
+
+def _paths(rules: Reads, given: Given, folders: tuple[str, ...], places: Places) -> tuple[str, str]:
+    paths = [] if rules.text else _operands(rules, given)
+    paths += [value for option, value in given.values if option in _PATH_VALUES and not rules.any]
+    for path in paths:
+        if rules.sandbox and ":" in path:  # git's REVISION:PATH
+            path = path.partition(":")[2] or "."
+        rule, why = places.reading_from(path, folders)
+        if rule:
+            return rule, why
+    return "", ""
+
+
+def _loosely(rules: Reads, words: list[str], given: Given) -> str:
+    """Sort the words of a program whose options do no harm but those in `bars`; returns the first that is barred."""
+    ended, value = False, False
+    for word in words:
+        if value:
+            value = False
+        elif ended or not word.startswith("-") or word == "-":
+            given.operands.append(word)
+        elif word == "--":
+            ended = True
+        elif word.startswith("--"):
+            option = word[2:].partition("=")[0]
+            given.options.append(option)
+            if any(len(bar) > 1 and bar.startswith(option) for bar in rules.bars):
+                return word
+        else:
+            for at, letter in enumerate(word[1:], 2):
+                given.options.append(letter)
+                if letter in rules.bars:
+                    return word
+                if letter in rules.values:
+                    value = at == len(word)
+                    break
+    return ""
+
+
+def _strictly(rules: Reads, words: list[str], given: Given) -> str:
+    """Sort the words; returns the first that is not allowed, "" for none."""
+    waiting, ended = "", False
+    for word in words:
+        if waiting:
+            given.values.append((waiting, word))
+            waiting = ""
+        elif ended or not word.startswith("-") or word == "-":
+            given.operands.append(word)
+        elif word == "--":
+            ended = True
+        else:
+            allowed, waiting = (_long if word.startswith("--") else _short)(rules, word.lstrip("-"), given)
+            if not allowed or word.startswith("---"):
+                return word
+    return f"without the value of {waiting}" if waiting else ""
+
+
+def _long(rules: Reads, word: str, given: Given) -> tuple[bool, str]:
+    """Whether a long option is allowed, and its name if its value is still to come."""
+    option, equals, value = word.partition("=")
+    given.options.append(option)
+    if equals:
+        given.values.append((option, value))
+        return option + "=" in rules.long or option + "?" in rules.long, ""
+    if option + "=" in rules.long:
+        return True, option
+    return option in rules.long or option + "?" in rules.long, ""
+
+
+def _short(rules: Reads, letters: str, given: Given) -> tuple[bool, str]:
+    """Whether all letters are allowed, and the one whose value is still to come."""
+    if letters.isdigit():
+        return rules.counts or rules.log, ""
+    for at, letter in enumerate(letters):
+        given.options.append(letter)
+        if letter in rules.values:
+            if at + 1 < len(letters):
+                given.values.append((letter, letters[at + 1 :]))
+                return True, ""
+            return True, letter
+        if letter not in rules.flags:
+            return False, ""
+    return True, ""

@@ -1,0 +1,187 @@
+"""What a person said may be used of projects: files by place and by the hash of their bytes, each with the hashes of
+the workspace files that it names. A file whose bytes, or whose named files' bytes, are others is not trusted."""
+
+import contextlib
+import hashlib
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from codewhale.lib.clock import Clock, SystemClock, rfc3339
+from codewhale.lib.toml import parse_toml
+from codewhale.permissions.constitution_file import find_constitution
+from codewhale.permissions.skillplaces import skill_files, workspace_places
+from codewhale.process.rowfile import RowFile, is_own
+from codewhale.protocol.errors import ConfigError
+
+# The files of a workspace that may steer the harness, and nothing of them is used before it is trusted.
+PROJECT_FILES = (
+    ".codewhale/config.toml",
+    ".codewhale/permissions.toml",
+    ".codewhale/hooks.toml",
+    ".codewhale/constitution.json",
+)
+MAX_BYTES = 1 << 20
+MAX_NAMED, MAX_NAMED_BYTES = 64, 64 << 20
+
+State = Literal["trusted", "changed", "new"]
+
+
+class Trusted(Struct, frozen=True, omit_defaults=True):
+    """A file that was trusted: its hash, when, and the workspace files it named then with their hashes."""
+
+    sha256: str
+    at: str
+    named: dict[str, str] = {}
+
+
+class Standing(Struct, frozen=True):
+    """A project file as it is now. `changed` are files it names that are not what they were when it was trusted;
+    `named` all that it names, with their hashes."""
+
+    path: str
+    state: State
+    sha256: str
+    data: bytes
+    named: dict[str, str] = {}
+    changed: tuple[str, ...] = ()
+
+
+class TrustStore:
+    """`trust.json` of a state directory. Nothing is read before it is asked."""
+
+    def __init__(self, home: str, clock: Clock | None = None) -> None:
+        self.path = os.path.join(home, "trust.json")
+        self._home = home
+        self._clock = clock or SystemClock()
+        self._rows = RowFile(self.path, "files", Trusted, self._refuse_foreign, again="trust again")
+
+    def all(self) -> dict[str, Trusted]:
+        """Every row by absolute path. Raises ConfigError for a file that others could have written, or damaged."""
+        return self._rows.read()
+
+    def holds(self, path: str, sha256: str) -> bool:
+        """Whether the file at an absolute path was trusted with these bytes, and all that it names is as it was then.
+        Raises ConfigError for a store that cannot be used."""
+        row = self.all().get(path)
+        return row is not None and row.sha256 == sha256 and not _changed(row)
+
+    def survey(self, workspace: str) -> list[Standing]:
+        """The project files that a workspace has, its skills among them, and how each stands. Raises ConfigError."""
+        rows = self.all()
+        root = os.path.realpath(workspace)
+        steering = dict.fromkeys((*(os.path.join(root, name) for name in PROJECT_FILES), find_constitution(root)))
+        skills = (path for place in workspace_places(root) for path, _ in skill_files(place))
+        found = (_standing(root, path, rows) for path in (*steering, *skills))
+        return [standing for standing in found if standing is not None]
+
+    def add(self, standing: Standing) -> None:
+        """Trust a file exactly as it was surveyed. Raises ConfigError, and then nothing has changed."""
+        with self._changing() as rows:
+            rows[standing.path] = Trusted(standing.sha256, rfc3339(self._clock.now()), standing.named)
+
+    def remove(self, path: str) -> bool:
+        """No longer trust the file at an absolute path; whether it was. Raises ConfigError."""
+        with self._changing() as rows:
+            return rows.pop(path, None) is not None
+
+    def _changing(self) -> contextlib.AbstractContextManager[dict[str, Trusted]]:
+        return self._rows.changing(self._home)
+
+    def _refuse_foreign(self, found: os.stat_result) -> None:
+        if not is_own(found) or found.st_mode & 0o022:
+            raise ConfigError(
+                f"{self.path}: others could have written it and it is not used; remove it and trust again"
+            )
+
+
+def _standing(root: str, path: str, rows: dict[str, Trusted]) -> Standing | None:
+    data = read_file(path)
+    if data is None:
+        return None
+    sha256 = hashlib.sha256(data).hexdigest()
+    named = _named(root, data) if path.endswith(".toml") else {}
+    row = rows.get(path)
+    if row is None:
+        return Standing(path, "new", sha256, data, named)
+    changed = _changed(row)
+    state: State = "trusted" if row.sha256 == sha256 and not changed else "changed"
+    return Standing(path, state, sha256, data, named, changed)
+
+
+def _changed(row: Trusted) -> tuple[str, ...]:
+    return tuple(path for path, sha256 in row.named.items() if _hash(path) != sha256)
+
+
+def read_file(path: str, limit: int = MAX_BYTES) -> bytes | None:
+    """The bytes of a regular file, None where there is none. Raises ConfigError for one that is too large."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ConfigError(f"{path}: is larger than {limit} bytes and cannot be trusted")
+    return data
+
+
+def _hash(path: str) -> str:
+    """The hash of a file's bytes, "" for one that cannot be read or is too large."""
+    try:
+        data = read_file(path, MAX_NAMED_BYTES)
+    except (ConfigError, OSError):
+        return ""
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _named(root: str, data: bytes) -> dict[str, str]:
+    """The files below `root` that stand as words in a file's texts, with their hashes: what its commands would run.
+    Raises ConfigError for more than can be kept apart, and for one that cannot be read."""
+    found: dict[str, str] = {}
+    for word in _words(data):
+        path = os.path.normpath(os.path.join(root, word))
+        if path in found or not path.startswith(root + os.sep) or not os.path.isfile(path):
+            continue
+        if len(found) >= MAX_NAMED:
+            raise ConfigError(f"more than {MAX_NAMED} files are named; put the commands into one script")
+        found[path] = _hash(path)
+        if not found[path]:
+            raise ConfigError(f"{path}: is named and cannot be read, or is too large to be trusted")
+    return found
+
+
+def _words(data: bytes) -> Iterator[str]:
+    try:
+        tree = parse_toml(data)
+    except ValueError as error:
+        raise ConfigError(f"{error}; it cannot be trusted") from None
+    for text in _texts(tree):
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        try:
+            words = list(lexer)
+        except ValueError:
+            words = text.split()
+        for word in words:
+            yield from (
+                part for part in {word, word.rpartition("=")[2], word.lstrip("<>@")} if part and "\0" not in part
+            )
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, dict):
+        for value in tree.values():
+            yield from _texts(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _texts(value)

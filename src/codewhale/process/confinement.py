@@ -1,0 +1,265 @@
+"""From a command that is ordered to run under a profile to one that the sandbox of this machine holds to it."""
+
+import asyncio
+import atexit
+import hashlib
+import importlib.machinery
+import os
+import shutil
+import tempfile
+import time
+from functools import cache, lru_cache
+
+from msgspec import Struct, structs
+
+from codewhale.lib.alone import has_others, make_alone
+from codewhale.process.command import Launch
+from codewhale.process.environment import launch_env
+from codewhale.process.itself import own_path, own_places, package, start_folders
+from codewhale.process.probing import BUBBLEWRAP, LANDLOCK, Sandbox, sandbox
+from codewhale.process.repository import find_repository
+from codewhale.process.sandbox.bubblewrap import TEMPORARY, bubblewrap
+from codewhale.process.sandbox.caches import cache_folders
+from codewhale.process.sandbox.landlock import landlock
+from codewhale.process.sandbox.profiles import NONE, PROFILES, Confinement, GitPlace, Plan, Site, beneath, parse_profile
+from codewhale.process.sandbox.seatbelt import seatbelt
+from codewhale.process.sandbox.trusted import split_loader
+from codewhale.process.sandbox.watching import Watch, watched
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.protected import AT_START
+
+__all__ = ("NONE", "PROFILES", "Confined", "confine", "parse_profile")
+
+_PREFIX = "codewhale-tmp-"
+_MOST_FOLDERS = 16
+_SUFFIXES = ("", *importlib.machinery.all_suffixes())
+_FRESH = 60.0  # seconds in which a folder may not be locked yet
+
+
+class Confined(Struct, frozen=True):
+    """A command ready to start, in `env`: `words` are what must be held around it (see system.launcher). `mechanism` is
+    "" where nothing holds it. `watch` must be left once it is gone."""
+
+    launch: Launch
+    env: dict[str, str]
+    words: tuple[str, ...] = ()
+    mechanism: str = ""
+    watch: Watch | None = None
+
+
+async def confine(launch: Launch, watch: Watch | None = None) -> Confined:
+    """The command as the sandbox starts it; as it is, for the profile none. `watch` is that of an earlier attempt.
+
+    Raises OSError where the program is not there, ValueError for a profile or an allowance that is not known, and
+    ToolError not_available where nothing on this machine can hold a command.
+    """
+    if launch.profile == NONE:
+        return Confined(launch, launch_env(launch))
+    wanted = parse_profile(launch.profile, launch.allowances)
+    wanted = structs.replace(wanted, seen=(*wanted.seen, *_program_folders(launch)))
+    found = await _found()
+    if not found.mechanism:
+        reasons = "; ".join(one.detail for one in found.tried)
+        raise _unavailable(launch, f"No sandbox holds a command on this machine ({reasons}); nothing was run.")
+    if wanted.writes and (launch.workspace or launch.cwd) == "/":
+        raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
+    _find(launch)
+    site = _site(launch, wanted)
+    if wanted.writes or wanted.folders:
+        await asyncio.to_thread(_make_alone, os.stat(site.workspace).st_dev)
+    if wanted.writes and watch is None:
+        watch = await asyncio.to_thread(watched, site, wanted)
+    try:
+        site = structs.replace(site, arms=watch.arms if watch is not None else ())
+        plan = _plan(found, launch, wanted, site)
+    except BaseException:
+        if watch is not None:
+            watch.leave()
+        raise
+    if watch is not None:
+        watch.held = plan.held
+    words = [f"inits={plan.inits}", *plan.broker]
+    words += [f"filter={plan.filter.hex()}"] if plan.filter else []
+    words += [f"mask={path}" for path in plan.masks]
+    words += [f"folder={path}" for path in plan.folders] + [f"pointer={path}" for path in plan.pointers]
+    words += [f"lock={site.workspace}"] if plan.folders or plan.pointers else []
+    supervised = launch.supervised or wanted.writes
+    asked = structs.replace(launch, env={**launch.env, **plan.env}, supervised=supervised)
+    env, inner = split_loader(launch_env(asked), site.workspace)
+    held = structs.replace(asked, argv=_with_env(found.mechanism, plan.argv, inner))
+    return Confined(held, env, tuple(words), found.mechanism, watch)
+
+
+def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> tuple[str, ...]:
+    """The command line that sets variables for what is held alone; where that cannot be, they are left out."""
+    words: tuple[str, ...] = ()
+    if mechanism == BUBBLEWRAP:
+        words = tuple(word for name, value in inner.items() for word in ("--setenv", name, value))
+    elif mechanism == LANDLOCK:
+        words = tuple(f"env={name}={value}" for name, value in inner.items())
+    begin = argv.index("--") if words else 0
+    return (*argv[:begin], *words, *argv[begin:])
+
+
+async def held_where_possible(profile: str) -> str:
+    """The profile, or none where nothing on this machine can hold a command: for programs of the harness's choice,
+    which are hardened besides."""
+    return profile if (await _found()).mechanism else NONE
+
+
+async def _found() -> Sandbox:
+    """This machine's sandbox; only the first question takes a thread."""
+    return sandbox() if sandbox.cache_info().currsize else await asyncio.to_thread(sandbox)
+
+
+def _plan(found: Sandbox, launch: Launch, wanted: Confinement, site: Site) -> Plan:
+    if found.mechanism == BUBBLEWRAP:
+        return bubblewrap(found.program, launch.argv, wanted, site)
+    if found.mechanism == LANDLOCK:
+        return landlock(launch.argv, wanted, site, found.brokered)
+    return seatbelt(launch.argv, wanted, site)
+
+
+def _unavailable(launch: Launch, message: str) -> ToolError:
+    return ToolError("not_available", message, expected="none", received=launch.profile)
+
+
+def _find(launch: Launch) -> None:
+    """Raise what starting it without a sandbox would."""
+    program = launch.argv[0]
+    path = os.path.join(launch.cwd, program)
+    if "/" not in program:
+        path = shutil.which(program, path=launch_env(launch)["PATH"]) or ""
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, os.strerror(2), program)
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise PermissionError(13, os.strerror(13), program)
+
+
+def _program_folders(launch: Launch) -> list[str]:
+    """Where the command's program and those on its PATH stand below a folder for temporary files, which a private one
+    will cover: the whole environment that a bin folder belongs to."""
+    program = os.path.dirname(launch.argv[0]) if os.path.isabs(launch.argv[0]) else ""
+    found: dict[str, None] = {}
+    own = (package(), *own_path()) if launch.own else ()
+    for entry in (program, *own, *launch_env(launch)["PATH"].split(os.pathsep)):
+        folder = os.path.dirname(entry) if os.path.basename(entry) in ("bin", "sbin") else entry
+        real = _covered(folder) if os.path.isabs(folder) else ""
+        if real:
+            found[real] = None
+    return list(found)[:_MOST_FOLDERS]
+
+
+def _covered(folder: str) -> str:
+    """What a folder really is, if it stands below one for temporary files; "" else."""
+    try:
+        state = os.stat(folder)
+    except OSError:
+        return ""
+    real = _real(folder, state.st_dev, state.st_ino)
+    below = any(real.startswith(place + "/") for place in TEMPORARY)
+    return real if below and os.path.isdir(real) else ""
+
+
+@lru_cache(maxsize=256)
+def _real(folder: str, device: int, inode: int) -> str:
+    return os.path.realpath(folder)
+
+
+@cache
+def _make_alone(device: int) -> None:
+    """No file that the harness runs from has another name, by which a command could change it: some installers link
+    files instead of copying them, and then all of a package."""
+    make_alone(package(), device)
+    for folder in (path for path in own_path() if path.endswith("-packages")):
+        told = (os.path.join(folder, name, "METADATA") for name in os.listdir(folder) if name.endswith(".dist-info"))
+        if any(os.path.exists(path) and has_others(path, device) for path in told):
+            make_alone(folder, device)
+
+
+def _own(workspace: str, home: str, wanted: Confinement) -> tuple[str, ...]:
+    """What the harness runs from in all that could be written, and where its programs come from beside the
+    workspace."""
+    beside = (*wanted.folders, *cache_folders(wanted.caches, home, os.environ))
+    programs = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)))
+    found = [place for root in (workspace, *beside) for place in own_places(root) if os.path.exists(place)]
+    starts = (os.path.join(folder, name) for folder in start_folders(workspace) for name in AT_START)
+    found += [f"{path}{suffix}" for path in starts for suffix in _SUFFIXES]
+    return tuple(dict.fromkeys((*found, *(path for path in programs if any(beneath(path, one) for one in beside)))))
+
+
+def _site(launch: Launch, wanted: Confinement) -> Site:
+    workspace = os.path.realpath(launch.workspace or launch.cwd)
+    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    state = os.path.realpath(os.environ.get("CODEWHALE_HOME") or os.path.join(home, ".codewhale"))
+    return Site(
+        workspace=workspace,
+        cwd=os.path.realpath(launch.cwd),
+        temp=_temporary(workspace),
+        home=home if os.path.isdir(home) and home != "/" else "",
+        state=state,
+        git=_git(workspace),
+        foreign=os.geteuid() == 0 and os.stat(workspace).st_uid != 0,
+        lasting=launch.supervised,
+        own=_own(workspace, home, wanted),
+    )
+
+
+def _git(workspace: str) -> tuple[GitPlace, ...]:
+    """The git directories that work in the workspace needs."""
+    found = find_repository(workspace)
+    if found is None or os.path.realpath(found.gitdir) != found.gitdir:
+        return ()
+    if os.path.realpath(found.common) == found.gitdir:
+        return (GitPlace(found.gitdir),)
+    return (GitPlace(os.path.realpath(found.common)), GitPlace(found.gitdir, linked=True))
+
+
+def _temporary(workspace: str) -> str:
+    """The private folder for temporary files of commands in a workspace."""
+    path = os.path.join(_temporary_root(), hashlib.sha256(os.fsencode(workspace)).hexdigest()[:12])
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+@cache
+def _temporary_root() -> str:
+    """One for a run of the program, locked while that lasts and removed at its end."""
+    path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    _lock(lock)
+    atexit.register(_remove, path, lock, os.getpid())
+    return path
+
+
+def _lock(folder: int) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove(path: str, lock: int, owner: int) -> None:
+    """Remove our own, and what runs that were killed have left: nobody locks it."""
+    if os.getpid() != owner:
+        return
+    os.close(lock)
+    shutil.rmtree(path, ignore_errors=True)
+    for entry in os.scandir(os.path.dirname(path)):
+        if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False) and _left_over(entry.path):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _left_over(path: str) -> bool:
+    try:
+        if time.time() - os.stat(path).st_mtime < _FRESH or os.stat(path).st_uid != os.geteuid():
+            return False
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    free = _lock(folder)
+    os.close(folder)
+    return free

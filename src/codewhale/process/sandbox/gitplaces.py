@@ -1,0 +1,185 @@
+"""What stands in one git directory that would make plain git run a program, or take another directory for its own."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from codewhale.lib.bounded import read_regular
+from codewhale.process.sandbox.gitconfig import entries, named_files, steering
+from codewhale.process.sandbox.profiles import beneath
+
+_LARGEST = 1 << 20
+_MOST_HOOKS = 200
+_DEEPEST = 3
+_CONFIGS = ("config", "config.worktree")
+# What may not change while a command runs, where it is there: the files and folders that are judged here.
+ARMS = (*_CONFIGS, "commondir", "gitdir", "hooks", "info/attributes", "objects/info/alternates")
+
+
+class Arm(Struct, frozen=True):
+    """Something that steers git: the file it stands in, what it is for people, and the file's identity."""
+
+    path: str
+    what: str
+    value: str
+    inode: tuple[int, int]
+
+    @property
+    def marks(self) -> tuple[tuple[object, ...], tuple[object, ...]]:
+        """By either of these it is the same one again: at its place, or moved with its folder."""
+        return (self.path, self.what, self.value), (self.inode, self.what, self.value)
+
+
+def arms_of(place: str, root: str) -> list[Arm]:
+    """What steers git at a place: a git directory, or a `.git` that is a file or a link. `root` is the workspace; what
+    lies in it is judged wherever it is named from."""
+    if os.path.isdir(place) and not os.path.islink(place):
+        return list(_in_directory(place, root))
+    return list(_of_pointer(place, root))
+
+
+def read_file(path: str) -> bytes | None:
+    """The bytes of a regular file, at most 1 MiB; None for anything else, a link among it."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    return read_regular(fd, _LARGEST)
+
+
+def harmless(data: bytes) -> bytes:
+    """A configuration with nothing left in it that steers git."""
+    try:
+        kept = [row for row in entries(data) if row not in steering(data)]
+    except ValueError:
+        return b""
+    lines = []
+    for name, value in kept:
+        section, _, rest = name.partition(".")
+        inner, _, variable = rest.rpartition(".")
+        lines.append(f"[{section} {_quoted(inner)}]" if inner else f"[{section}]")
+        lines.append(f"\t{variable} = {_quoted(value)}")
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def _arm(path: str, what: str, value: str = "") -> Iterator[Arm]:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return
+    yield Arm(path, what, value, (found.st_dev, found.st_ino))
+
+
+def _in_directory(folder: str, root: str) -> Iterator[Arm]:
+    for name in _CONFIGS:
+        yield from _in_config(os.path.join(folder, name), root, folder, 0)
+    yield from _in_hooks(os.path.join(folder, "hooks"))
+    yield from _of_commondir(os.path.join(folder, "commondir"), folder)
+    attributes = os.path.join(folder, "info", "attributes")
+    if os.path.lexists(attributes):
+        data = read_file(attributes)
+        if data is None or any(line.strip() and not line.startswith(b"#") for line in data.splitlines()):
+            yield from _arm(attributes, "attributes", _digest(data))
+    alternates = os.path.join(folder, "objects", "info", "alternates")
+    for line in (read_file(alternates) or b"").splitlines():
+        named = os.path.realpath(os.path.join(folder, "objects", os.fsdecode(line)))
+        if line and not line.startswith(b"#") and not beneath(named, root):
+            yield from _arm(alternates, "objects of another repository", named)
+
+
+def _in_config(path: str, root: str, folder: str, depth: int) -> Iterator[Arm]:
+    if not os.path.lexists(path):
+        return
+    data = read_file(path)
+    if data is None:
+        yield from _arm(path, "no plain file")
+        return
+    for name, value in steering(data):
+        if name == "core.worktree" and beneath(os.path.realpath(os.path.join(folder, value)), root):
+            continue
+        yield from _arm(path, name, value)
+    included, hooks = named_files(data, os.path.dirname(path))
+    for named in included if depth < _DEEPEST else ():
+        if beneath(os.path.realpath(named), root):
+            yield from _in_config(os.path.normpath(named), root, folder, depth + 1)
+    for named in hooks:
+        place = os.path.normpath(os.path.join(os.path.dirname(folder), os.path.expanduser(named)))
+        if beneath(os.path.realpath(place), root):
+            yield from _in_hooks(place)
+
+
+def _in_hooks(folder: str) -> Iterator[Arm]:
+    if os.path.islink(folder):
+        yield from _arm(folder, "hooks elsewhere", os.readlink(folder))
+        return
+    try:
+        names = sorted(os.listdir(folder))[:_MOST_HOOKS]
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        if not name.endswith((".sample", SET_ASIDE)) and not (os.path.isdir(path) and not os.path.islink(path)):
+            yield from _arm(path, "hook", _digest(read_file(path)))
+
+
+SET_ASIDE = ".set-aside"
+
+
+def _of_commondir(path: str, folder: str) -> Iterator[Arm]:
+    """A linked worktree's names the directory that it lies in; any other leads git elsewhere."""
+    if not os.path.lexists(path):
+        return
+    named = os.fsdecode((read_file(path) or b"").strip())
+    if named in (".", "") and os.path.isfile(path):
+        return
+    own = os.path.dirname(os.path.dirname(os.path.realpath(folder)))
+    if os.path.islink(path) or os.path.realpath(os.path.join(folder, named)) != own:
+        yield from _arm(path, "leads elsewhere", named)
+
+
+def _of_pointer(path: str, root: str) -> Iterator[Arm]:
+    if os.path.islink(path):
+        named = os.path.realpath(path)
+    else:
+        data = read_file(path)
+        if data is None or not data.startswith(b"gitdir:"):
+            return
+        named = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(data[len(b"gitdir:") :].strip())))
+    if not beneath(named, root):
+        if not names_back(named, os.path.dirname(path)):
+            yield from _arm(path, "leads elsewhere", named)
+    elif os.path.isdir(named):
+        yield from _in_directory(named, root)
+
+
+def names_back(gitdir: str, tree: str) -> bool:
+    """Whether a git directory is that of a linked worktree or a submodule at `tree`, by its own word."""
+    tree = os.path.realpath(tree)
+    back = os.fsdecode((read_file(os.path.join(gitdir, "gitdir")) or b"").strip())
+    if back:
+        return os.path.realpath(os.path.join(gitdir, back)) == os.path.join(tree, ".git")
+    try:
+        named = dict(entries(read_file(os.path.join(gitdir, "config")) or b"")).get("core.worktree", "")
+    except ValueError:
+        return False
+    return bool(named) and os.path.realpath(os.path.join(gitdir, named)) == tree
+
+
+def _digest(data: bytes | None) -> str:
+    return "no plain file" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def existing_arms(place: str) -> list[str]:
+    """What of a place is there and must stay as it is."""
+    if not os.path.isdir(place) or os.path.islink(place):
+        return [] if os.path.islink(place) else [place]
+    paths = (os.path.join(place, name) for name in ARMS)
+    return [path for path in paths if os.path.exists(path) and stat.S_IFMT(os.lstat(path).st_mode) != stat.S_IFLNK]

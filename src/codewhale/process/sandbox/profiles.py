@@ -1,0 +1,110 @@
+"""The three profiles and what may be allowed beyond them, and the plan that a mechanism makes of both."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from codewhale.process.sandbox.caches import FAMILIES
+
+NONE, READ_ONLY, WORKSPACE_WRITE = PROFILES = ("none", "read-only", "workspace-write")
+NETWORK, CACHE, WRITE, READ = "network", "cache:", "write:", "read:"
+# Narrower than the profile: a place that cannot be seen, and that nobody offers the network.
+HIDE, OFFLINE = "hide:", "offline"
+
+
+class Confinement(Struct, frozen=True):
+    """A profile with its allowances: whether the workspace and the network are open, which families' package caches
+    are the real ones, and which folders beside the workspace may be written, or must be seen, and which places must not
+    be (absolute)."""
+
+    writes: bool = False
+    network: bool = False
+    caches: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+class GitPlace(Struct, frozen=True):
+    """A git directory that a command in the workspace works on, `linked` where it is that of a linked worktree."""
+
+    path: str
+    linked: bool = False
+
+
+class Site(Struct, frozen=True):
+    """Where a command runs. `workspace`, `cwd` and `temp` (a private folder for temporary files) are absolute and
+    real; `home` is the person's home and `state` the harness's own folder, "" where there is none. `git` are the
+    directories of the workspace's repository. `foreign`: the workspace is another user's and this process is root.
+    `lasting`: what the command leaves running may outlive it. `arms` are files of further git directories that must
+    stay as they are, `own` places that the harness runs from, wherever they lie."""
+
+    workspace: str
+    cwd: str
+    temp: str
+    home: str = ""
+    state: str = ""
+    git: tuple[GitPlace, ...] = ()
+    foreign: bool = False
+    lasting: bool = True
+    arms: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+
+class Plan(Struct, frozen=True):
+    """A command as it must be started to be held. `filter` is a seccomp program whose descriptor number replaces the
+    word `{filter}` of argv; in the place of `{masks}` stand the words that lay /dev/null over each of `masks` that is
+    still there at that moment; `folders` and `pointers` are names that must be taken while it runs, so that nothing can
+    be put there (empty folders, and git's pointer to itself). `inits`: processes of the mechanism itself that stay as
+    long as anything of the command does. `broker` are the
+    launcher's words for what makes names for it. `held` are places that it cannot change."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    filter: bytes = b""
+    masks: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    pointers: tuple[str, ...] = ()
+    inits: int = 0
+    broker: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+
+
+def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
+    """The confinement that a profile's name and its allowances stand for: "network", "cache:FAMILY", "write:FOLDER",
+    "read:FOLDER" for one that the private /tmp would cover, "hide:PATH" for what must not be seen, "offline" where the
+    network is not to be had at all; paths are absolute. Raises ValueError, with what there is, for a name that is not
+    known."""
+    if profile not in (READ_ONLY, WORKSPACE_WRITE):
+        raise ValueError(f"there is no sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
+    caches, folders, seen, hidden, network = [], [], [], [], False
+    for allowance in allowances:
+        if allowance == NETWORK:
+            network = True
+        elif allowance.startswith(CACHE) and allowance[len(CACHE) :] in FAMILIES:
+            caches.append(allowance[len(CACHE) :])
+        elif allowance.startswith(WRITE) and os.path.isabs(allowance[len(WRITE) :]):
+            folders.append(os.path.realpath(allowance[len(WRITE) :]))
+        elif allowance.startswith(READ) and os.path.isabs(allowance[len(READ) :]):
+            seen.append(os.path.realpath(allowance[len(READ) :]))
+        elif allowance.startswith(HIDE) and os.path.isabs(allowance[len(HIDE) :]):
+            hidden.append(os.path.realpath(allowance[len(HIDE) :]))
+        elif allowance != OFFLINE:
+            kinds = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {HIDE}/path, {OFFLINE}"
+            known = f"{kinds}, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
+            raise ValueError(f"there is no sandbox allowance {allowance!r}; it is one of {known}")
+    network = network and OFFLINE not in allowances
+    return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen), tuple(hidden))
+
+
+def beneath(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it; both normal and absolute."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that an absolute path lies in, the nearest first."""
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above

@@ -1,1 +1,0 @@
-"""Wire dialects and model providers; a new one is one file."""

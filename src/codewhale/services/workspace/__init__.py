@@ -1,6 +1,0 @@
-"""The files of a workspace: everything a tool reads or writes there goes through here."""
-
-from codewhale.services.workspace.edits import Edit, FileBytes, FileEdit, OpenFile
-from codewhale.services.workspace.space import READ_LIMIT, Workspace, Workspaces
-
-__all__ = ["READ_LIMIT", "Edit", "FileBytes", "FileEdit", "OpenFile", "Workspace", "Workspaces"]

@@ -1,1 +1,0 @@
-"""Data at rest: session log, artifacts, lists."""

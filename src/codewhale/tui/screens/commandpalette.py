@@ -1,0 +1,193 @@
+"""The palette: commands, sessions, files, models, tools and what keys do, in one list; what was chosen last comes
+first."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from msgspec.structs import replace
+
+from codewhale.lib.text import one_line
+from codewhale.protocol.ops import ListSessions, SetModel
+from codewhale.protocol.views import FindFiles, GetTools, ListCommands, ListModels, ModelRow
+from codewhale.tui.keys import ACTIONS, key_shown, keys_of
+from codewhale.tui.screens.chooser import Chooser
+from codewhale.tui.screens.desk import Desk
+from codewhale.tui.screens.outcomes import (
+    InsertText,
+    OpenPath,
+    OpenScreen,
+    Outcome,
+    Resume,
+    RunAction,
+    RunLine,
+    Said,
+)
+from codewhale.tui.screens.rowlist import Item
+from codewhale.tui.screens.table import screen_of
+
+MOST_SESSIONS = 50
+MOST_FILES = 30
+_SETTLE_SECONDS = 0.05
+_T = TypeVar("_T")
+
+
+class CommandPalette(Chooser):
+    """Everything there is to choose. Enter runs, opens or inserts it; the other key inserts a command, opens a file or
+    forks a session."""
+
+    PANEL = "palette"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        *Chooser.HINTS[:2],
+        ("chooser.other", "palette.other"),
+        *Chooser.HINTS[2:],
+    )
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument)
+        self._files: tuple[str, Sequence[Item]] = ("", ())  # what was sought, and the files that were found for it
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Every group; one that cannot be had is said and left out."""
+        session = self.desk.session
+        query = self.desk.query
+        commands, models, tools, sessions = await asyncio.gather(
+            self._had(query(ListCommands(session))),
+            self._had(query(ListModels(session))),
+            self._had(query(GetTools(session))),
+            self._had(query(ListSessions(self.desk.workspace))),
+        )
+        words = self.words
+        rows = [self._command(row) for row in commands or ()]
+        rows += [_action(row, self) for row in ACTIONS if row.panel == "app"]
+        rows += [self._session(row) for row in (sessions or ())[:MOST_SESSIONS]]
+        rows += [self._model(row) for row in models or ()]
+        group = words("palette.group_tools")
+        for name, size in tools.tools if tools is not None else ():
+            said = words("palette.tool", bytes=f"{size:,}")
+            rows.append(Item(f"tool:{name}", name, said, group, value=OpenScreen("tools", name)))
+        return [*self._recent(rows), *rows]
+
+    async def _had(self, asked: Awaitable[_T]) -> _T | None:
+        return await self.ask(asked)
+
+    def _command(self, row: Any) -> Item:
+        screen = screen_of(row.name)
+        needs = bool(row.usage) and not row.usage.startswith("[") and screen is None
+        opened = OpenScreen(*screen) if screen is not None else RunLine(row.name)
+        outcome: Outcome = InsertText(f"{row.name} ") if needs else opened
+        label = f"{row.name} {row.usage}".strip()
+        group = self.words("palette.group_commands")
+        return Item(f"command:{row.name}", label, row.summary, group, value=outcome)
+
+    def _session(self, row: Any) -> Item:
+        here = row.id == self.desk.session
+        said = self.words("palette.session", n=row.turns, when=row.updated[:16].replace("T", " "))
+        group = self.words("palette.group_sessions")
+        title = row.title or self.words("sessions.untitled")
+        return Item(f"session:{row.id}", title, said, group, "›" if here else "", more=row.id, value=Resume(row.id))
+
+    def _model(self, row: ModelRow) -> Item:
+        mark = "›" if row.current else "" if row.ready else "·"
+        said = row.provider if row.ready else f"{row.provider}: {row.why}"
+        group = self.words("palette.group_models")
+        return Item(f"model:{row.provider}/{row.model}", row.model, said, group, mark, value=row)
+
+    def _recent(self, rows: Sequence[Item]) -> list[Item]:
+        by_key = {row.key: row for row in rows}
+        group = self.words("palette.group_recent")
+        keys = [key for key in self.desk.recent if key in by_key]
+        found = [replace(by_key[key], key=f"recent:{key}", group=group) for key in keys]
+        files = [key.removeprefix("file:") for key in self.desk.recent if key.startswith("file:")]
+        return [*found, *(_file(path, group, "recent:") for path in files)]
+
+    # -------------------------------------------------------------- files come as they are typed
+
+    def sought_changed(self) -> None:
+        """Files are asked for; all else is here."""
+        self.filter()
+        if self.sought.strip():
+            self.work(self._find_files, "files")
+
+    def behind(self) -> Sequence[Item]:
+        """The files, whenever they and all else have come."""
+        sought, files = self._files
+        return files if sought == self.sought.strip() else ()
+
+    async def _find_files(self) -> None:
+        top = self.list.current
+        await asyncio.sleep(_SETTLE_SECONDS)
+        if not self.is_attached:  # the screen was closed meanwhile
+            return
+        sought = self.sought.strip()
+        found = await self.ask(self.desk.query(FindFiles(self.desk.session, sought, MOST_FILES)))
+        if found and self.is_attached and sought == self.sought.strip():
+            if not self.list.items:
+                self.say("")
+            group = self.words("palette.group_files")
+            self._files = sought, [_file(row.path, group) for row in found]
+            # They come late and stand last: what enter takes is not changed under the person's hand.
+            self.filter(stay=self.list.current is not top)
+
+    # -------------------------------------------------------------- what a row does
+
+    def chosen(self, item: Item) -> None:
+        """Do what the row is for."""
+        self._remember(item)
+        if isinstance(item.value, ModelRow):
+            row = item.value
+            if row.ready:
+                self.work(lambda: self._use(row), "choose")
+            else:
+                self.dismiss(OpenScreen("firstrun", row.provider))
+        else:
+            self.dismiss(item.value)
+
+    def typed(self, text: str) -> None:
+        """A slash command that is not listed runs all the same."""
+        if text.startswith("/"):
+            self.dismiss(RunLine(text))
+
+    def action_other(self) -> None:
+        """The other way to take a row."""
+        item = self.list.current
+        if item is None:
+            return
+        outcome: Outcome | None = None
+        match item.value:
+            case Resume(session=session):
+                outcome = Resume(session, fork=True)
+            case InsertText(text=text) if text.startswith("@"):
+                outcome = OpenPath(item.label)
+            case RunLine() | OpenScreen() if item.label.startswith("/"):
+                outcome = InsertText(f"{item.label.split()[0]} ")
+        if outcome is not None:
+            self._remember(item)
+            self.dismiss(outcome)
+
+    def _remember(self, item: Item) -> None:
+        key = item.key.removeprefix("recent:")
+        recent = self.desk.recent
+        if key in recent:
+            recent.remove(key)
+        recent.appendleft(key)
+
+    async def _use(self, row: ModelRow) -> None:
+        done = await self.ask(self._set_model(row))
+        if done:
+            self.dismiss(Said(self.words("models.set", model=one_line(row.model), provider=one_line(row.provider))))
+
+    async def _set_model(self, row: ModelRow) -> bool:
+        await self.desk.submit(SetModel(self.desk.session, row.model, row.provider))
+        return True
+
+
+def _file(path: str, group: str, before: str = "") -> Item:
+    value: Outcome = InsertText(f"@{path} ")
+    return Item(f"{before}file:{path}", path, "", group, value=value)
+
+
+def _action(row: Any, palette: Chooser) -> Item:
+    keys = ", ".join(key_shown(key) for key in keys_of(row, palette.desk.keys))
+    said = palette.words(f"keys.{row.id}")
+    return Item(f"action:{row.id}", said, keys, palette.words("palette.group_actions"), value=RunAction(row.id))

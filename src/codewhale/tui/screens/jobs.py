@@ -1,0 +1,231 @@
+"""The background jobs: what runs, the end of what each prints as it comes, writing to it, ending it."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.widget import Widget
+from textual.widgets import Input
+
+from codewhale.display.tones import Line, flat, safe_lines
+from codewhale.protocol.events import Envelope, JobEnded, JobOutput, JobStarted
+from codewhale.protocol.ops import CommandOutput, RunCommand
+from codewhale.protocol.views import JobRow, ListJobs
+from codewhale.tui.keys import bindings, first_key
+from codewhale.tui.once import once
+from codewhale.tui.screens.desk import Desk
+from codewhale.tui.screens.field import Field
+from codewhale.tui.screens.frame import Frame
+from codewhale.tui.screens.page import Leafed, Page
+from codewhale.tui.screens.rowlist import Item, RowList, unranked
+
+LOOK_SECONDS = 1.0
+# What comes with a burst of events is shown at once, so often at most.
+SOON_SECONDS = 0.1
+MOST_JOBS = 500
+MOST_TAIL = 100_000
+STATES = ("Running", "Completed", "Failed", "Killed", "TimedOut", "Stale")
+_MARKS = {
+    "Running": ("●", "success"),
+    "Completed": ("✓", "muted"),
+    "Failed": ("✗", "error"),
+    "TimedOut": ("✗", "error"),
+    "Killed": ("■", "warning"),
+}
+
+
+class JobsCentre(Leafed, Frame):
+    """The jobs above, the end of the output of the one at hand below."""
+
+    PANEL = "jobs"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("jobs")
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("jobs.next", "frame.move"),
+        ("jobs.output", "jobs.output"),
+        ("jobs.write", "jobs.write"),
+        ("jobs.end_input", "jobs.end_input"),
+        ("jobs.stop", "jobs.stop"),
+        ("jobs.close", "frame.close"),
+    )
+
+    DEFAULT_CSS = """
+    JobsCentre #rows { height: 1fr; min-height: 3; }
+    JobsCentre #output { height: 2fr; border-top: solid $border; }
+    JobsCentre.reading #rows { display: none; }
+    JobsCentre #stdin { display: none; }
+    JobsCentre.writing #stdin { display: block; }
+    """
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument)
+        self.list = RowList(desk.palette, id="rows")
+        self.page = Page(desk.palette, id="output")
+        self._stopping = ""
+        self._soon = False
+        self._shown: tuple[str, str] = ("", "")
+
+    def body(self) -> Iterable[Widget]:
+        """The jobs, the output, the line to write with."""
+        yield self.list
+        yield self.page
+        yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
+
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """Without a job there is nothing to do but leave."""
+        return self.HINTS if self.list.current is not None else self.HINTS[-1:]
+
+    def on_mount(self) -> None:
+        """Show them, and look again every second."""
+        self.page.can_focus = False
+        self.list.focus()
+        self.work(self._first)
+        self.set_interval(LOOK_SECONDS, self._look_again)
+
+    async def _first(self) -> None:
+        self.say(self.words("frame.loading"))
+        if await self.load():
+            self.say("" if self.list.current is not None else self.words("jobs.none"))
+
+    def take(self, envelope: Envelope) -> None:
+        """Something happened in a session: look soon where it is about a job."""
+        if isinstance(envelope.event, JobStarted | JobOutput | JobEnded) and not self._soon:
+            self._soon = True
+            once(self, SOON_SECONDS, self._look_again)
+
+    def _look_again(self) -> None:
+        self._soon = False
+        self.work(self.load)
+
+    async def load(self) -> bool:
+        """Get the jobs again; whether that went well."""
+        said = self.said
+        rows: Sequence[JobRow] | None = await self.ask(self.desk.query(ListJobs(self.desk.session)))
+        if rows is None:
+            return False
+        self.say(said)
+        if self.has_class("writing") and not any(row.id == self._at() and row.status == "Running" for row in rows):
+            self._close_line()
+        self.list.show(unranked([self._item(row) for row in rows[:MOST_JOBS]]), self._at())
+        self._show_hints()
+        running = sum(row.status == "Running" for row in rows)
+        self.retitle(self.words("jobs.running", n=running) if rows else "")
+        return True
+
+    def _at(self) -> str:
+        return self.list.current.key if self.list.current is not None else self.argument
+
+    def _item(self, row: JobRow) -> Item:
+        mark, tone = _MARKS.get(row.status, ("?", "muted"))
+        state = self.words(f"jobs.state_{row.status}") if row.status in STATES else flat(row.status, 20)
+        code = f" {row.exit_code}" if row.exit_code else ""
+        said = f"{state}{code} · {row.seconds:,.0f} s · {flat(row.id, 30)}"
+        return Item(row.id, row.command, said, "", mark, tone, value=row)
+
+    # -------------------------------------------------------------- the one at hand
+
+    @property
+    def job(self) -> JobRow | None:
+        """The job at the cursor."""
+        return self.list.current.value if self.list.current is not None else None
+
+    @on(RowList.Moved)
+    def _moved(self) -> None:
+        row = self.job
+        shown = (row.id, row.tail) if row is not None else ("", "")
+        if shown == self._shown:
+            return
+        follow = self._shown[0] != shown[0] or self.page.at_end()
+        self._shown = shown
+        self.page.show(self._output(row) if row is not None else (), end=follow)
+
+    def _output(self, row: JobRow) -> Sequence[Line]:
+        where = f"  ({flat(row.cwd)})" if row.cwd not in ("", ".") else ""
+        lines: list[Line] = [(("$ ", "muted"), (flat(row.command, 2000), "bold text"), (where, "muted"))]
+        tail = row.tail[-MOST_TAIL:]
+        size = len(tail.encode("utf-8", "replace"))
+        if row.bytes > size:
+            lines.append(((self.words("jobs.earlier", bytes=f"{row.bytes - size:,}"), "muted"),))
+        if not tail:
+            lines.append(((self.words("jobs.silent"), "muted"),))
+            return lines
+        return [*lines, *safe_lines(tail.rstrip("\n"))]
+
+    # -------------------------------------------------------------- keys
+
+    def action_previous(self) -> None:
+        """The job before; while its output fills the screen, a line up."""
+        if self.has_class("reading"):
+            self.page.scroll_up(animate=False)
+        else:
+            self.list.move(-1)
+
+    def action_next(self) -> None:
+        """The next job; while its output fills the screen, a line down."""
+        if self.has_class("reading"):
+            self.page.scroll_down(animate=False)
+        else:
+            self.list.move(1)
+
+    def action_output(self) -> None:
+        """Give its output the whole screen, or less again."""
+        if self.job is not None:
+            self.toggle_class("reading")
+
+    def action_stop(self) -> None:
+        """End it, on the second press."""
+        row = self.job
+        if row is None:
+            return
+        if row.status != "Running":
+            self.say(self.words("jobs.ended_already"))
+        elif self._stopping != row.id:
+            self._stopping = row.id
+            press = first_key("jobs.stop", self.desk.keys)
+            self.say(self.words("jobs.again", press=press, job=flat(row.id, 40)), "warning")
+        else:
+            self._stopping = ""
+            self.work(lambda: self._run(f"/jobs cancel {row.id}"), "act")
+
+    def action_write(self) -> None:
+        """Open the line to write to it."""
+        if self.job is not None and self.job.status == "Running":
+            self.set_class(True, "writing")
+            self.query_one("#stdin", Input).focus()
+        else:
+            self.say(self.words("jobs.takes_none"))
+
+    def action_end_input(self) -> None:
+        """End its input."""
+        row = self.job
+        if row is not None and row.status == "Running":
+            self._close_line()
+            self.work(lambda: self._run(f"/jobs stdin {row.id} --eof"), "act")
+
+    @on(Input.Submitted, "#stdin")
+    def _written(self, event: Input.Submitted) -> None:
+        event.stop()
+        row, text = self.job, event.value
+        event.input.value = ""
+        if row is not None:
+            self.work(lambda: self._run(f"/jobs stdin {row.id} {text}"), "act")
+
+    async def _run(self, line: str) -> None:
+        said: CommandOutput | None = await self.ask(self.desk.submit(RunCommand(self.desk.session, line)))
+        if said is not None:
+            last = said.text.strip().splitlines()[-1:] or [""]
+            self.say(last[0], "muted" if said.ok else "error")
+            await self.load()
+
+    def _close_line(self) -> None:
+        self.set_class(False, "writing")
+        self.list.focus()
+
+    def action_close(self) -> None:
+        """Close the line, the output, or the screen."""
+        if self.has_class("writing"):
+            self._close_line()
+        elif self.has_class("reading"):
+            self.set_class(False, "reading")
+        else:
+            self.dismiss(None)

@@ -1,0 +1,152 @@
+"""Choosing a model and a provider: what is ready and what lacks is shown, and any model id that is typed will do."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from codewhale.display.tones import Line, flat
+from codewhale.protocol.ops import SetModel
+from codewhale.protocol.views import FindLocal, ListModels, ListProviders, ModelRow, ProviderRow
+from codewhale.tui.screens.chooser import Chooser
+from codewhale.tui.screens.outcomes import OpenScreen, Said
+from codewhale.tui.screens.rowlist import Item
+
+READY, LACKS, CURRENT = ("✓", "success"), ("·", "warning"), ("›", "accent")
+
+
+class ModelPicker(Chooser):
+    """Models by provider. `argument` is a provider to look at."""
+
+    PANEL = "models"
+    PREVIEW = True
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        *Chooser.HINTS[:2],
+        ("chooser.other", "models.providers"),
+        *Chooser.HINTS[2:],
+    )
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Every model that is known of."""
+        rows: Sequence[ModelRow] | None = await self.ask(
+            self.desk.query(ListModels(self.desk.session)), "frame.loading"
+        )
+        if rows is None:
+            return None
+        if self.argument:
+            rows = [row for row in rows if row.provider == self.argument]
+        return [_model(row, self) for row in rows]
+
+    def behind(self) -> Sequence[Item]:
+        """What is typed can be taken as it is. It stands last, so that it is never taken by mistake."""
+        text = " ".join(self.sought.split())
+        words = self.words
+        said = words("models.typed_at", provider=self.argument) if self.argument else words("models.typed")
+        own = Item(f"typed:{text}", text, said, words("models.group_typed"), "+", "accent", value=text)
+        return [own] if text else []
+
+    async def preview(self, item: Item) -> Sequence[Line]:
+        """What is known of it."""
+        row = item.value
+        if not isinstance(row, ModelRow):
+            return [((self.words("models.typed_more"), "muted"),)]
+        words = self.words
+        lines: list[Line] = [((flat(row.model), "bold text"),), ((flat(row.provider), "muted"),), (("", "text"),)]
+        if row.current:
+            lines.append(((words("models.current"), "accent"),))
+        lines.append(((words("models.ready"), "success"),) if row.ready else ((flat(row.why), "warning"),))
+        window = f"{row.window:,}" if row.window else words("models.unknown")
+        lines.append(((words("models.window", tokens=window), "text"),))
+        lines.append(((_price(row.price, words), "text"),))
+        lines.append(((words("models.images" if row.images else "models.no_images"), "text"),))
+        return lines
+
+    def chosen(self, item: Item) -> None:
+        """Use it from now on, or help with what it lacks."""
+        if not isinstance(item.value, ModelRow):
+            provider, model = _split(str(item.value), self.argument)
+            self.work(lambda: self._use(provider, model), "choose")
+        elif item.value.ready:
+            row = item.value
+            self.work(lambda: self._use(row.provider, row.model), "choose")
+        else:
+            self.dismiss(OpenScreen("firstrun", item.value.provider))
+
+    async def _use(self, provider: str, model: str) -> None:
+        async def change() -> bool:
+            await self.desk.submit(SetModel(self.desk.session, model, provider))
+            return True
+
+        if await self.ask(change()):
+            at = f"{flat(provider, 60)}" if provider else self.words("models.same_provider")
+            self.dismiss(Said(self.words("models.set", model=flat(model, 100), provider=at)))
+
+    def action_other(self) -> None:
+        """The providers instead."""
+        self.dismiss(OpenScreen("providers"))
+
+
+class ProviderPicker(Chooser):
+    """Providers: those that are ready lead to their models, the others to what they lack."""
+
+    PANEL = "providers"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        *Chooser.HINTS[:2],
+        ("chooser.other", "providers.connect"),
+        ("chooser.reload", "frame.reload"),
+        *Chooser.HINTS[2:],
+    )
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Those that are known, and those that answer on this machine."""
+        session = self.desk.session
+        rows: Sequence[ProviderRow] | None = await self.ask(self.desk.query(ListProviders(session)), "frame.loading")
+        if rows is None:
+            return None
+        local: Sequence[ProviderRow] = await self.ask(self.desk.query(FindLocal(session)), "providers.looking") or ()
+        known = {row.name for row in rows}
+        found = [row for row in local if row.name not in known]
+        return [self._item(row, "providers.found") for row in found] + [self._item(row, _group(row)) for row in rows]
+
+    def _item(self, row: ProviderRow, group: str) -> Item:
+        mark, tone = CURRENT if row.current else READY if row.ready else LACKS
+        said = row.base_url if row.ready else row.why
+        return Item(row.name, row.name, said, self.words(group), mark, tone, f"{row.base_url} {row.dialect}", row)
+
+    def chosen(self, item: Item) -> None:
+        """Its models, or what it lacks."""
+        row: ProviderRow = item.value
+        self.dismiss(OpenScreen("models" if row.ready else "firstrun", row.name))
+
+    def action_other(self) -> None:
+        """Connect it, ready or not."""
+        item = self.list.current
+        if item is not None:
+            self.dismiss(OpenScreen("firstrun", item.key))
+
+
+def _group(row: ProviderRow) -> str:
+    return "providers.ready" if row.ready else "providers.lacking"
+
+
+def _model(row: ModelRow, picker: Chooser) -> Item:
+    mark, tone = CURRENT if row.current else READY if row.ready else LACKS
+    said = [f"{row.window // 1000}k"] if row.window else []
+    said.append(_price(row.price, picker.words) if row.ready else row.why)
+    label = row.model
+    return Item(f"{row.provider}/{row.model}", label, " · ".join(said), row.provider, mark, tone, row.provider, row)
+
+
+def _price(price: dict[str, Any] | None, words: Any) -> str:
+    """What a million tokens cost."""
+    try:
+        if price is None:
+            return str(words("models.no_price"))
+        currency = flat(str(price.get("currency", "USD")), 8)
+        return str(words("models.price", miss=f"{price['miss']:g}", out=f"{price['output']:g}", currency=currency))
+    except (KeyError, TypeError, ValueError):
+        return str(words("models.no_price"))
+
+
+def _split(text: str, provider: str) -> tuple[str, str]:
+    """(provider or "", model) of what was typed: "MODEL" or "PROVIDER MODEL"."""
+    first, _, rest = text.partition(" ")
+    return (first, rest.strip()) if rest else (provider, first)

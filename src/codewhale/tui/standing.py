@@ -1,0 +1,255 @@
+"""How the session stands, as a fold of its events and of the two views that fill in what no event says. Knows no
+screen."""
+
+import time
+from collections.abc import Callable
+
+from codewhale.display.words import Words
+from codewhale.lib.text import one_line
+from codewhale.protocol.events import (
+    ONE_SHOT,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallFinished,
+    CallStarted,
+    CallStreamed,
+    ChildClosed,
+    ChildOpened,
+    Compacted,
+    EffortChanged,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    ModeChanged,
+    ModelChanged,
+    QuestionAnswered,
+    QuestionAsked,
+    QueueChanged,
+    Queued,
+    ReasoningStreamed,
+    RequestSent,
+    RetryCountdown,
+    SessionOpened,
+    SessionResumed,
+    TextStreamed,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from codewhale.protocol.ops import ContextView, StatusView
+from codewhale.protocol.stream import Usage
+
+
+class Standing:
+    """Every field is for reading. `doing` is the key of what is waited for ("" when idle) and `subject` its name,
+    `since` when it began by `clock`; `context_used` and `context_room` are tokens, 0 where unknown; `hit` is the share
+    of the last prompt that the provider's cache knew, None where unknown; `again_at` is when a call is sent again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._purposes: dict[int, str] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Another session."""
+        self.mode = ""
+        self.provider = ""
+        self.model = ""
+        self.effort = ""
+        self.approval = ""
+        self.sandbox: str | None = None
+        self.branch = ""
+        self.context_used = 0
+        self.context_room = 0
+        self.hit: float | None = None
+        self.cost: float | None = None
+        self.currency = "USD"
+        self.unpriced = False
+        self.queue = 0
+        self.jobs: dict[str, str] = {}
+        self.children: set[str] = set()
+        self.turn_since = 0.0
+        self._turns = False
+        self._rested = self._latest = 0
+        self._idle()
+
+    def _idle(self) -> None:
+        self.doing = ""
+        self.subject = ""
+        self.since = self._clock()
+        self.again_at = 0.0
+        self._calls: dict[str, str] = {}
+        self._asked: dict[str, str] = {}
+        self._purposes.clear()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs."""
+        return bool(self.doing)
+
+    @property
+    def asking(self) -> bool:
+        """Whether the person is asked something."""
+        return bool(self._asked)
+
+    def unfinished(self, words: Words) -> list[str]:
+        """What leaving would end, a sentence each."""
+        said = [words("leave.turn")] if self.busy else []
+        said += [words("leave.asked")] if self.asking else []
+        names = ", ".join(one_line(command, 60) for command in self.jobs.values())
+        counted = (("jobs", len(self.jobs)), ("children", len(self.children)), ("queue", self.queue))
+        said += [words(f"leave.{name}", n=count, names=names) for name, count in counted if count]
+        return [*said, words("leave.hint")] if said else []
+
+    # -------------------------------------------------------------- views
+
+    def see(self, view: StatusView) -> None:
+        """What the session says of itself. A view is made before it arrives: what events have changed since stays."""
+        self.sandbox, self.branch, self.approval = view.sandbox, view.branch, view.approval.value
+        if view.seq >= self._latest:
+            self.mode, self.provider, self.model = view.mode.value, view.provider, view.model
+            self.effort, self.queue = view.effort, view.queue
+        if not view.busy:
+            self._rested = view.seq
+            self._rest()
+
+    def _rest(self) -> bool:
+        """What is done outside of a turn, a compaction that was asked for, is over; whether it was under way."""
+        if self._turns or not self.busy:
+            return False
+        self._idle()
+        return True
+
+    def see_context(self, view: ContextView) -> None:
+        """How full its context is."""
+        self.context_used, self.context_room = view.used, view.spendable
+
+    # -------------------------------------------------------------- events
+
+    def take(self, envelope: Envelope) -> bool:
+        """An event; whether anything that is shown has changed."""
+        event = envelope.event
+        self._latest = max(self._latest, envelope.seq)
+        changed = self._session(event) or self._turn(event) or self._count(event)
+        over = isinstance(event, Compacted) or envelope.seq <= self._rested
+        return (over and self._rest()) or changed
+
+    def _session(self, event: Event) -> bool:
+        match event:
+            case SessionOpened(mode=mode, provider=provider, model=model):
+                self.mode, self.provider, self.model = mode.value, provider, model
+            case SessionResumed(mode=mode):
+                self._turns = False
+                self._idle()
+                self.mode, self.queue = mode.value, 0
+                self.jobs.clear()
+                self.children.clear()
+            case ModeChanged(mode=mode):
+                self.mode = mode.value
+            case ModelChanged(provider=provider, model=model):
+                self.provider, self.model = provider, model
+            case EffortChanged(effort=effort):
+                self.effort = effort
+            case Compacted(tokens_after=tokens):
+                self.context_used = tokens
+            case _:
+                return False
+        return True
+
+    def _turn(self, event: Event) -> bool:
+        match event:
+            case TurnStarted():
+                self._idle()
+                self._turns = True
+                self.turn_since = self._clock()
+                self._wait("model")
+            case TurnFinished():
+                self._turns = False
+                self._idle()
+            case RequestSent(request=request, purpose=purpose):
+                self._purposes[request] = purpose
+                self._wait("compaction" if purpose == "compaction" else "model")
+            case RetryCountdown(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
+                self._wait("retry", f"{attempt}/{attempts}: {reason}")
+                self.again_at = self._clock() + delay
+            case ReasoningStreamed():
+                return self._wait("thinking", keep=True)
+            case TextStreamed():
+                return self._wait("writing", keep=True)
+            case CallStreamed(name=name):
+                return self._wait("call", name, keep=True)
+            case _:
+                return self._call(event)
+        return True
+
+    def _call(self, event: Event) -> bool:
+        match event:
+            case CallStarted(call_id=call, name=name):
+                self._calls[call] = name
+                self._name_calls()
+            case CallFinished(call_id=call):
+                self._calls.pop(call, None)
+                self._name_calls()
+            case ApprovalAsked(request_id=request, tool=tool):
+                self._asked[request] = tool
+                self._wait("approval", tool)
+            case QuestionAsked(request_id=request):
+                self._asked[request] = ""
+                self._wait("question")
+            case ApprovalAnswered(request_id=request) | QuestionAnswered(request_id=request):
+                self._asked.pop(request, None)
+                self._name_calls()
+            case _:
+                return False
+        return True
+
+    def _name_calls(self) -> None:
+        if self._asked or not self.busy:
+            return
+        if len(self._calls) == 1:
+            self._wait("tool", next(iter(self._calls.values())))
+        elif self._calls:
+            self._wait("tools", str(len(self._calls)))
+        else:
+            self._wait("model")
+
+    def _count(self, event: Event) -> bool:
+        match event:
+            case UsageReported(request=request, usage=usage):
+                self._spend(usage, self._purposes.pop(request, ""))
+            case JobStarted(job_id=job, command=command):
+                self.jobs[job] = command
+            case JobEnded(job_id=job):
+                self.jobs.pop(job, None)
+            case ChildOpened(child=child):
+                self.children.add(child)
+            case ChildClosed(child=child):
+                self.children.discard(child)
+            case Queued(waiting=waiting) | QueueChanged(waiting=waiting):
+                self.queue = waiting
+            case _:
+                return False
+        return True
+
+    def _spend(self, usage: Usage, purpose: str) -> None:
+        if usage.cost is None:
+            self.unpriced = True
+        else:
+            self.cost = (self.cost or 0.0) + usage.cost
+            self.currency = usage.currency
+        if purpose not in ONE_SHOT and purpose != "compaction":
+            self.context_used = usage.input + usage.output
+            counted = usage.cache_hit + usage.cache_miss
+            self.hit = usage.cache_hit / usage.input if counted and usage.input else self.hit
+
+    def _wait(self, doing: str, subject: str = "", keep: bool = False) -> bool:
+        """What is waited for now; with `keep` the time goes on where it already was that. Whether it changed."""
+        if (doing, subject) == (self.doing, self.subject):
+            if not keep:
+                self.since = self._clock()
+            return not keep
+        if not self.doing and doing not in ("model", "approval", "question", "compaction"):
+            return False
+        self.doing, self.subject, self.since = doing, subject, self._clock()
+        return True

@@ -1,0 +1,252 @@
+"""The status lines: what is waited for and how to stop it, or what can be done; below it how the session stands."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codewhale.display.palette import Palette
+from codewhale.display.words import Words
+from codewhale.lib.text import one_line
+from codewhale.protocol.events import Envelope
+from codewhale.protocol.ops import ContextView, StatusView
+from codewhale.tui.keys import first_key
+from codewhale.tui.standing import Standing
+
+SAID_SECONDS = 6.0
+LEAST_DOING = 24
+FULL, NEARLY = 0.9, 0.75
+_GAP = "  "
+_MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
+_ASKS = {"approval_suggest": "muted", "rights_plan": "muted"}
+_MONEY = {"USD": "$", "CNY": "¥", "EUR": "€"}
+
+# What a line is made of: text, its colour, and how soon it is left out where there is no room (0 never).
+Piece = tuple[str, str, int]
+
+
+def seconds_text(seconds: float) -> str:
+    """ "8 s", "2 m 05 s" or "1 h 04 m"."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} m {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} m"
+
+
+def money_text(amount: float, currency: str) -> str:
+    """An amount with two digits that count: "$0.0042", "$1.37"."""
+    digits = 2 if amount >= 1 or amount == 0 else min(6, 1 - math.floor(math.log10(amount)))
+    sign = _MONEY.get(currency)
+    return f"{sign}{amount:.{digits}f}" if sign else f"{amount:.{digits}f} {one_line(currency, 4)}"
+
+
+def shortened(text: str, width: int) -> str:
+    """Text in so many columns, its end left out where it is longer."""
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip() + "…"
+
+
+def fitting(pieces: list[Piece], width: int) -> list[Piece]:
+    """The pieces that stand in `width` columns, a gap between each two; those of the highest rank go first."""
+    kept = [piece for piece in pieces if piece[0]]
+    while kept and sum(cell_len(text) for text, _, _ in kept) + len(_GAP) * (len(kept) - 1) > width:
+        last = max(kept, key=lambda piece: piece[2])
+        if not last[2]:
+            break
+        kept.remove(last)
+    return kept
+
+
+class Status(Widget):
+    """Two lines. Fed events by `take`, views by `see` and `see_context`, and words for a while by `say`."""
+
+    DEFAULT_CSS = "Status { height: 2; width: 1fr; background: $surface; }"
+
+    def __init__(
+        self,
+        words: Words,
+        palette: Palette,
+        clock: Callable[[], float] = time.monotonic,
+        keys: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__()
+        rows = ("composer.send", "app.palette", "app.help", "composer.escape")
+        self._named = {row.partition(".")[2]: first_key(row, keys) for row in rows}
+        self._words = words
+        self._palette = palette
+        self._clock = clock
+        self._said: tuple[str, str] = ("", "")
+        self._said_until = 0.0
+        self._opening = "opening"
+        self.standing = Standing(clock)
+
+    def on_mount(self) -> None:
+        """Seconds go by."""
+        self.set_interval(1.0, self._tick)
+
+    def _tick(self) -> None:
+        if self.standing.busy or self._opening == "opening" or self._said[0]:
+            self.refresh()
+
+    def begin(self) -> None:
+        """Another session is followed."""
+        self.standing.begin()
+        self.refresh()
+
+    def take(self, envelope: Envelope) -> None:
+        """An event of the session."""
+        self._opening = ""
+        if self.standing.take(envelope):
+            self.refresh()
+
+    def see(self, view: StatusView) -> None:
+        """How the session says it stands."""
+        self.standing.see(view)
+        self.refresh()
+
+    def see_context(self, view: ContextView) -> None:
+        """How full its context is."""
+        self.standing.see_context(view)
+        self.refresh()
+
+    def say(self, text: str, tone: str = "text") -> None:
+        """Say one line for six seconds. `tone` is a colour of the palette."""
+        self._said = (one_line(text, 400), tone)
+        self._said_until = self._clock() + SAID_SECONDS
+        self.refresh()
+
+    def lost(self) -> None:
+        """There is no session."""
+        self._opening = "failed"
+        self.standing = Standing(self._clock)
+        self.refresh()
+
+    def repaint(self, palette: Palette) -> None:
+        """Other colours."""
+        self._palette = palette
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The upper or the lower line."""
+        width = self.size.width
+        left, right = (self._now(), self._beside()) if y == 0 else (self._facts(), self._figures())
+        return self._strip(left, right, width)
+
+    # -------------------------------------------------------------- the upper line
+
+    def _now(self) -> list[Piece]:
+        words, standing = self._words, self.standing
+        if self._said[0] and self._clock() < self._said_until:
+            return [(self._said[0], self._said[1], 0)]
+        self._said = ("", "")
+        if standing.busy:
+            tone = "warning" if standing.asking else "accent"
+            seconds, stop = (
+                self._seconds(),
+                words("status.stop_asking" if standing.asking else "status.stop", **self._named),
+            )
+            room = self.size.width - 2 - cell_len(seconds) - cell_len(stop) - 2 * len(_GAP)
+            doing = shortened(f"● {self._doing()}", max(room, LEAST_DOING))
+            return [(doing, tone, 0), (seconds, "text", 0), (stop, "muted", 1)]
+        if self._opening:
+            return [(words(f"status.{self._opening}"), "muted" if self._opening == "opening" else "error", 0)]
+        return [(words("status.hint", **self._named), "muted", 0)]
+
+    def _doing(self) -> str:
+        standing = self.standing
+        subject = one_line(standing.subject)
+        return self._words(f"status.doing_{standing.doing}", subject=subject)
+
+    def _seconds(self) -> str:
+        standing = self.standing
+        if standing.again_at and standing.doing == "retry":
+            return self._words("status.again", seconds=seconds_text(standing.again_at - self._clock() + 0.99))
+        return seconds_text(self._clock() - standing.since)
+
+    def _beside(self) -> list[Piece]:
+        words, standing = self._words, self.standing
+        queue, children = standing.queue, len(standing.children)
+        turn = self._clock() - standing.turn_since
+        return [
+            (words("status.queued", n=queue) if queue else "", "user", 2),
+            (words("status.children", n=children) if children else "", "accent", 3),
+            (words("status.turn", seconds=seconds_text(turn)) if standing.busy and turn >= 10 else "", "muted", 4),
+        ]
+
+    # -------------------------------------------------------------- the lower line
+
+    def _facts(self) -> list[Piece]:
+        words, standing = self._words, self.standing
+        if not standing.mode:
+            return []
+        model = "/".join(part for part in (standing.provider, standing.model) if part)
+        effort = f" · {standing.effort}" if standing.effort else ""
+        asks = f"rights_{standing.mode}" if standing.mode != "agent" else f"approval_{standing.approval}"
+        held = standing.sandbox
+        return [
+            (words(f"status.mode_{standing.mode}"), _MODES.get(standing.mode, "text"), 0),
+            (one_line(model + effort, 48), "text", 1),
+            (words(f"status.{asks}") if standing.approval else "", _ASKS.get(asks, "warning"), 5),
+            (
+                "" if held is None else words("status.held" if held else "status.free"),
+                "muted" if held else "warning",
+                6,
+            ),
+        ]
+
+    def _figures(self) -> list[Piece]:
+        words, standing = self._words, self.standing
+        jobs = len(standing.jobs)
+        share = standing.context_used / standing.context_room if standing.context_room else 0.0
+        tone = "error" if share >= FULL else "warning" if share >= NEARLY else "muted"
+        hit = standing.hit
+        money = money_text(standing.cost, standing.currency) if standing.cost is not None else ""
+        unknown = standing.unpriced and standing.cost is None
+        return [
+            (words("status.jobs", n=jobs) if jobs else "", "accent", 3),
+            (words("status.context", share=f"{share:.0%}") if standing.context_room else "", tone, 2),
+            (words("status.cache", share=f"{hit:.0%}") if hit is not None else "", "muted", 7),
+            (words("status.unpriced") if unknown else money, "muted", 4),
+            (f"git {one_line(standing.branch, 28)}" if standing.branch else "", "muted", 8),
+        ]
+
+    # -------------------------------------------------------------- drawing
+
+    def _strip(self, left: list[Piece], right: list[Piece], width: int) -> Strip:
+        inner = max(0, width - 2)
+        kept = fitting([*left, *right], inner)
+        begin, end = [p for p in left if p in kept], [p for p in right if p in kept]
+        used = sum(cell_len(text) for text, _, _ in kept) + len(_GAP) * (len(begin) + len(end) - 1 if kept else 0)
+        segments = [self._segment(" ", "text"), *self._joined(begin)]
+        if end:
+            segments += [
+                self._segment(_GAP + " " * max(0, inner - used) if begin else " " * max(0, inner - used), "text")
+            ]
+            segments += self._joined(end)
+        ground = Style(bgcolor=self._palette.surface)
+        return _cut(Strip(segments), inner + 1, self._segment("…", "muted")).adjust_cell_length(width, ground)
+
+    def _joined(self, pieces: list[Piece]) -> list[Segment]:
+        found: list[Segment] = []
+        for text, tone, _ in pieces:
+            found += [self._segment(_GAP, "text")] if found else []
+            found.append(self._segment(text, tone))
+        return found
+
+    def _segment(self, text: str, tone: str) -> Segment:
+        palette = self._palette
+        return Segment(text, Style(color=getattr(palette, tone), bgcolor=palette.surface))
+
+
+def _cut(strip: Strip, width: int, mark: Segment) -> Strip:
+    """The strip in `width` columns, its end marked where it was cut."""
+    if strip.cell_length <= width:
+        return strip
+    return Strip.join([strip.crop(0, max(0, width - 1)), Strip([mark])])

@@ -1,0 +1,222 @@
+"""The terminal as the interface drives it: writing never blocks whoever draws, frames are left out while it is slow,
+and one that is gone ends the session quietly. The mouse is caught only where it was asked for."""
+
+import asyncio
+import contextlib
+import os
+import re
+import select
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
+
+from codewhale.tui.keyboard import read_keys
+
+# A terminal that has this many characters still to take is not sent another frame.
+BEHIND = 1 << 16
+# At the end it is given so long to take what is left.
+DRAIN_SECONDS = 2.0
+_MOUSE_MODES = (1000, 1003, 1015, 1006)
+# Characters of which terminals disagree how many columns they take: whatever can combine, and all emoji.
+_UNSURE = re.compile("[\u0300-\u1fff\u200b-\u200f\ufe00-\ufe0f\U0001f000-\U0001faff\U000e0020-\U000e01ef]")
+_PLACED = re.compile(r"(\x1b\[\d+;\d+H)([^\x1b]*(?:\x1b(?!\[\d+;\d+H)[^\x1b]*)*)")
+_CONTROL = re.compile(r"\x1b\[[0-?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x1f]")
+
+
+class Sink(Protocol):
+    """What is written to. Both raise OSError once it is gone."""
+
+    def write(self, text: str, /) -> int:
+        """Take text."""
+        ...
+
+    def flush(self) -> None:
+        """Let it be seen."""
+        ...
+
+
+class Writer(threading.Thread):
+    """Writes to a file in the order in which it was told, in a thread of its own. `drained` and `lost` are called from
+    there: when what held frames back is out, and once when the file cannot be written any more."""
+
+    def __init__(self, file: Sink, drained: Callable[[], None], lost: Callable[[], None]) -> None:
+        super().__init__(daemon=True, name="terminal-output")
+        self._file = file
+        self._drained = drained
+        self._lost = lost
+        self._waiting: deque[str] = deque()
+        self._size = 0
+        self._skipped = False
+        self._gone = False
+        self._ended = False
+        self._change = threading.Condition()
+
+    @property
+    def behind(self) -> bool:
+        """Whether another frame had better wait; then `drained` will be called."""
+        with self._change:
+            self._skipped = self._skipped or self._size > BEHIND
+            return self._size > BEHIND
+
+    def write(self, text: str) -> None:
+        """Take text to be written."""
+        with self._change:
+            if not self._gone and text:
+                self._waiting.append(text)
+                self._size += len(text)
+                self._change.notify()
+
+    def stop(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Write what is left, for at most so many seconds."""
+        with self._change:
+            self._ended = True
+            self._change.notify()
+        self.join(seconds)
+
+    def run(self) -> None:
+        """Write until told to stop."""
+        while (text := self._next()) is not None:
+            try:
+                self._file.write(text)
+                self._file.flush()
+            except (OSError, ValueError):
+                self._give_up()
+                return
+            self._count(len(text))
+
+    def _next(self) -> str | None:
+        with self._change:
+            self._change.wait_for(lambda: self._waiting or self._ended)
+            return self._waiting.popleft() if self._waiting else None
+
+    def _count(self, written: int) -> None:
+        with self._change:
+            self._size -= written
+            caught_up = self._skipped and not self._size
+            if caught_up:
+                self._skipped = False
+        if caught_up:
+            self._drained()
+
+    def _give_up(self) -> None:
+        with self._change:
+            self._gone = True
+            self._waiting.clear()
+            self._size = 0
+        self._lost()
+
+
+class Out:
+    """Standard output as a file of text: whole writes, whatever its descriptor does."""
+
+    def __init__(self, fd: int = 1, encoding: str = "utf-8") -> None:
+        self._fd = fd
+        self._encoding = encoding
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._fd
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def write(self, text: str) -> int:
+        """Write all of it; waits while the terminal takes nothing. Raises OSError."""
+        data = memoryview(text.encode(self._encoding, "replace"))
+        while data:
+            try:
+                data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                select.select([], [self._fd], [])
+        return len(text)
+
+
+def cleared(frame: str) -> str:
+    """A frame that leaves nothing of the one before: a row whose width a terminal may see otherwise is erased (as many
+    columns as it should take) before it is written, for where it comes out shorter something old would stay."""
+    return _PLACED.sub(_erased, frame) if _UNSURE.search(frame) else frame
+
+
+def _erased(row: re.Match[str]) -> str:
+    if not _UNSURE.search(row[2]):
+        return row[0]
+    return f"{row[1]}\x1b[{max(1, cell_len(_CONTROL.sub('', row[2])))}X{row[2]}"
+
+
+class Terminal(LinuxDriver):
+    """Textual's driver on standard output, with a writer that never blocks. The app it serves has `drained()` and
+    `hung_up()`."""
+
+    def __init__(
+        self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._writer: Writer | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the terminal is too slow for another frame at the moment."""
+        return self._writer is not None and self._writer.behind
+
+    def write(self, data: str) -> None:
+        """Write data; returns at once."""
+        if self._writer is not None:
+            self._writer.write(cleared(data))
+
+    def start_application_mode(self) -> None:
+        """Take the terminal."""
+        out = Out(encoding=getattr(sys.__stdout__, "encoding", None) or "utf-8")
+        self._writer = Writer(out, self._from_thread("drained"), self._from_thread("hung_up"))
+        self._writer.start()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        # Textual's own handler can be stopped by the next signal between reading a size and telling it, and so tell an
+        # old one last; one that the loop calls cannot.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
+
+    def _resized(self) -> None:
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self._app.post_message(events.Resize(size, size))
+
+    def close(self) -> None:
+        """Let go of it."""
+        super().close()
+        if self._writer is not None:
+            self._writer.stop()
+            self._writer = None
+
+    def catch_mouse(self, on: bool) -> None:
+        """Have the terminal report the mouse, or leave it to select text."""
+        self._mouse = on
+        end = "h" if on else "l"
+        self.write("".join(f"\x1b[?{mode}{end}" for mode in _MOUSE_MODES))
+
+    def run_input_thread(self) -> None:
+        """Read keys and pastes until the driver ends. Raises OSError when the terminal is gone."""
+        read_keys(self.fileno, self.exit_event, self.process_message, self._debug)
+
+    def _run_input_thread(self) -> None:
+        try:
+            self.run_input_thread()
+        except OSError:
+            self._from_thread("hung_up")()
+
+    def _from_thread(self, name: str) -> Callable[[], None]:
+        """A call of the app's method of this name from another thread; nothing where its loop is gone."""
+
+        def call() -> None:
+            loop = self._app._loop
+            if loop is not None:
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(getattr(self._app, name))
+
+        return call

@@ -1,0 +1,246 @@
+"""A whole block on a screen of its own: all that is kept of it, drawn as far as it is seen."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from codewhale.display.palette import Palette
+from codewhale.display.transcript.blocks import Block, Card, Said
+from codewhale.display.transcript.cards import View
+from codewhale.display.transcript.difflines import Row, diff_lines, diff_rows
+from codewhale.display.transcript.drawing import Drawer
+from codewhale.display.transcript.lines import Line, clean, fit, flat, fold_hard
+from codewhale.display.transcript.markdown import Pen, markdown_lines
+from codewhale.display.transcript.splitting import Opening
+from codewhale.display.transcript.story import Story
+from codewhale.display.words import Words
+from codewhale.protocol.blocks import Block as Display
+from codewhale.protocol.blocks import DiffBlock, MarkdownBlock, TerminalBlock
+from codewhale.tui.keys import bindings
+from codewhale.tui.transcript.copying import bounded, whole_text
+from codewhale.tui.transcript.finding import Finding
+from codewhale.tui.transcript.search import Search
+
+_ROWS = 100
+_CHARS = 8_000
+
+
+class Page(Struct):
+    """A bounded part of what is shown: plain text, markdown (with how it opens), rows of a diff, or lines."""
+
+    text: str = ""
+    kind: str = "plain"
+    opening: Opening | None = None
+    rows: Sequence[Row] = ()
+    lines: Sequence[Line] = ()
+    style: str = "text"
+
+
+class Pages:
+    """What a pager shows, page by page."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self.pages = pages
+        self._pen = Pen()
+
+    def __len__(self) -> int:
+        return len(self.pages)
+
+    def estimate(self, index: int, width: int) -> int:
+        """About how many lines a page takes."""
+        page = self.pages[index]
+        return max(1, len(page.rows), len(page.lines), page.text.count("\n") + 1 + len(page.text) // max(10, width * 2))
+
+    def lines(self, index: int, width: int) -> Sequence[Line]:
+        """The lines of a page."""
+        page = self.pages[index]
+        match page.kind:
+            case "markdown":
+                return markdown_lines(self._pen, page.text, width, page.opening)
+            case "diff":
+                return diff_lines(page.rows, page.text, width, self._pen.colours)
+            case "lines":
+                return page.lines
+        rows = clean(page.text).split("\n")
+        return [line for row in rows for line in fold_hard(((row, page.style),), width)]
+
+    def text(self, index: int) -> str:
+        """What is searched of a page."""
+        page = self.pages[index]
+        if page.kind == "diff":
+            return "\n".join(row.text for row in page.rows)
+        return "\n".join(line.text for line in page.lines) if page.kind == "lines" else page.text
+
+
+class PagerPane(Finding):
+    """The pages."""
+
+    DEFAULT_CSS = "PagerPane { height: 1fr; background: $background; }"
+
+    def __init__(self, pages: Pages, words: Words, palette: Palette) -> None:
+        super().__init__(palette, pages)
+        self.follow = False
+        self._pages = pages
+        self._words = words
+
+    def search_for(self, query: str) -> Search:
+        """The search through all pages."""
+        return Search(len(self._pages), self._pages.text, query)
+
+    def prepare(self) -> bool:
+        """Search on."""
+        return self.scan()
+
+
+class Pager(ModalScreen[None]):
+    """One text, with its title."""
+
+    BINDINGS: ClassVar = bindings("pager")
+    DEFAULT_CSS = """
+    Pager { background: $background; layout: vertical; }
+    Pager > .title { height: 1; background: $surface; color: $cw-accent; text-style: bold; padding: 0 1; }
+    Pager > .keys { height: 1; background: $surface; color: $cw-muted; padding: 0 1; }
+    """
+
+    def __init__(self, title: str, pages: Sequence[Page], text: str, words: Words, palette: Palette) -> None:
+        super().__init__()
+        self._title = flat(title)
+        self._words = words
+        self._text = text
+        self._keys = Static(words("transcript.pager_keys"), markup=False, classes="keys")
+        self.pane = PagerPane(Pages(pages), words, palette)
+
+    @classmethod
+    def of_block(cls, story: Story, block: Block, words: Words, palette: Palette) -> "Pager":
+        """All that is kept of a block."""
+        if isinstance(block, Card):
+            title = words("transcript.pager_call", name=block.name)
+            pages = _card_pages(block, words)
+        else:
+            title = words("transcript.pager_words")
+            pages = _said_pages(story, block) if isinstance(block, Said) else _line_pages(block, words)
+        return cls(title, pages, whole_text(story, block), words, palette)
+
+    def compose(self) -> ComposeResult:
+        """Title, text, keys."""
+        yield Static(fit(self._title, 200), markup=False, classes="title")
+        yield self.pane
+        yield self._keys
+
+    def on_mount(self) -> None:
+        """The text has the keys."""
+        self.pane.focus()
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self.pane.repaint(palette)
+
+    def action_up(self) -> None:
+        """A line up."""
+        self.pane.move(-1)
+
+    def action_down(self) -> None:
+        """A line down."""
+        self.pane.move(1)
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self.pane.move(1 - self.pane.room)
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self.pane.move(self.pane.room - 1)
+
+    def action_first(self) -> None:
+        """The beginning."""
+        self.pane.go_to_top()
+
+    def action_last(self) -> None:
+        """The end."""
+        self.pane.go_to_end()
+
+    def action_find(self) -> None:
+        """Search."""
+        self.pane.action_find()
+
+    def action_find_next(self) -> None:
+        """The next place."""
+        self.pane.action_find_next()
+
+    def action_find_previous(self) -> None:
+        """The place before."""
+        self.pane.action_find_previous()
+
+    def action_copy(self) -> None:
+        """Copy all of it, as far as a terminal takes it."""
+        kept, _ = bounded(self._text)
+        self.app.copy_to_clipboard(kept)
+        self._keys.update(Content(self._words("transcript.pager_copied", n=f"{len(kept):,}")))
+
+    def action_close(self) -> None:
+        """Back."""
+        if not self.pane.close_search():
+            self.dismiss(None)
+
+
+def _said_pages(story: Story, block: Said) -> list[Page]:
+    pages: list[Page] = []
+    step = 1 if block.whole >= 0 else -1
+    other: Block | None = story.find(block.whole)
+    while isinstance(other, Said) and other.whole == block.whole:
+        if other.who == "model":
+            pages.append(Page(other.text, "markdown", other.opening))
+        else:
+            pages += _plain(other.text)
+        other = story.find(other.id + step)
+    return pages
+
+
+def _line_pages(block: Block, words: Words) -> list[Page]:
+    return [Page(kind="lines", lines=Drawer(words).lines(block, View(200, opened=True)))]
+
+
+def _card_pages(card: Card, words: Words) -> list[Page]:
+    pages = _plain(f"{card.name} {card.subject}", "accent bold")
+    if card.arguments:
+        pages += [*_plain(words("transcript.pager_arguments"), "muted"), *_plain(card.arguments, "code"), Page()]
+    for display in card.display:
+        pages += [*_display_pages(display, card, words), Page()]
+    if card.said or card.tail:
+        pages += _plain(words("transcript.pager_answer"), "muted")
+        pages += _plain(card.said or "\n".join(card.tail))
+    return pages
+
+
+def _display_pages(display: Display, card: Card, words: Words) -> list[Page]:
+    match display:
+        case DiffBlock(path=path, diff=diff):
+            rows = diff_rows(diff)
+            return [Page(path, "diff", rows=rows[at : at + _ROWS]) for at in range(0, len(rows), _ROWS)]
+        case TerminalBlock(command=command, output=output):
+            return [*_plain(f"$ {command}", "accent"), *_plain(output)]
+        case MarkdownBlock(text=text):
+            return [Page(text, "markdown")]
+    shown = Card(name=card.name, display=(display,), status=card.status)
+    return [Page(kind="lines", lines=Drawer(words).lines(shown, View(200, opened=True))[1:])]
+
+
+def _plain(text: str, style: str = "text") -> list[Page]:
+    """A text as pages of bounded size; a line that is too long for one goes on in the next."""
+    pages, rows, size = [], list[str](), 0
+    for row in text.rstrip("\n").split("\n"):
+        for at in range(0, max(1, len(row)), _CHARS):
+            part = row[at : at + _CHARS]
+            rows.append(part)
+            size += len(part) + 1
+            if size >= _CHARS or len(rows) >= _ROWS:
+                pages.append(Page("\n".join(rows), style=style))
+                rows, size = [], 0
+    if rows:
+        pages.append(Page("\n".join(rows), style=style))
+    return pages

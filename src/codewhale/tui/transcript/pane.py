@@ -1,0 +1,357 @@
+"""A view over very many blocks of lines. Blocks are measured when they come into sight; where the reader stands is a
+line of a block, so nothing that is measured or grows elsewhere moves what is seen."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from textual import events
+from textual.filter import ANSIToTruecolor
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from codewhale.display.palette import Palette
+from codewhale.display.transcript.lines import Line
+from codewhale.tui.once import once
+from codewhale.tui.transcript.heights import Heights
+from codewhale.tui.transcript.paint import Paint, lit
+
+# Frames at most every so many seconds, and so rarely that drawing takes no more than a part of the time.
+FRAME = 0.05
+_SHARE = 6
+_LONGEST = 0.5
+# While there is more to take in than one frame can: so long is left to keys, and so often is it drawn.
+_BREATH = 0.004
+_BUSY_FRAME = 0.2
+_MOST_LINES = 6_000
+_WHEEL = 3
+_FOUND = "selection_text on:selection"
+
+
+class Source(Protocol):
+    """What a pane shows: blocks by index."""
+
+    def __len__(self) -> int:
+        """How many blocks there are."""
+        ...
+
+    def lines(self, index: int, width: int) -> Sequence[Line]:
+        """The lines of a block."""
+        ...
+
+    def estimate(self, index: int, width: int) -> int:
+        """About how many lines that will be."""
+        ...
+
+
+class Pane(Widget, can_focus=True):
+    """Shows a source. `follow` keeps the end in sight. What is marked with the mouse is the terminal's business."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "Pane { height: 1fr; background: $background; }"
+
+    def __init__(self, palette: Palette, source: Source, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.follow = True
+        self.cursor = -1
+        self.query_text = ""
+        self.heights = Heights()
+        self._source = source
+        self._paint = Paint(palette)
+        self._width = 0
+        self._anchor = (0, 0)
+        self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
+        self._held = 0
+        self._screen: list[Strip] = []
+        self._rows: list[tuple[int, int]] = []
+        self._drawn_at = 0.0
+        self._rest = FRAME
+        self._awake = False
+        self._painted_at = 0.0
+
+    # ------------------------------------------------------------------ what changes
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self._paint = Paint(palette)
+        self.wake()
+
+    def grow(self) -> None:
+        """Blocks were added behind the others."""
+        width = self._width or 80
+        while len(self.heights) < len(self._source):
+            self.heights.append(self._source.estimate(len(self.heights), width))
+
+    def renew(self, count: int) -> None:
+        """All blocks from `count` on are others now."""
+        for index in [index for index in self._lines if index >= count]:
+            self._forget(index)
+        self.heights.cut(count)
+
+    def changed(self, index: int) -> None:
+        """A block is to be drawn again."""
+        if index < len(self.heights):
+            self._forget(index)
+            self.heights.set(index, self.heights.height(index), exact=False)
+
+    def changed_all(self) -> None:
+        """Every block is to be drawn again."""
+        self._lines.clear()
+        self._held = 0
+        self.heights.forget()
+        self.wake()
+
+    def _forget(self, index: int) -> None:
+        lines = self._lines.pop(index, None)
+        if lines is not None:
+            self._held -= len(lines)
+
+    # ------------------------------------------------------------------ frames
+
+    def wake(self) -> None:
+        """See to it that a frame is drawn soon."""
+        if not self._awake and self.is_mounted:
+            self._awake = True
+            once(self, self._drawn_at + self._rest - time.monotonic(), self._frame)
+
+    def _frame(self) -> None:
+        self._awake = False
+        began = time.monotonic()
+        more = self.prepare()
+        if more and began < self._painted_at + _BUSY_FRAME:
+            self._drawn_at, self._rest = time.monotonic(), _BREATH
+        else:
+            self.draw()
+            self._painted_at = self._drawn_at = time.monotonic()
+            self._rest = _BREATH if more else min(_LONGEST, max(FRAME, (self._drawn_at - began) * _SHARE))
+        if more:
+            self.wake()
+
+    def prepare(self) -> bool:
+        """Whatever is to be done before a frame; whether there is more of it, so much that keys come first."""
+        return False
+
+    def on_mount(self) -> None:
+        """Draw for the first time."""
+        self.wake()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Wrap to the new width, around the line that is seen first."""
+        if self.size.width != self._width:
+            self._width = self.size.width
+            self.changed_all()
+        self.draw()
+
+    @property
+    def room(self) -> int:
+        """Lines that are seen."""
+        return self.size.height
+
+    def draw(self) -> None:
+        """Work out what is seen and have the rows repainted that are not as they were."""
+        width, room = self.size.width, self.room
+        if not width or room <= 0:
+            return
+        self.grow()
+        self._rows = self._arrange(room)
+        screen = self._strips(width, room)
+        screen += [self._paint.strip(Line(), width)] * (self.size.height - len(screen))
+        former, self._screen = self._screen, screen
+        if len(former) != len(screen):
+            self.refresh()
+            return
+        changed = [at for at, strip in enumerate(screen) if strip is not former[at]]
+        if changed:
+            self.refresh(*_regions(changed, width))
+
+    def _strips(self, width: int, room: int) -> list[Strip]:
+        first, last = self._bar(room)
+        hint = self.hint() if self._rows else ""
+        chosen = self.marked
+        strips = []
+        for at in range(room):
+            line, index = Line(), -1
+            if at < len(self._rows):
+                index, number = self._rows[at]
+                line = self.lines_at(index)[number]
+                if self.query_text:
+                    line = lit(line, self.query_text, _FOUND)
+            if hint and at == room - 1:
+                line = Line(((f" {hint} ", "selection_text on:selection"),))
+            bar = "" if last >= room and first == 0 else ("thumb" if first <= at < last else "track")
+            marked = index == chosen and index >= 0 and bool(line.spans)
+            strips.append(self._paint.strip(line, width, marked=marked, bar=bar))
+        return strips
+
+    @property
+    def marked(self) -> int:
+        """The block that is marked at the side, -1 for none."""
+        return -1
+
+    def hint(self) -> str:
+        """What is said over the last row, "" for nothing."""
+        return ""
+
+    def _bar(self, room: int) -> tuple[int, int]:
+        """The rows of the scroll bar's thumb."""
+        total = max(1, self.heights.total)
+        if total <= room:
+            return 0, room
+        size = max(1, room * room // total)
+        first = round((room - size) * min(1.0, self.top / max(1, total - room)))
+        return first, first + size
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows of a region, as the last frame has them."""
+        if len(self._screen) != self.size.height:
+            self.draw()
+        width = self.size.width
+        blank = self._paint.strip(Line(), width)
+        rows = [self._screen[y] if y < len(self._screen) else blank for y in crop.line_range]
+        for wanted in self.get_line_filters():  # such as the one of NO_COLOR; no colour of ours is a terminal's own
+            if not isinstance(wanted, ANSIToTruecolor):
+                rows = [row.apply_filter(wanted, self.background_colors[1]) for row in rows]
+        return rows if crop.column_span == (0, width) else [row.crop(*crop.column_span) for row in rows]
+
+    # ------------------------------------------------------------------ measuring
+
+    def lines_at(self, index: int) -> Sequence[Line]:
+        """The lines of a block, drawn if need be; its height is exact from here on."""
+        lines = self._lines.get(index)
+        if lines is not None:
+            self._lines.move_to_end(index)
+            return lines
+        lines = self._source.lines(index, max(10, self._width - 2))
+        self._lines[index] = lines
+        self._held += len(lines)
+        self.heights.set(index, len(lines))
+        while self._held > _MOST_LINES and len(self._lines) > 1:
+            _, old = self._lines.popitem(last=False)
+            self._held -= len(old)
+        return lines
+
+    def _height(self, index: int) -> int:
+        if not self.heights.is_exact(index):
+            self.lines_at(index)
+        return self.heights.height(index)
+
+    def _arrange(self, room: int) -> list[tuple[int, int]]:
+        """The rows that are seen, as block and line."""
+        count = len(self._source)
+        if not count:
+            return []
+        rows = [] if self.follow else self._rows_from(*self._anchor, room)
+        if len(rows) < room:
+            self._anchor = self._back(count - 1, self._height(count - 1), room)
+            rows = self._rows_from(*self._anchor, room)
+            self.follow = True
+        elif rows:
+            self._anchor = rows[0]
+        return rows
+
+    def _rows_from(self, index: int, offset: int, room: int) -> list[tuple[int, int]]:
+        rows: list[tuple[int, int]] = []
+        count = len(self._source)
+        index = min(index, count - 1)
+        offset = max(0, min(offset, self._height(index) - 1))
+        while index < count and len(rows) < room:
+            rows += [(index, line) for line in range(offset, min(self._height(index), offset + room - len(rows)))]
+            index, offset = index + 1, 0
+        return rows
+
+    def _back(self, index: int, offset: int, lines: int) -> tuple[int, int]:
+        """The place `lines` lines above a place."""
+        while lines > offset and index > 0:
+            lines -= offset
+            index -= 1
+            offset = self._height(index)
+        return index, max(0, offset - lines)
+
+    @property
+    def top(self) -> int:
+        """The first line that is seen, counted from the first of all; exact as far as all above is measured."""
+        index, offset = self._anchor
+        return self.heights.start(min(index, len(self.heights))) + offset
+
+    @property
+    def seen(self) -> list[tuple[int, int]]:
+        """The rows that are seen, as block and line."""
+        return self._rows
+
+    # ------------------------------------------------------------------ moving
+
+    def move(self, lines: int) -> None:
+        """Scroll by so many lines, up where they are negative."""
+        index, offset = self._anchor
+        if not len(self._source):
+            return
+        if lines < 0:
+            self.follow = False
+            self._anchor = self._back(index, offset, -lines)
+        else:
+            place, last = offset + lines, len(self._source) - 1
+            while index < last and place >= self._height(index):
+                place -= self._height(index)
+                index += 1
+            self._anchor = index, place
+        self.draw()
+        if (
+            lines > 0
+            and self._rows
+            and self._rows[-1] == (len(self._source) - 1, self._height(len(self._source) - 1) - 1)
+        ):
+            self.follow = True
+
+    def go_to(self, index: int, line: int = 0, above: int = 0) -> None:
+        """Have a line of a block seen first, or so many lines below the first row."""
+        self.follow = False
+        self._anchor = self._back(index, line, above) if above else (index, line)
+        self.draw()
+
+    def show(self, index: int, line: int = 0) -> None:
+        """Have a line of a block in sight, moving no more than is needed."""
+        if (index, line) in self._rows:
+            self.draw()
+            return
+        first = self._rows[0] if self._rows else (0, 0)
+        self.go_to(index, line, above=0 if (index, line) < first else max(0, self.room - 4))
+
+    def go_to_top(self) -> None:
+        """Show the beginning."""
+        self.go_to(0, 0)
+
+    def go_to_end(self) -> None:
+        """Show the end, and keep it in sight."""
+        self.follow = True
+        self.draw()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Wheel up."""
+        event.stop()
+        self.move(-_WHEEL)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Wheel down."""
+        event.stop()
+        self.move(_WHEEL)
+
+    def on_focus(self) -> None:
+        """Show the chosen block."""
+        self.wake()
+
+    def on_blur(self) -> None:
+        """Show no chosen block."""
+        self.wake()
+
+
+def _regions(rows: Sequence[int], width: int) -> list[Region]:
+    """Neighbouring rows as one region each."""
+    found: list[list[int]] = []
+    for row in rows:
+        if found and found[-1][1] == row:
+            found[-1][1] = row + 1
+        else:
+            found.append([row, row + 1])
+    return [Region(0, start, width, end - start) for start, end in found]

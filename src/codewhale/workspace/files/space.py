@@ -1,0 +1,340 @@
+"""The one reader and writer of workspace files: beneath the root, atomic, all or nothing, and never over
+something that changed since the session last saw it."""
+
+import hashlib
+import os
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import BinaryIO
+
+from codewhale.lib.beneath import PathRefused, Root
+from codewhale.lib.staging import Slot, Staging
+from codewhale.protocol.errors import Look, SessionError, ToolError
+from codewhale.protocol.files import FileChange
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.workspace.files.edits import Edit, FileBytes, FileEdit, OpenFile, spread
+from codewhale.workspace.files.ledger import Ledger
+from codewhale.workspace.files.refusal import Redact, Refusals, refuse_kind, refuse_marks, too_large
+
+READ_LIMIT = 32 * 1024 * 1024
+KEEP_LIMIT = 64 * 1024 * 1024
+PROTECTED = frozenset({".git", ".codewhale", "git~1"})
+_MAX_ROOTS = 64
+_INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF])
+
+
+class Workspace:
+    """The files beneath one root. Every error is a ToolError that names the path and a next call."""
+
+    def __init__(self, root: str, artifacts: ArtifactStore, redact: Redact | None = None) -> None:
+        self._root = Root(root)
+        self._redact = redact
+        self.root = self._root.path
+        self.artifacts = artifacts
+        self._refusals = Refusals(self._root)
+        self._ledger = Ledger()
+        self._writing = threading.Lock()
+
+    def relative(self, path: str, write: bool = True) -> str:
+        """The normalised path beneath the root, of a file to be written unless `write` is False. Raises ToolError
+        path_escape."""
+        try:
+            return self._root.relative(path)
+        except PathRefused as refused:
+            raise self._refusals.escape(path, refused, write)
+
+    def resolve(self, path: str) -> str:
+        """The path with links replaced by what they point at."""
+        try:
+            return self._root.resolve(path)
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error)
+
+    def folder(self, path: str) -> tuple[str, os.stat_result]:
+        """The path of what should be a folder, links replaced, and what it leads to."""
+        try:
+            return self._root.resolve(path), self._root.stat(path)
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error, wanted=stat.S_ISDIR)
+
+    def stat(self, path: str) -> os.stat_result:
+        """What the path leads to."""
+        try:
+            return self._root.stat(path)
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path leads to anything inside."""
+        try:
+            self._root.stat(path)
+        except FileNotFoundError:
+            return False
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error)
+        return True
+
+    def scandir(self, path: str, limit: int | None = None) -> list[tuple[str, bool, bool]]:
+        """Entries of a folder as (name, is a folder, is a link), unsorted."""
+        try:
+            return self._root.scandir(path, limit)
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error)
+
+    def open(self, path: str) -> OpenFile:
+        """A regular file for reading, to be closed. Folders, pipes, sockets and devices are refused unopened."""
+        name = self.relative(path, write=False)
+        try:
+            refuse_kind(name, self._root.stat(path).st_mode)
+            resolved = self._root.resolve(path)
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+            stream = os.fdopen(self._root.open(resolved, flags, links=False), "rb", buffering=0)
+        except (PathRefused, OSError) as error:
+            raise self._refusals.explain(path, error)
+        found = os.fstat(stream.fileno())
+        try:
+            refuse_kind(name, found.st_mode)
+        except ToolError:
+            stream.close()
+            raise
+        return OpenFile(name, resolved, stream, found.st_size, stat.S_IMODE(found.st_mode))
+
+    def begin(self, file: OpenFile, size: int) -> bytes:
+        """The first bytes of a file that was just opened, at most `size`; `take` begins with them."""
+        try:
+            file.head = file.stream.read(size)
+        except OSError as error:
+            raise self._refusals.explain(file.name, error)
+        return file.head
+
+    def read(self, path: str, session: str = "", limit: int = READ_LIMIT) -> FileBytes:
+        """A whole regular file of at most `limit` bytes; `session` is recorded as having seen it."""
+        with self.open(path) as file:
+            return self.take(file, session, limit)
+
+    def take(self, file: OpenFile, session: str = "", limit: int = READ_LIMIT) -> FileBytes:
+        """What `read` answers, of a file that is open and of which nothing but the head was read."""
+        data = b"" if file.size > limit else file.head + self._read_bounded(file.name, file.stream, limit)
+        if file.size > limit or len(data) > limit:
+            raise too_large(file.name, file.size, limit)
+        sha256 = hashlib.sha256(data).hexdigest()
+        self._ledger.note(session, file.resolved, sha256)
+        return FileBytes(file.name, data, sha256, file.mode)
+
+    def write(self, session: str, path: str, data: bytes, stale_check: bool = True) -> FileChange:
+        """Create or replace one file, folders on the way included."""
+        self.check_name(path)
+        return self.apply(session, (FileEdit(path, data),), stale_check)[0]
+
+    def apply(self, session: str, edits: Sequence[Edit], stale_check: bool = True) -> tuple[FileChange, ...]:
+        """Make every edit or none. Answers one change per file touched, in order; a file that already was as
+        wanted has equal hashes and was left alone. Raises ToolError with nothing changed."""
+        with self._writing:
+            staging = Staging(self._root)
+            try:
+                changes = [self._stage(staging, session, edit, stale_check) for edit in spread(edits)]
+                staging.commit()
+            except (PathRefused, OSError) as error:
+                raise self._refusals.explain(staging.at, error, write=True)
+            finally:
+                staging.close()
+        for change in changes:
+            self._ledger.note(session, change.path, change.after)
+        return tuple(changes)
+
+    def check(self, session: str, edits: Sequence[Edit]) -> None:
+        """Raise what `apply` would refuse, without writing."""
+        for edit in spread(edits):
+            name = self.resolve(edit.path)
+            self._refuse_protected(edit.path, name)
+            old = self.read(name, limit=KEEP_LIMIT).sha256 if self.exists(name) else None
+            self._refuse_stale(session, name, old, edit.base)
+
+    def check_name(self, path: str) -> None:
+        """Raise for a new file that is named as nobody names one: dressed, or with the folders of a diff."""
+        if (dressed := self._refusals.dressed(path, True)) is not None:
+            raise dressed
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a path that does not exist, with the likeliest name beside it."""
+        return self._refusals.missing(path)
+
+    def check_fresh(self, session: str, file: FileBytes) -> None:
+        """Raise what `apply` would when the session last saw other bytes than these."""
+        self._refuse_stale(session, self.resolve(file.path), file.sha256, None)
+
+    def _stage(self, staging: Staging, session: str, edit: Edit, stale_check: bool) -> FileChange:
+        staging.at = edit.path
+        name = self._root.resolve(edit.path)
+        self._refuse_protected(edit.path, name)
+        if edit.data is None:
+            self._refuse_link(edit.path, name)
+        elif (dressed := self._refusals.dressed(edit.path, False)) is not None:
+            raise dressed
+        slot = staging.slot(name, create=edit.data is not None)
+        self._refuse_slot(name, slot, edit)
+        before = self._before(name, slot)
+        old = hashlib.sha256(before).hexdigest() if before is not None else None
+        if stale_check:
+            self._refuse_stale(session, name, old, edit.base)
+        if before is not None and edit.data is not None and self._redact is not None:
+            refuse_marks(name, before, edit.data, self._redact)
+        artifact = None if before is None else self._keep(name, before)
+        if edit.data is None:
+            staging.delete(slot, before)
+            return FileChange(name, old, None, artifact)
+        if before != edit.data or edit.executable is not None:
+            staging.replace(slot, before, edit.data, self._mode(slot, edit))
+        return FileChange(name, old, hashlib.sha256(edit.data).hexdigest(), artifact)
+
+    def _keep(self, name: str, before: bytes) -> str:
+        try:
+            return self.artifacts.put(before)
+        except SessionError as error:
+            raise ToolError(
+                "execution_failed",
+                f"{name} was not changed, since its former content cannot be kept: {error}",
+                field="path",
+                expected="room on the disk",
+                received=f"{len(before):,} bytes to keep",
+            )
+
+    def _before(self, name: str, slot: Slot) -> bytes | None:
+        if slot.found is None:
+            return None
+        if slot.found.st_size > KEEP_LIMIT:
+            raise too_large(name, slot.found.st_size, KEEP_LIMIT)
+        fd = os.open(slot.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=slot.folder)
+        with os.fdopen(fd, "rb", buffering=0) as stream:
+            return self._read_bounded(name, stream, KEEP_LIMIT)
+
+    def _mode(self, slot: Slot, edit: Edit) -> int:
+        found = slot.found
+        if edit.move_from:
+            found = self._root.stat(edit.move_from)
+        mode = stat.S_IMODE(found.st_mode) if found is not None else 0o666 & ~file_mask()
+        if edit.executable is None:
+            return mode
+        return mode | (mode & 0o444) >> 2 if edit.executable else mode & ~0o111
+
+    def _read_bounded(self, path: str, stream: BinaryIO, limit: int) -> bytes:
+        pieces, left = [], limit + 1
+        try:
+            while left > 0 and (piece := stream.read(min(left, 1 << 20))):
+                pieces.append(piece)
+                left -= len(piece)
+        except OSError as error:
+            raise self._refusals.explain(path, error)
+        return b"".join(pieces)
+
+    def _refuse_protected(self, path: str, resolved: str) -> None:
+        names = [*self.relative(path).split("/"), *resolved.split("/")]
+        folded = {name.translate(_INVISIBLE).casefold() for name in names}
+        pointed = self._git_folder()
+        if folded & PROTECTED or (pointed and (resolved == pointed or resolved.startswith(pointed + "/"))):
+            raise ToolError(
+                "permission_denied",
+                f"{path} belongs to git or to the harness and is never written by a tool. If it must change, say so "
+                "in your answer",
+                field="path",
+                expected="a path outside .git and .codewhale",
+                received=path,
+            )
+
+    def _git_folder(self) -> str:
+        """The git folder inside the root that a `.git` file points at, "" when there is none."""
+        try:
+            with self.open(".git") as file:
+                text = file.stream.read(4096).decode("utf-8", "surrogateescape")
+            return self._root.resolve(text.removeprefix("gitdir:").strip()) if text.startswith("gitdir:") else ""
+        except (ToolError, PathRefused, OSError):
+            return ""
+
+    def _refuse_link(self, path: str, resolved: str) -> None:
+        folder, leaf = os.path.split(self.relative(path))
+        if os.path.join(self._root.resolve(folder or "."), leaf) not in (resolved, f"./{resolved}"):
+            raise ToolError(
+                "execution_failed",
+                f"{path} is a link to {resolved}; a link is not deleted or moved as a file",
+                field="path",
+                expected="a regular file",
+                received=path,
+                fix=Look("read_file", {"path": resolved}),
+            )
+
+    def _refuse_slot(self, name: str, slot: Slot, edit: Edit) -> None:
+        if slot.found is None:
+            if edit.data is None:
+                raise self._refusals.missing(name)
+            return
+        refuse_kind(name, slot.found.st_mode)
+        if not slot.found.st_mode & 0o222:
+            raise ToolError(
+                "permission_denied",
+                f"{name} is read-only (mode {stat.S_IMODE(slot.found.st_mode):04o})",
+                field="path",
+                expected="a writable file",
+                received=edit.path,
+            )
+
+    def _refuse_stale(self, session: str, name: str, now: str | None, base: str | None) -> None:
+        known = self._ledger.known(session, name)
+        if known in (None, now):
+            known = base
+        if known is None or known == (now or ""):
+            return
+        if now is None:
+            self._ledger.note(session, name, None)
+            text = f"{name} was deleted since this session last read it; write it again only if that is wanted"
+            fix = None
+        else:
+            text = f"{name} changed on disk since this session last read it (sha256 now {now}); read it again first"
+            fix = Look("read_file", {"path": name})
+        raise ToolError(
+            "execution_failed",
+            text,
+            field="path",
+            expected=f"sha256 {known}" if known else "no such file",
+            received=f"sha256 {now}" if now else "no such file",
+            fix=fix,
+        )
+
+
+class Workspaces:
+    """Workspaces by root, so that all sessions of a process share one ledger and one write lock per root."""
+
+    def __init__(self, artifacts: ArtifactStore, redact: Redact | None = None) -> None:
+        """`redact` is what hides secrets from the model: what it put in their place is never written over them."""
+        self.artifacts = artifacts
+        self._redact = redact
+        self._known: OrderedDict[str, Workspace] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def at(self, root: str) -> Workspace:
+        """The workspace of an existing directory."""
+        real = os.path.realpath(root)
+        with self._lock:
+            if real not in self._known:
+                self._known[real] = Workspace(real, self.artifacts, self._redact)
+            self._known.move_to_end(real)
+            if len(self._known) > _MAX_ROOTS:
+                self._known.popitem(last=False)
+            return self._known[real]
+
+
+@lru_cache(maxsize=1)
+def file_mask() -> int:
+    """The permission bits new files go without."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"Umask:"):
+                    return int(line.split()[1], 8)
+    except OSError:
+        pass
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

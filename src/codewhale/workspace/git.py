@@ -1,0 +1,207 @@
+"""Git, run so that nothing the repository says can start a program, reach the network or write.
+
+Reading commands alone are allowed, in the read-only sandbox where there is one. Configuration that names programs is
+overridden in any case, filters are found and emptied, and git is told which repository it works on.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+
+from codewhale.process.confinement import held_where_possible
+from codewhale.process.launch import Completed, Launch, run
+from codewhale.process.programs import find_program, not_installed
+from codewhale.process.repository import (
+    Repository,
+    config_files,
+    find_repository,
+    read_head,
+    read_small,
+)
+from codewhale.process.specials import ended_where_it_waits, refuse_specials
+from codewhale.protocol.errors import ToolError
+
+OUTPUT_LIMIT = 4 << 20
+_MOST_FILTERS = 64
+_DEFINING = re.compile(rb"\[(filter|include)", re.IGNORECASE)
+_NULL = os.devnull
+
+# What a repository could name a program, a transport or a file of its own choice by.
+_CONFIG = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={_NULL}",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.quotePath=false",
+    "diff.external=",
+    "diff.autoRefreshIndex=false",  # it would write the index, whatever GIT_OPTIONAL_LOCKS says
+    "diff.submodule=short",
+    "submodule.recurse=false",
+    "status.submoduleSummary=false",
+    "log.showSignature=false",
+    "format.pretty=medium",
+    "gpg.program=false",
+    "gpg.openpgp.program=false",
+    "gpg.x509.program=false",
+    "gpg.ssh.program=false",
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "credential.helper=",
+    "safe.bareRepository=explicit",
+    "blame.ignoreRevsFile=",
+    "blame.coloring=none",
+    "color.ui=false",
+    "column.ui=never",
+    "i18n.logOutputEncoding=UTF-8",
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_EDITOR": "false",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "LC_ALL": "C",
+}
+_DIFFS = ("--no-ext-diff", "--no-textconv", "--no-color")
+_DIRTY = ("--ignore-submodules=dirty",)  # looking into a submodule would start git there, under its own configuration
+# The commands that may run, each with what it is always given.
+_COMMANDS: dict[str, tuple[str, ...]] = {
+    "blame": ("--no-textconv",),
+    "cat-file": (),
+    "check-ignore": (),
+    "diff": (*_DIFFS, *_DIRTY),
+    "diff-files": (*_DIFFS, *_DIRTY),
+    "diff-index": (*_DIFFS, *_DIRTY),
+    "diff-tree": (*_DIFFS, *_DIRTY),
+    "for-each-ref": (),
+    "hash-object": (),
+    "log": (*_DIFFS, "--no-show-signature"),
+    "ls-files": (),
+    "ls-tree": (),
+    "merge-base": (),
+    "rev-list": (),
+    "rev-parse": (),
+    "show": (*_DIFFS, "--no-show-signature"),
+    "status": _DIRTY,
+}
+# Options that run a program, write a file or read one outside the repository; git takes unique abbreviations as well.
+_FORBIDDEN = (
+    "--textconv", "--ext-diff", "--output", "--filters", "--upload-pack", "--exec-path", "--config-env", "--no-index",
+    "--contents", "--show-signature", "--alternate-refs", "--recurse-submodules", "--pathspec-from-file",
+    "--ignore-revs-file", "--exclude-from", "--receive-pack", "--open-files-in-pager",
+)  # fmt: skip
+_HARMLESS = frozenset({"--text", "--exclude"})
+
+
+async def git(
+    args: Sequence[str],
+    cwd: str,
+    *,
+    seconds: float = 30.0,
+    stdin: bytes = b"",
+    output_limit: int = OUTPUT_LIMIT,
+) -> Completed:
+    """Run a reading git command (`args[0]`) in `cwd`, paths in `args` being literal and relative to it.
+
+    Options that could run, write or read elsewhere, and commands not known to be reading, raise ValueError. Raises
+    ToolError not_available when git is not installed or `cwd` is in no repository.
+    """
+    command = _checked(args)
+    program = find_program("git", cwd)
+    if program is None:
+        raise _unavailable(not_installed("git"))
+    repository = find_repository(cwd)
+    if repository is None:
+        raise _unavailable(f"{cwd} is not inside a git repository, or only in one that does not name it back.")
+    await refuse_specials(repository)
+    overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
+    argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])
+    return await _launch(argv, repository, cwd, seconds, stdin, output_limit)
+
+
+async def head_ref(path: str) -> str | None:
+    """The branch checked out where `path` is, or the commit id when it is detached; None outside a repository."""
+    repository = find_repository(path)
+    if repository is None:
+        return None
+    head = read_head(repository)
+    if head is not None:
+        return head
+    done = await git(("rev-parse", "--abbrev-ref", "HEAD"), path)
+    return done.stdout.decode("utf-8", "replace").strip() or None if done.exit_code == 0 else None
+
+
+def _checked(args: Sequence[str]) -> tuple[str, ...]:
+    if not args or args[0] not in _COMMANDS:
+        raise ValueError(f"not a reading git command: {args[:1]}")
+    for arg in args[1:]:
+        if arg in ("--", "--end-of-options"):
+            break
+        name = arg.partition("=")[0]
+        if name.startswith("--") and name not in _HARMLESS and any(bad.startswith(name) for bad in _FORBIDDEN):
+            raise ValueError(f"git option {name} is not allowed")
+    if any("\0" in arg for arg in args):
+        raise ValueError("NUL in a git argument")
+    return _COMMANDS[args[0]]
+
+
+def _options(settings: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for setting in settings for word in ("-c", setting))
+
+
+async def _filter_overrides(program: str, repository: Repository, cwd: str, seconds: float) -> list[str]:
+    """Settings that empty every filter. Git is asked for their names only where a file could define one."""
+    texts = [read_small(file) for file in config_files(repository) if os.path.lexists(file)]
+    if not any(text is None or _DEFINING.search(text) for text in texts):
+        return []
+    argv = (program, "--no-pager", "config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    done = await _launch(argv, repository, cwd, seconds, b"", OUTPUT_LIMIT)
+    if done.exit_code not in (0, 1) or done.stdout_gap >= 0:
+        raise _unavailable(f"The git configuration of {repository.root} cannot be read: {_first_line(done.stderr)}")
+    keys = {key for key in os.fsdecode(done.stdout).split("\0") if key}
+    names = sorted({key[len("filter.") : key.rindex(".")] for key in keys if key.count(".") >= 2})
+    if len(names) > _MOST_FILTERS or any("=" in name for name in names):
+        raise _unavailable(f"The git configuration of {repository.root} defines filters that cannot be switched off.")
+    return [
+        f"filter.{name}.{setting}"
+        for name in names
+        for setting in ("clean=", "smudge=", "process=", "required=false")
+    ]  # fmt: skip
+
+
+async def _launch(
+    argv: tuple[str, ...], repository: Repository, cwd: str, seconds: float, stdin: bytes, output_limit: int
+) -> Completed:
+    seen = tuple(f"read:{path}" for path in dict.fromkeys((repository.root, repository.gitdir, repository.common)))
+    literal = "0" if "check-ignore" in argv else "1"  # that command refuses the setting and has no need of it
+    place = {"GIT_LITERAL_PATHSPECS": literal, "GIT_DIR": repository.gitdir, "GIT_WORK_TREE": repository.root}
+    launch = Launch(
+        argv=argv,
+        cwd=cwd,
+        env={**_ENVIRONMENT, **place},
+        stdin=stdin,
+        seconds=seconds,
+        profile=await held_where_possible("read-only"),
+        allowances=seen,
+        workspace=repository.root,
+        output_limit=output_limit,
+        supervised=False,
+        own=True,
+    )
+    return await ended_where_it_waits(run(launch), repository)
+
+
+def _first_line(data: bytes) -> str:
+    return data.decode("utf-8", "replace").strip().partition("\n")[0]
+
+
+def _unavailable(message: str) -> ToolError:
+    return ToolError(
+        "not_available",
+        message,
+        expected="git, and a repository it can read",
+    )

@@ -1,0 +1,26 @@
+"""Patches: unified diffs and the `*** Begin Patch` format, read, placed and worked out as pure functions, then
+carried out on a workspace."""
+
+from codewhale.workspace.patching.apply import (
+    PatchResult,
+    apply_patch,
+    apply_patch_text,
+    patch_paths,
+    replace_files,
+)
+from codewhale.workspace.patching.plan import MAX_FUZZ, Options
+from codewhale.workspace.patching.render import unified_diff
+from codewhale.workspace.patching.replacing import Replaced, Replacer
+
+__all__ = [
+    "MAX_FUZZ",
+    "Options",
+    "PatchResult",
+    "Replaced",
+    "Replacer",
+    "apply_patch",
+    "apply_patch_text",
+    "patch_paths",
+    "replace_files",
+    "unified_diff",
+]

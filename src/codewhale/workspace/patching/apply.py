@@ -1,0 +1,232 @@
+"""A patch carried out on a workspace: planned whole, then written whole or not at all. The same for the model's
+tool and for the command."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from codewhale.lib.text import counted
+from codewhale.protocol.blocks import DiffBlock
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.files import FileChange
+from codewhale.workspace.patching.model import FilePatch, Patch
+from codewhale.workspace.patching.parse import parse
+from codewhale.workspace.patching.plan import Files, FileSummary, Options, Plan, Planned, make_plan
+from codewhale.workspace.patching.render import unified_diff
+
+
+class Edited(Struct, frozen=True):
+    """A planned file as the workspace takes it; `base` is the sha256 it was worked out from, "" for a new file."""
+
+    path: str
+    data: bytes | None
+    move_from: str
+    executable: bool | None
+    base: str | None
+
+
+class HasData(Protocol):
+    """A file as read."""
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        ...
+
+
+class Target(Protocol):
+    """What a patch needs of a workspace."""
+
+    def relative(self, path: str) -> str:
+        """The normalised path. Raises ToolError for one that leads out."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether anything is there."""
+        ...
+
+    def read(self, path: str) -> HasData:
+        """A regular file. Raises ToolError."""
+        ...
+
+    def check_name(self, path: str) -> None:
+        """Raise for a new file whose name was not meant as it is written."""
+        ...
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a file that is not there."""
+        ...
+
+    def check(self, session: str, edits: Sequence[Edited]) -> None:
+        """Raise what `apply` would refuse."""
+        ...
+
+    def apply(self, session: str, edits: Sequence[Edited]) -> tuple[FileChange, ...]:
+        """Make every edit or none."""
+        ...
+
+
+class PatchResult(Struct, frozen=True):
+    """What was done. `report` is the object told to models and programs, `preflight` what was known before the
+    first write, `diffs` one block per changed file."""
+
+    report: dict[str, Any]
+    preflight: dict[str, Any]
+    changes: tuple[FileChange, ...] = ()
+    diffs: tuple[DiffBlock, ...] = ()
+
+
+def apply_patch_text(
+    workspace: Target, session: str, text: str, path: str | None = None, fuzz: int = 3, dry_run: bool = False
+) -> PatchResult:
+    """Apply a patch given as text. Raises ToolError with nothing changed."""
+    return apply_patch(workspace, session, text, Options(path, fuzz, dry_run=dry_run))
+
+
+def apply_patch(workspace: Target, session: str, text: str, options: Options) -> PatchResult:
+    """Apply a patch with all options. A ToolError carries the preflight as metadata once the patch could be read."""
+    patch = parse(text)
+    preflight = _preflight(patch, options)
+    try:
+        files = Files(workspace.relative, _loader(workspace), workspace)
+        plan = make_plan(patch, files, options, text)
+        return _carry_out(workspace, session, plan, preflight, options.dry_run)
+    except ToolError as error:
+        error.metadata.update(preflight)
+        if error.field == "path":
+            error.field = "path" if options.path is not None else "patch"
+        raise
+
+
+def patch_paths(text: str, path: str | None = None) -> dict[str, bool]:
+    """Every path a patch may write, as spelled in it, and whether it becomes executable; none for a patch that cannot
+    be read."""
+    try:
+        files = parse(text).files
+    except ToolError:
+        return {path: False} if path is not None else {}
+    touched = [(name, bool(file.executable)) for file in files for name in _touched(file, Options(path), True)]
+    return {name: any(program for one, program in touched if one == name) for name, _ in touched}
+
+
+def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str, str]]) -> PatchResult:
+    """Write whole files as (path, content), all or none."""
+    files = Files(workspace.relative, _loader(workspace), workspace)
+    summaries = []
+    for path, content in contents:
+        name = workspace.relative(path)
+        workspace.check_name(path)
+        created = files.get(name) is None
+        files.now[name] = _encode(name, content)
+        summaries.append(FileSummary(name, 0, 0, 0, 0, created, False, "", ()))
+    plan = Plan(files.edits(), tuple(summaries))
+    preflight = {
+        "event": "apply_patch.preflight",
+        "touched_files": [summary.path for summary in summaries],
+        "files_total": len(summaries),
+        "hunks_total": 0,
+        "creates": sum(summary.created for summary in summaries),
+        "deletes": 0,
+        "path_override": None,
+        "header_path_mismatch": False,
+    }
+    try:
+        return _carry_out(workspace, session, plan, preflight, False)
+    except ToolError as error:
+        error.metadata.update(preflight)
+        raise
+
+
+def _encode(path: str, content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            "invalid_input",
+            f"the content for {path} holds half a character (a lone surrogate) at offset {error.start}",
+            field="changes",
+            expected="text that encodes as UTF-8",
+            received=f"U+{ord(content[error.start]):04X}",
+        )
+
+
+def _carry_out(workspace: Target, session: str, plan: Plan, preflight: dict[str, Any], dry_run: bool) -> PatchResult:
+    edits = [_edited(edit) for edit in plan.edits]
+    changes: tuple[FileChange, ...] = ()
+    if dry_run:
+        workspace.check(session, edits)
+    else:
+        changes = tuple(change for change in workspace.apply(session, edits) if change.before != change.after)
+    diffs = tuple(DiffBlock(e.path, unified_diff(e.path, e.before, e.data)) for e in plan.edits if e.before != e.data)
+    return PatchResult(_report(plan.summaries, plan.notes, dry_run), preflight, changes, diffs)
+
+
+def _edited(edit: Planned) -> Edited:
+    base = "" if edit.before is None else hashlib.sha256(edit.before).hexdigest()
+    return Edited(edit.path, edit.data, edit.move_from, edit.executable, base)
+
+
+def _loader(workspace: Target) -> Callable[[str], bytes | None]:
+    def load(path: str) -> bytes | None:
+        return workspace.read(path).data if workspace.exists(path) else None
+
+    return load
+
+
+def _preflight(patch: Patch, options: Options) -> dict[str, Any]:
+    """What the patch says it will do."""
+    touched = [name for file in patch.files for name in _touched(file, options)]
+    override = options.path
+    return {
+        "event": "apply_patch.preflight",
+        "touched_files": list(dict.fromkeys(touched)),
+        "files_total": len(patch.files),
+        "hunks_total": sum(len(file.hunks) for file in patch.files),
+        "creates": sum(file.kind in ("create", "copy") for file in patch.files),
+        "deletes": sum(file.kind == "delete" for file in patch.files),
+        "path_override": override,
+        "header_path_mismatch": override is not None
+        and any(file.names and override not in file.names for file in patch.files),
+    }
+
+
+def _touched(file: FilePatch, options: Options, every: bool = False) -> list[str]:
+    names = (options.path,) if options.path is not None else file.names if every else file.names[:1]
+    return [*names, *([file.move_to] if file.move_to else [])]
+
+
+def _report(summaries: Sequence[FileSummary], notes: Sequence[str], dry_run: bool) -> dict[str, Any]:
+    hunks = sum(summary.hunks for summary in summaries)
+    report: dict[str, Any] = {
+        "success": True,
+        "files_applied": len(summaries),
+        "files_total": len(summaries),
+        "hunks_applied": sum(summary.hunks_applied for summary in summaries),
+        "hunks_total": hunks,
+        "fuzz_used": sum(summary.fuzz_used for summary in summaries),
+        "hunks_with_fuzz": sum(summary.hunks_with_fuzz for summary in summaries),
+        "touched_files": list(dict.fromkeys(summary.path for summary in summaries)),
+        "file_summaries": [msgspec.to_builtins(summary) for summary in summaries],
+        "message": _message(summaries, notes, dry_run),
+    }
+    if dry_run:
+        report["dry_run"] = True
+    return report
+
+
+def _message(summaries: Sequence[FileSummary], notes: Sequence[str], dry_run: bool) -> str:
+    """How many files and hunks the patch held, what became of each file, and what was less than exact."""
+    parts = []
+    for summary in summaries:
+        word = "deleted" if summary.deleted else "created" if summary.created else "changed"
+        if summary.moved_from:
+            word = f"moved from {summary.moved_from}"
+        odd = [f"hunk {i}: {how}" for i, how in enumerate(summary.matched, 1) if how != "exact"]
+        odd = [summary.note, *odd] if summary.note else odd
+        parts.append(f"{summary.path} {word}" + (f" ({'; '.join(odd)})" if odd else ""))
+    counts = f"{counted(len(summaries), 'file')}, {counted(sum(summary.hunks for summary in summaries), 'hunk')}"
+    note = f". Note: {'; '.join(notes)}" if notes else ""
+    return f"{'Would apply' if dry_run else 'Applied'} {counts}: {', '.join(parts)}{note}"

@@ -1,0 +1,270 @@
+"""Finding where the hunks of one file belong.
+
+A ladder: the lines exactly, then but for line ends, trailing blanks, indentation, and last with context lines
+left out. What is less than exact must fit one place only; nothing is guessed."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from codewhale.lib.text import one_line
+from codewhale.workspace.patching import indent
+from codewhale.workspace.patching.content import Content
+from codewhale.workspace.patching.model import Hunk, Line
+from codewhale.workspace.patching.refusal import ambiguous, not_found
+
+EXACT, LINE_ENDS, TRAILING, INDENTED, FUZZY = range(5)
+_NAMES = ("exact", "line ends", "trailing whitespace", "indentation", "fuzz")
+_FORMS: tuple[Callable[[str], str], ...] = (str, lambda t: t.rstrip("\r"), str.rstrip, str.strip, str.rstrip)
+
+
+class Placement(Struct, frozen=True):
+    """Where a hunk goes: `at` is the 0-based first line of `hunk.old`, `rung` the comparison that found it,
+    `offset` how far from the stated line, `dropped` the context lines left out. `unsure` tells of a hunk with less
+    context than a diff would have there."""
+
+    hunk: Hunk
+    at: int
+    rung: int
+    offset: int = 0
+    dropped: int = 0
+    unsure: bool = False
+
+    @property
+    def how(self) -> str:
+        """The rung for people."""
+        words = [f"fuzz {self.dropped}" if self.rung == FUZZY else _NAMES[self.rung]]
+        if self.offset:
+            words.append(f"offset {self.offset:+d}")
+        elif self.unsure:
+            words.append("too little context to be sure")
+        if self.hunk.recounted:
+            words.append("counts corrected")
+        return ", ".join(words)
+
+
+class Finder:
+    """The lines of one file, indexed once per comparison."""
+
+    def __init__(self, path: str, content: Content, fuzz: int) -> None:
+        self._path = path
+        self._content = content
+        self._fuzz = fuzz
+        self._index: dict[int, dict[str, list[int]]] = {}
+        self._formed: dict[int, list[str]] = {}
+
+    def place(self, hunks: Sequence[Hunk]) -> list[Placement]:
+        """A placement for each hunk. Raises ToolError for the first that fits nowhere or at several places."""
+        if len(hunks) > 1 and all(hunk.start is None and hunk.old for hunk in hunks):
+            return self._in_order(hunks)
+        placed: list[Placement] = []
+        shift = 0
+        for number, hunk in enumerate(hunks, 1):
+            found = self._one(hunk, f"hunk {number}/{len(hunks)}", shift)
+            if hunk.start is not None and hunk.old:
+                shift = found.offset
+            placed.append(found)
+        return placed
+
+    def _one(self, hunk: Hunk, name: str, shift: int) -> Placement:
+        if not hunk.old:
+            return self._insertion(hunk, name)
+        for rung in (EXACT, LINE_ENDS, TRAILING, INDENTED):
+            found = self._candidates(hunk, rung)
+            if found:
+                return self._choose(hunk, name, rung, found, shift)
+        for dropped in range(1, self._fuzz + 1):
+            cut = hunk.cut(min(dropped, hunk.leading), min(dropped, hunk.trailing))
+            found = self._candidates(cut, FUZZY) if any(line.text.strip() for line in cut.old) else []
+            if found:
+                at = self._only(name, FUZZY, found)
+                return Placement(cut, at, FUZZY, _offset(cut, at), len(hunk.old) - len(cut.old))
+        raise not_found(self._path, name, hunk, self._content.lines)
+
+    def _choose(self, hunk: Hunk, name: str, rung: int, found: list[int], shift: int) -> Placement:
+        """The place a numbered hunk means among those that fit."""
+        if hunk.start is None or rung > LINE_ENDS:
+            at = self._only(name, rung, found)
+            return Placement(hunk, at, rung, _offset(hunk, at))
+        stated = hunk.start - 1
+        edge = [at for at in found if self._at_edges(hunk, at)]
+        for choice in (edge, found):
+            for at in (stated + shift, stated):
+                if at in choice:
+                    return Placement(hunk, at, rung, at - stated, unsure=self._loose(hunk, at, edge))
+        for choice in (edge, found, [at for at in found if self._under(hunk.heading, at)]):
+            if len(choice) == 1:
+                at = choice[0]
+                return Placement(hunk, at, rung, at - stated, unsure=self._loose(hunk, at, edge))
+        raise ambiguous(self._path, name, found, _NAMES[rung])
+
+    def _at_edges(self, hunk: Hunk, at: int) -> bool:
+        """Whether a hunk without context above or below lies where the file begins or ends, as a diff with
+        context that was cut short there would."""
+        if not hunk.leading and not hunk.trailing:
+            return True
+        ends = bool(hunk.trailing) or at + len(hunk.old) == len(self._content.lines)
+        return ends and (at == 0 or (hunk.start or 0) > 1)
+
+    def _loose(self, hunk: Hunk, at: int, edge: list[int]) -> bool:
+        """Whether a diff with context could not have said this hunk here."""
+        bare = not hunk.leading and not hunk.trailing and len(hunk.old) < len(self._content.lines)
+        return hunk.strict and (bare or at not in edge)
+
+    def _under(self, heading: str, at: int) -> bool:
+        """Whether the nearest line above that could head a hunk is `heading`."""
+        if not heading:
+            return False
+        for line in reversed(self._content.lines[:at]):
+            if line[:1].isalpha() or line[:1] in ("_", "$"):
+                return line.rstrip()[: len(heading)] == heading
+        return False
+
+    def _insertion(self, hunk: Hunk, name: str) -> Placement:
+        """Where a hunk without old lines inserts: after its line, before it, below its anchor, or at the end."""
+        lines = self._content.lines
+        if hunk.start is not None:
+            stated = hunk.start if hunk.after else max(0, hunk.start - 1)
+            at = min(stated, len(lines))
+            return Placement(hunk, at, EXACT, at - stated, unsure=hunk.strict and at != len(lines))
+        if not hunk.anchors:
+            return Placement(hunk, len(lines), EXACT)
+        ends = self._anchored(hunk.anchors)
+        if not ends:
+            wanted = tuple(Line(" ", anchor) for anchor in hunk.anchors)
+            raise not_found(self._path, name, Hunk((*wanted, *hunk.lines)), lines)
+        return Placement(hunk, self._only(name, EXACT, ends) + 1, EXACT)
+
+    def _in_order(self, hunks: Sequence[Hunk]) -> list[Placement]:
+        """Placements of hunks without numbers: they follow one another, and only one way to lay them out may
+        exist. A hunk that fits one place needs no order."""
+        options: list[tuple[int, list[int]]] = []
+        for number, hunk in enumerate(hunks, 1):
+            rung = next((r for r in (EXACT, LINE_ENDS) if self._candidates(hunk, r)), None)
+            if rung is None:
+                single = self._one(hunk, f"hunk {number}/{len(hunks)}", 0)
+                if single.rung == FUZZY:
+                    return [self._one(each, f"hunk {i}/{len(hunks)}", 0) for i, each in enumerate(hunks, 1)]
+                options.append((single.rung, [single.at]))
+            else:
+                options.append((rung, self._candidates(hunk, rung)))
+        first, last = _leftmost(hunks, options), _rightmost(hunks, options)
+        if first is None or first != last:
+            for number, (rung, found) in enumerate(options, 1):
+                if len(found) > 1:
+                    raise ambiguous(self._path, f"hunk {number}/{len(hunks)}", found, _NAMES[rung])
+            first = [found[0] for _, found in options]
+        return [Placement(h, at, rung) for h, at, (rung, _) in zip(hunks, first, options, strict=True)]
+
+    def _candidates(self, hunk: Hunk, rung: int) -> list[int]:
+        """Every place (0-based) where the old lines stand under this rung's comparison, anchors respected."""
+        form = _FORMS[rung]
+        wanted = [form(line.text) for line in hunk.old]
+        if rung == INDENTED and not any(wanted):
+            return []
+        lines, index = self._lines(rung)
+        offset = min(range(len(wanted)), key=lambda i: len(index.get(wanted[i], ())))
+        found = [
+            place - offset
+            for place in index.get(wanted[offset], ())
+            if place >= offset and lines[place - offset : place - offset + len(wanted)] == wanted
+        ]
+        if rung == EXACT and hunk.strict:
+            found = [at for at in found if self._newlines_agree(hunk, at)]
+        if rung == INDENTED:
+            found = [at for at in found if self.indentation(hunk, at) is not None]
+        if hunk.at_end:
+            found = [at for at in found if at + len(wanted) == len(lines)]
+        return self._below_anchors(hunk, found)
+
+    def indentation(self, hunk: Hunk, at: int) -> list[str] | None:
+        """The added lines of a hunk as the file's indentation there wants them; None when it does not say."""
+        there = self._content.lines[at : at + len(hunk.old)]
+        found = indent.mapping([line.text for line in hunk.old], there)
+        return None if found is None else indent.apply(found, [x.text for x in hunk.lines if x.tag == "+"])
+
+    def _newlines_agree(self, hunk: Hunk, at: int) -> bool:
+        last = len(self._content.lines) - 1
+        return all(
+            line.ended == (self._content.ended or at + i != last) for i, line in enumerate(hunk.old)
+        )  # fmt: skip
+
+    def _below_anchors(self, hunk: Hunk, found: list[int]) -> list[int]:
+        """Of the candidates, the first below each place of the anchors. Anchors that stand nowhere, or only
+        below, do not count against the single place that fits."""
+        if not hunk.anchors or not found:
+            return found
+        ends = self._anchored(hunk.anchors)
+        below = sorted({found[i] for end in ends if (i := bisect_left(found, end)) < len(found)})
+        return below or (found if len(found) == 1 else [])
+
+    def _anchored(self, anchors: Sequence[str]) -> list[int]:
+        """The lines on which the last anchor stands below all others."""
+        ends: list[int] | None = None
+        for anchor in anchors:
+            places = self._anchor_lines(anchor)
+            if ends is None:
+                ends = places
+            else:
+                ends = sorted({places[i] for end in ends if (i := bisect_left(places, end + 1)) < len(places)})
+        return ends or []
+
+    def _anchor_lines(self, anchor: str) -> list[int]:
+        wanted = anchor.strip()
+        lines, index = self._lines(INDENTED)
+        return index.get(wanted) or [i for i, line in enumerate(lines) if line.startswith(wanted)]
+
+    def _lines(self, rung: int) -> tuple[list[str], dict[str, list[int]]]:
+        if rung not in self._index:
+            form = _FORMS[rung]
+            self._formed[rung] = [form(line) for line in self._content.lines]
+            index: dict[str, list[int]] = {}
+            for number, line in enumerate(self._formed[rung]):
+                index.setdefault(line, []).append(number)
+            self._index[rung] = index
+        return self._formed[rung], self._index[rung]
+
+    def _only(self, name: str, rung: int, found: list[int]) -> int:
+        if len(found) > 1:
+            raise ambiguous(self._path, name, found, _NAMES[rung])
+        return found[0]
+
+
+def _offset(hunk: Hunk, at: int) -> int:
+    return 0 if hunk.start is None else at - (hunk.start - 1)
+
+
+def _room(hunk: Hunk) -> tuple[int, int]:
+    """Where the changed lines begin and end, counted in old lines."""
+    return hunk.leading, len(hunk.old) - hunk.trailing
+
+
+def _leftmost(hunks: Sequence[Hunk], options: list[tuple[int, list[int]]]) -> list[int] | None:
+    chosen, free = [], 0
+    for hunk, (_, found) in zip(hunks, options, strict=True):
+        begin, end = _room(hunk)
+        i = bisect_left(found, free - begin)
+        if i == len(found):
+            return None
+        chosen.append(found[i])
+        free = found[i] + max(end, begin + 1)
+    return chosen
+
+
+def _rightmost(hunks: Sequence[Hunk], options: list[tuple[int, list[int]]]) -> list[int] | None:
+    chosen: list[int] = []
+    free: int | None = None
+    for hunk, (_, found) in zip(reversed(hunks), reversed(options), strict=True):
+        begin, end = _room(hunk)
+        fitting = [at for at in found if free is None or at + max(end, begin + 1) <= free]
+        if not fitting:
+            return None
+        chosen.append(fitting[-1])
+        free = fitting[-1] + begin
+    return chosen[::-1]
+
+
+def describe(places: Sequence[Placement]) -> str:
+    """How the hunks of a file were found, for one line."""
+    return one_line("; ".join(place.how for place in places), 400)

@@ -1,0 +1,216 @@
+"""A patch worked out against the files it names, before anything is written."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from codewhale.protocol.errors import ToolError
+from codewhale.workspace.patching.build import build
+from codewhale.workspace.patching.content import content_of
+from codewhale.workspace.patching.model import FilePatch, Patch
+from codewhale.workspace.patching.place import FUZZY, LINE_ENDS, Finder, Placement
+from codewhale.workspace.patching.refusal import malformed
+
+MAX_FUZZ = 3
+_AS_WRITTEN = "path as written, nothing stripped (-p0)"
+
+
+class Options(Struct, frozen=True, omit_defaults=True):
+    """How to apply: `path` overrides the name in a patch of one file; up to `fuzz` context lines may be left
+    out at each side; `create_if_missing` takes a missing file for an empty one."""
+
+    path: str | None = None
+    fuzz: int = MAX_FUZZ
+    create_if_missing: bool = False
+    dry_run: bool = False
+
+
+class FileSummary(Struct, frozen=True, omit_defaults=True):
+    """What happened to one file; `matched` says for each hunk how its place was found, `note` how its path was."""
+
+    path: str
+    hunks: int
+    hunks_applied: int
+    fuzz_used: int
+    hunks_with_fuzz: int
+    created: bool
+    deleted: bool
+    moved_from: str
+    matched: tuple[str, ...]
+    note: str = ""
+
+
+class Planned(Struct, frozen=True):
+    """The bytes a file is to have (None: none), `before` those they were worked out from."""
+
+    path: str
+    data: bytes | None
+    move_from: str = ""
+    executable: bool | None = None
+    before: bytes | None = None
+
+
+class Plan(Struct, frozen=True):
+    """Every file's outcome, and what to report of it; `notes` are those of the patch."""
+
+    edits: tuple[Planned, ...]
+    summaries: tuple[FileSummary, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Names(Protocol):
+    """What is said of names that lead to nothing."""
+
+    def missing(self, path: str) -> ToolError:
+        """The error for a file that should be there."""
+        ...
+
+    def check_name(self, path: str) -> None:
+        """Raise ToolError for a new file whose name was not meant as it is written."""
+        ...
+
+
+class Files:
+    """The files as the patch has left them so far, over those on disk. `load` gives bytes or None for a missing
+    file, by its normalised path."""
+
+    def __init__(self, normal: Callable[[str], str], load: Callable[[str], bytes | None], names: Names) -> None:
+        self.normal = normal
+        self.absent = names.missing
+        self.check_name = names.check_name
+        self._load = load
+        self.original: dict[str, bytes | None] = {}
+        self.now: dict[str, bytes | None] = {}
+        self.moved: dict[str, str] = {}
+        self.executable: dict[str, bool] = {}
+
+    def get(self, path: str) -> bytes | None:
+        """The bytes at this point of the patch."""
+        if path not in self.now:
+            self.now[path] = self.original[path] = self._load(path)
+        return self.now[path]
+
+    def edits(self) -> tuple[Planned, ...]:
+        """The files that differ from those on disk, in the order they were first named."""
+        return tuple(
+            Planned(path, data, self.moved.get(path, ""), self.executable.get(path), self.original[path])
+            for path, data in self.now.items()
+            if data != self.original[path] or path in self.executable
+        )
+
+
+def make_plan(patch: Patch, files: Files, options: Options, text: str) -> Plan:
+    """Work out every file. Raises ToolError at the first that cannot be done."""
+    if not 0 <= options.fuzz <= MAX_FUZZ:
+        raise _bad_fuzz(options.fuzz)
+    if options.path is not None and len(patch.files) > 1:
+        names = ", ".join(file.names[0] if file.names else "?" for file in patch.files)
+        raise malformed(f"path is given, and the patch has {len(patch.files)} files ({names})", "no path", options.path)
+    summaries = [_File(file, files, options, text).apply() for file in patch.files]
+    return Plan(files.edits(), tuple(summaries), patch.notes)
+
+
+class _File:
+    """One file of the patch."""
+
+    def __init__(self, patch: FilePatch, files: Files, options: Options, text: str) -> None:
+        self._patch = patch
+        self._files = files
+        self._options = options
+        self._text = text
+        self._target = files.normal(patch.move_to) if patch.move_to else ""
+        self._path = self._named()
+
+    def apply(self) -> FileSummary:
+        patch, path, target = self._patch, self._path, self._target
+        before = self._files.get(path)
+        if patch.kind == "create":
+            self._refuse_existing(path, before)
+            before = None if patch.replaces else before
+        elif before is None and not (self._options.create_if_missing and patch.kind == "update" and not target):
+            raise self._files.absent(path)
+        if before is None and (patch.replaces or patch.kind == "update"):  # named as it is, with no prefix to strip
+            self._files.check_name(target or path)
+        content = content_of(before or b"", self._text)
+        finder = Finder(path, content, self._options.fuzz)
+        placed = finder.place(patch.hunks)
+        data = build(path, content, finder, placed) if placed or before is None else before
+        if patch.kind == "delete":
+            self._delete(data)
+        elif target:
+            self._move(data)
+        else:
+            self._files.now[path] = data
+        if patch.executable is not None and patch.kind != "delete":
+            self._files.executable[target or path] = patch.executable
+        return self._summary(placed, before is None)
+
+    def _named(self) -> str:
+        """The path meant: the override, or the first of the names that exists, or the first."""
+        if self._options.path is not None:
+            return self._files.normal(self._options.path)
+        if not self._patch.names:
+            raise malformed("the hunks have no file header and no path is given", "--- a/PATH and +++ b/PATH", "@@")
+        names = [self._files.normal(name) for name in self._patch.names]
+        if self._patch.kind == "create" or len(names) == 1:
+            return names[0]
+        return next((name for name in names if self._files.get(name) is not None), names[0])
+
+    def _move(self, data: bytes) -> None:
+        path, target = self._path, self._target
+        there = self._files.get(target)
+        self._refuse_existing(target, there if target != path else None)
+        self._files.now[target] = data
+        if self._patch.kind != "copy" and target != path:
+            self._files.now[path] = None
+            self._files.moved[target] = self._files.moved.get(path, path)
+
+    def _delete(self, data: bytes) -> None:
+        if data and not self._patch.whole:
+            raise ToolError(
+                "execution_failed",
+                f"{self._path}: the patch deletes the file but leaves {len(data):,} bytes of it",
+                field="patch",
+                expected="every line of the file as removed",
+                received=f"{len(data):,} bytes left",
+            )
+        self._files.now[self._path] = None
+
+    def _refuse_existing(self, path: str, before: bytes | None) -> None:
+        if before is None or self._patch.replaces:
+            return
+        raise ToolError(
+            "execution_failed",
+            f"{path} exists already, and the patch creates it",
+            field="patch",
+            expected="a path that does not exist, or an update of the file",
+            received=path,
+        )
+
+    def _summary(self, placed: list[Placement], new: bool) -> FileSummary:
+        deleted = self._patch.kind == "delete"
+        patch = self._patch
+        loosened = [place for place in placed if place.rung > LINE_ENDS]
+        return FileSummary(
+            self._target or self._path,
+            len(self._patch.hunks),
+            len(placed),
+            sum(place.dropped for place in loosened if place.rung == FUZZY),
+            len(loosened),
+            (new or self._patch.kind == "copy") and not deleted,
+            deleted,
+            self._path if self._target and self._patch.kind != "copy" else "",
+            tuple(place.how for place in placed),
+            "; ".join(filter(None, (patch.note, _AS_WRITTEN if self._path in patch.bare else ""))),
+        )
+
+
+def _bad_fuzz(fuzz: int) -> ToolError:
+    return ToolError(
+        "invalid_input",
+        f"fuzz is {fuzz}; it counts context lines that may be left out",
+        field="fuzz",
+        expected=f"0 to {MAX_FUZZ}",
+        received=str(fuzz),
+    )

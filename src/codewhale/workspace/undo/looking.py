@@ -1,0 +1,142 @@
+"""Looking at files beneath a root: what stands at a path, through no link, and read only where it is not known yet."""
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from msgspec import Struct
+
+from codewhale.lib.beneath import PathRefused, Root
+from codewhale.lib.bounded import read_regular
+from codewhale.permissions.shell.secretfiles import secret_file
+from codewhale.workspace.snapshots import Change, Content, FileState, blob_id
+
+FILE_LIMIT = 32 << 20
+FRESH = 2_000_000_000  # a file touched so short before it was looked at may change again without a trace (nanoseconds)
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+Identity = tuple[int, ...]
+
+
+class TooMuchError(Exception):
+    """The workspace is beyond a bound; the text says which."""
+
+
+class TooLongError(TooMuchError):
+    """Looking took too long; what was seen so far is good."""
+
+
+class Known(Struct, frozen=True, array_like=True):
+    """A file as it was last looked at. While `identity` (inode, size, times, mode) is the same it need not be read
+    again; () where that cannot be relied on. `born` is its ctime."""
+
+    state: FileState
+    identity: Identity
+    born: int = 0
+
+
+class Look(Struct, frozen=True):
+    """What stands at a path: nothing (`known` None), or a file with the bytes that were read of it."""
+
+    path: str
+    known: Known | None
+    data: bytes | None = None
+
+
+class Looker:
+    """Looks at many files in a row, for so many seconds; `stop` ends it. With `discreet` the bytes of files that look
+    like those of secrets are left out, unless they are kept already."""
+
+    def __init__(self, root: Root, seconds: float, discreet: bool = False) -> None:
+        self._root = root
+        self._discreet = discreet
+        self._deadline = time.monotonic() + seconds
+        self.stop = threading.Event()
+
+    def all(self, paths: Iterable[str], known: dict[str, Known]) -> Iterator[Look]:
+        """What stands at each path now, in the order of their folders; those that are `known` and the same are left
+        out. Raises TooLongError."""
+        for folder, names in groupby(sorted(paths), key=_folder):
+            try:
+                fd = self._root.open_dir(folder or ".", links=False)
+            except PathRefused:
+                continue
+            except OSError:
+                yield from (Look(path, None) for path in names if path in known)
+                continue
+            before = len(folder) + 1 if folder else 0
+            try:
+                for path in names:
+                    look = self._one(fd, path, path[before:], known.get(path))
+                    if look is not None:
+                        yield look
+            finally:
+                os.close(fd)
+
+    def _one(self, folder: int, path: str, name: str, known: Known | None) -> Look | None:
+        if self.stop.is_set() or time.monotonic() > self._deadline:
+            raise TooLongError("looking at its files took too long")
+        try:
+            found = os.lstat(name, dir_fd=folder)
+        except OSError:
+            return None if known is None else Look(path, None)
+        if known is not None and known.identity and known.identity == _identity(found):
+            return None
+        look = self._read(folder, path, found, known)
+        return None if look.known is None and known is None else look
+
+    def _read(self, folder: int, path: str, found: os.stat_result, known: Known | None) -> Look:
+        kept = known is not None and known.state.blob
+        if self._discreet and not kept and stat.S_ISREG(found.st_mode) and secret_file(path):
+            return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+        return _read(folder, os.path.basename(path), path, found)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def changed(look: Look, known: Known | None) -> Content | None:
+    """The change that a look shows against what was known, None when the file is the same."""
+    before = None if known is None else known.state
+    after = None if look.known is None else look.known.state
+    if before is not None and after is not None and before.is_coarse and not after.is_link:
+        before = FileState((after.mode & ~0o100) | (before.mode & 0o100), before.blob, before.size)
+    if before == after:
+        return None
+    return Content(Change(look.path, before, after), look.data)
+
+
+def _read(folder: int, name: str, path: str, found: os.stat_result) -> Look:
+    """A regular file or a link as it is; anything else is no file."""
+    if stat.S_ISLNK(found.st_mode):
+        try:
+            data = os.fsencode(os.readlink(name, dir_fd=folder))
+        except OSError:
+            return Look(path, None)
+        return Look(path, _known(found, FileState(stat.S_IFLNK | 0o777, blob_id(data), len(data))), data)
+    if not stat.S_ISREG(found.st_mode):
+        return Look(path, None)
+    if found.st_size > FILE_LIMIT:
+        return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+    try:
+        fd = os.open(name, _OPEN, dir_fd=folder)
+        found = os.fstat(fd)
+        read = read_regular(fd, FILE_LIMIT)
+    except OSError:
+        read = None
+    if read is None:
+        return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+    return Look(path, _known(found, FileState(found.st_mode, blob_id(read), len(read))), read)
+
+
+def _known(found: os.stat_result, state: FileState) -> Known:
+    fresh = max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - FRESH
+    return Known(state, () if fresh else _identity(found), found.st_ctime_ns)
+
+
+def _identity(found: os.stat_result) -> Identity:
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode

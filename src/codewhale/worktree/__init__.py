@@ -1,1 +1,0 @@
-"""The files of a workspace as git sees them: hardened git, ignore rules, the one walker."""

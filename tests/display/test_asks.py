@@ -1,0 +1,38 @@
+"""What waits for an answer: a fold of events that needs no screen."""
+
+from codewhale.display.asks import MOST_CALLS, Asks
+from codewhale.protocol.events import ApprovalAnswered, MessageAdded, Notice, QuestionAnswered, TurnFinished
+from codewhale.protocol.messages import Message, ToolCall
+from support.tuiasking import approval, question
+from support.tuirecord import envelopes
+
+
+def test_the_first_that_was_asked_comes_first_until_it_is_answered() -> None:
+    asks = Asks()
+    changed = [asks.take(envelope) for envelope in envelopes([approval(), Notice("info", "x"), question()])]
+    assert changed == [True, False, True] and len(asks) == 2
+    assert asks.first is not None and asks.first.event == approval()
+    answered = envelopes([ApprovalAnswered("ask_1", True), ApprovalAnswered("ask_1", True)])
+    assert [asks.take(envelope) for envelope in answered] == [True, False]
+    assert asks.first is not None and asks.first.event == question()
+    assert asks.drop("ask_q") and not asks.drop("ask_q") and asks.first is None
+
+
+def test_the_end_of_a_turn_ends_the_asks_of_its_session_alone() -> None:
+    asks = Asks()
+    for envelope in (*envelopes([approval()]), *envelopes([approval("b", "ask_2")], session="other")):
+        asks.take(envelope)
+    (end,) = envelopes([TurnFinished(1, "done")])
+    assert asks.take(end) and not asks.take(end)
+    assert asks.first is not None and asks.first.session == "other"
+    assert not asks.take(envelopes([QuestionAnswered("ask_9", ())])[0])
+
+
+def test_what_calls_were_written_with_is_kept_within_a_bound() -> None:
+    asks = Asks()
+    for number in range(MOST_CALLS + 5):
+        message = Message("assistant", (ToolCall(f"call_{number}", "run_tests", f'{{"n": {number}}}'),))
+        asks.take(envelopes([MessageAdded(message)])[0])
+    session = envelopes([Notice("info", "x")])[0].session
+    assert asks.arguments(session, "call_204") == '{"n": 204}'
+    assert asks.arguments(session, "call_0") == asks.arguments("other", "call_204") == ""

@@ -1,0 +1,83 @@
+"""Lines of the record: each event that has one, in both languages."""
+
+import pytest
+
+from codewhale.display.transcript.blocks import Note
+from codewhale.display.transcript.drawing import lines_of
+from codewhale.display.transcript.notes import note_of
+from codewhale.display.words import LANGUAGES, Words
+from codewhale.protocol.events import (
+    AnswerDropped,
+    BudgetChanged,
+    Compacted,
+    CompactionUndone,
+    ContextAppended,
+    Edge,
+    EffortChanged,
+    Event,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    RequestSent,
+    ResultsPruned,
+    SessionOpened,
+    SessionResumed,
+    ToolActivated,
+)
+from codewhale.protocol.messages import Message, ResultPart, Text
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Limits
+
+LINES: list[tuple[Event, str]] = [
+    (SessionOpened(1, "/p", Mode.AGENT, "deepseek", "v4"), "· v4 (deepseek) in /p"),
+    (SessionOpened(1, "/p", Mode.AGENT, "a", "b", parent="s-1", parent_seq=7), "· forked from s-1 at 7: b (a) in /p"),
+    (SessionResumed(Mode.AGENT, Authority.PERSON), "· resumed"),
+    (
+        SessionResumed(Mode.AGENT, Authority.PERSON, 12, 1),
+        "! resumed; the log was damaged: 12 bytes cut, 1 lines skipped",
+    ),
+    (Edge("a new head", 0), "· the cached beginning ends here: a new head"),
+    (Compacted(2, "window", (), 120_000, 14_000), "· compaction 2 (window): about 120,000 tokens became 14,000"),
+    (
+        AnswerDropped(1, "it was cut off", 2, 5),
+        "! stream broke, retry 2 of 5; what had come is dropped: it was cut off",
+    ),
+    (AnswerDropped(1, "it was cut off"), "! stream broke; what had come is dropped: it was cut off"),
+    (CompactionUndone(2), "· compaction 2 was undone"),
+    (ResultsPruned((ResultPart("c", "x"),)), "· 1 old result is said shorter"),
+    (ModeChanged(Mode.PLAN, Mode.AGENT), "· mode plan (was agent)"),
+    (ModelChanged("p", "m\x1b[2J"), "· model m\\x1b[2J (p)"),
+    (EffortChanged("high"), "· effort high"),
+    (EffortChanged(""), "· effort: the model's own"),
+    (BudgetChanged(Limits(tokens=5_000)), "· the session may take 5000 tokens"),
+    (BudgetChanged(Limits()), "· the session has no bounds"),
+    (ToolActivated("grep", 1_200), "· tool grep joined (1,200 bytes)"),
+    (Notice("error", "It [bold]broke[/bold]"), "✗ It [bold]broke[/bold]"),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), LINES)
+def test_the_line_of_an_event(event: Event, line: str) -> None:
+    note = note_of(event)
+    assert note is not None
+    assert lines_of(note, Words("en")) == [line]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_line_has_words(language: str) -> None:
+    for event, _ in LINES:
+        note = note_of(event)
+        assert note is not None and lines_of(note, Words(language))[0]
+
+
+def test_what_was_told_is_there_when_it_is_opened() -> None:
+    note = note_of(ContextAppended("rules", "First.\nSecond."))
+    assert isinstance(note, Note)
+    assert lines_of(note, Words("en")) == ["▾ told the model (rules)", "  │ First.", "  │ Second."]
+    summary = note_of(Compacted(1, "window", (Message("user", (Text("So far."),)),)))
+    assert isinstance(summary, Note) and summary.detail == "So far."
+
+
+def test_most_events_have_no_line() -> None:
+    assert note_of(RequestSent(1, 2, "", 3)) is None
+    assert note_of(Edge("compaction", 1)) is None

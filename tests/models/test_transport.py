@@ -1,0 +1,202 @@
+"""One connection kept, what spoils it, and what of the HTTP library's faults reaches the callers."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from codewhale.models.chunks import merging_backend
+from codewhale.models.dialects.base import ProviderSettings
+from codewhale.models.endpoint import Endpoint
+from codewhale.models.transport import StaleConnection, Transport, Unreachable, WireCut, WireError, refuser
+from support.wire import CERTIFICATE, Reply, Wire, answer
+
+
+def transport(url: str) -> Transport:
+    return Transport(Endpoint("p", ProviderSettings(base_url=url), {}))
+
+
+async def exchange(made: Transport, body: bytes = b"{}") -> bytes:
+    """The content of one answer, read to its end."""
+    got = await made.post(body)
+    content = b""
+    try:
+        while data := await got.read():
+            content += data
+    finally:
+        await got.close()
+    return content
+
+
+async def test_one_connection_carries_many_requests() -> None:
+    early = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
+    whole = early + answer(200, b"abc")
+    async with Wire([Reply([whole]), Reply([whole[at : at + 1] for at in range(len(whole))])]) as wire:
+        made = transport(wire.url)
+        assert made.kept == 0
+        for _ in range(3):
+            assert await exchange(made, b"x" * 300_000) == b"abc"
+            assert (made.kept, wire.connections) == (1, 1)
+        await made.close()
+        assert made.kept == 0
+
+
+async def test_only_complete_connections_are_kept() -> None:
+    async with Wire([Reply([answer(200, b"abc")])]) as wire:
+        made = transport(wire.url)
+        got = await made.post(b"")
+        assert not got.complete
+        await got.close()
+        assert made.kept == 0
+        got = await made.post(b"")
+        assert (await got.read(), await got.read(), got.complete) == (b"abc", b"", True)
+        assert made.kept == 0
+        await got.close()
+        assert made.kept == 1
+        await made.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "keeps"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: Close\r\n\r\na", False),
+        (b"HTTP/1.0 200 OK\r\ncontent-length: 1\r\n\r\na", False),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\nTrailer: x\r\n\r\n", True),
+        (b"HTTP/1.1 200 OK\ncontent-length: 1\n\na", True),
+    ],
+)
+async def test_whether_the_connection_is_kept(reply: bytes, keeps: bool) -> None:
+    async with Wire([Reply([reply])]) as wire:
+        made = transport(wire.url)
+        assert await exchange(made) == b"a"
+        assert made.kept == keeps
+        await made.close()
+
+
+async def test_headers_are_joined_under_lower_case_names() -> None:
+    async with Wire([Reply([answer(200, b"", "X-A: 1", "x-a:  2 ")])]) as wire:
+        made = transport(wire.url)
+        got = await made.post(b"")
+        assert got.headers["x-a"] == "1, 2"
+        await got.close()
+        await made.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"220 smtp.example.com\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + (b"x: " + b"y" * 1000 + b"\r\n") * 120,
+    ],
+)
+async def test_what_is_not_http_is_refused(head: bytes) -> None:
+    async with Wire([Reply([head], "hang")]) as wire:
+        made = transport(wire.url)
+        with pytest.raises(WireError):
+            await exchange(made)
+        assert made.kept == 0
+        await made.close()
+
+
+@pytest.mark.parametrize("then", ["close", "reset"])
+@pytest.mark.parametrize("piece", [b"", b"HTTP/1.1 2", answer(200, b"abc")[:-1]])
+async def test_a_cut_is_a_cut_wherever_it_falls(then: str, piece: bytes) -> None:
+    async with Wire([Reply([piece] if piece else [], then)]) as wire:
+        made = transport(wire.url)
+        with pytest.raises(WireCut) as caught:
+            await exchange(made)
+        assert not isinstance(caught.value, StaleConnection)
+        await made.close()
+
+
+async def test_a_kept_connection_that_ends_before_the_answer_is_told_apart() -> None:
+    async with Wire([Reply([answer(200, b"abc")]), Reply([], "close")]) as wire:
+        made = transport(wire.url)
+        assert await exchange(made) == b"abc"
+        with pytest.raises(StaleConnection):
+            await exchange(made)
+        with pytest.raises(WireCut) as caught:
+            await exchange(made)
+        assert not isinstance(caught.value, StaleConnection)
+        assert wire.connections == 2
+        await made.close()
+
+
+async def test_a_request_that_is_given_up_leaves_the_others_alone() -> None:
+    async with Wire([Reply([], "hang"), Reply([answer(200, b"abc")])]) as wire:
+        made = transport(wire.url)
+        task = asyncio.ensure_future(made.post(b"{}"))
+        await asyncio.wait_for(wire.asked.wait(), 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(wire.gone.wait(), 2)
+        assert await asyncio.gather(*(exchange(made) for _ in range(12))) == [b"abc"] * 12
+        assert made.kept == 8
+        await made.close()
+
+
+async def test_certificates_are_loaded_for_https_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
+    async with Wire([Reply([answer(200, b"abc")])]) as wire:
+        made = transport(wire.url)
+        assert await exchange(made) == b"abc"
+        await made.close()
+    async with Wire([Reply([answer(200, b"abc")])], tls=True) as wire:
+        made = transport(wire.url)
+        with pytest.raises(Unreachable, match="SSL_CERT_FILE") as caught:
+            await exchange(made)
+        assert caught.value.lasting
+        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        assert await exchange(made) == b"abc"
+        await made.close()
+
+
+async def test_a_name_that_cannot_be() -> None:
+    for host in ("a..b", "x" * 80 + ".invalid"):
+        made = transport(f"https://{host}")
+        with pytest.raises(Unreachable, match=f"cannot connect to {host}:443: ."):
+            await exchange(made)
+        await made.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "refused"),
+    [
+        ("https://api.example.com/v1", "127.0.0.1", True),
+        ("https://api.example.com/v1", "::1", True),
+        ("https://api.example.com/v1", "169.254.169.254", True),
+        ("https://api.example.com/v1", "fe80::1", True),
+        ("https://api.example.com/v1", "::ffff:127.0.0.1", True),
+        ("https://api.example.com/v1", "93.184.216.34", False),
+        ("https://api.example.com/v1", "10.1.2.3", False),
+        ("https://api.example.com/v1", "198.18.0.7", False),
+        ("https://localhost:1/v1", "127.0.0.1", False),
+        ("http://127.0.0.1:1/v1", "127.0.0.1", False),
+        ("http://[::1]:1/v1", "::1", False),
+        ("https://gpu-box/v1", "127.0.1.1", False),
+        ("https://models.internal/v1", "127.0.0.1", False),
+        ("https://10.0.0.1/v1", "10.0.0.1", False),
+    ],
+)
+def test_a_public_name_leads_to_no_place_of_this_machine(
+    url: str, address: str, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    check = refuser(Endpoint("p", ProviderSettings(base_url=url), {}))
+    assert bool(check is not None and check(address)) is refused
+
+
+async def test_an_address_that_is_refused_is_sent_nothing() -> None:
+    async with Wire([Reply([answer(200, b"abc")])]) as wire:
+        port = int(wire.url.split(":")[2].split("/")[0])
+        with pytest.raises(PermissionError, match=r"not 127\.0\.0\.1"):
+            await merging_backend(lambda address: f"not {address}").connect_tcp("127.0.0.1", port)
+        stream = await merging_backend(lambda address: "").connect_tcp("127.0.0.1", port)
+        await stream.aclose()
+    assert not wire.requests

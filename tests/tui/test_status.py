@@ -1,0 +1,158 @@
+"""The status lines as they are drawn."""
+
+import pytest
+from rich.cells import cell_len
+
+from codewhale.display.palette import Palette, contrast
+from codewhale.display.words import Words
+from codewhale.protocol.events import (
+    ApprovalAsked,
+    ChildOpened,
+    Event,
+    JobStarted,
+    Queued,
+    RequestSent,
+    RetryCountdown,
+    SessionOpened,
+    TurnStarted,
+    UsageReported,
+)
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.ops import ContextView, StatusView
+from codewhale.protocol.stream import Usage
+from codewhale.testing import FakeClock
+from codewhale.tui.status import Status, fitting, money_text, seconds_text
+from support.tuirecord import envelopes, hosted, screen_text, until
+
+VIEW = StatusView(
+    "s", "/w", Mode.AGENT, Authority.PERSON, "deepseek", "deepseek-v4", 0, 0, 0, False, "", (), 0, 0,
+    effort="high", approval=Approval.SUGGEST, branch="feature/login", sandbox="landlock",
+)  # fmt: skip
+CONTEXT = ContextView(
+    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 0, 80_000, (), True, 0, 0, 0, 0, 0
+)
+EVENTS: tuple[Event, ...] = (
+    SessionOpened(1, "/w", Mode.AGENT, "deepseek", "deepseek-v4"),
+    TurnStarted(1),
+    RequestSent(1, 1, "", 1),
+    UsageReported(1, Usage(79_000, 1000, 77_000, 2000, cost=0.0421)),
+)
+
+
+def drawn(status: Status) -> list[str]:
+    """Its two lines."""
+    return [status.render_line(y).text for y in (0, 1)]
+
+
+async def shown(width: int, *events: Event, language: str = "en", seconds: float = 8) -> list[str]:
+    """The two lines after these events, so many seconds after the last."""
+    clock = FakeClock()
+
+    def make(palette: Palette) -> Status:
+        return Status(Words(language), palette, clock.monotonic)
+
+    async with hosted(make, size=(width, 2)) as (host, pilot):
+        status = host.panel
+        assert isinstance(status, Status)
+        status.see(VIEW)
+        status.see_context(CONTEXT)
+        for envelope in envelopes(events):
+            status.take(envelope)
+        clock.advance(seconds)
+        await until(pilot, lambda: screen_text(host))
+        lines = drawn(status)
+        assert all(cell_len(line) == width for line in lines)
+        return lines
+
+
+async def test_everything_is_told_where_there_is_room() -> None:
+    lines = await shown(120, *EVENTS, JobStarted("j", "make", "."))
+    assert lines[0].rstrip() == " ● waiting for the model  8 s  esc stops"
+    left, right = lines[1].split("   ", 1)
+    assert left.split("  ") == [" AGENT", "deepseek/deepseek-v4 · high", "asks", "sandboxed"]
+    assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "git feature/login "]
+
+
+async def test_what_matters_least_goes_first() -> None:
+    lines = await shown(60, *EVENTS, JobStarted("j", "make", "."))
+    assert "AGENT" in lines[1] and "deepseek-v4" in lines[1] and "context 80%" in lines[1] and "1 job" in lines[1]
+    assert "feature" not in lines[1] and "cache" not in lines[1]
+    assert (await shown(20, *EVENTS))[1].startswith(" AGENT")
+
+
+@pytest.mark.parametrize("language", ["en", "zh-Hans"])
+@pytest.mark.parametrize("width", [10, 31, 80, 200])
+async def test_lines_have_the_width_of_the_screen(language: str, width: int) -> None:
+    await shown(width, *EVENTS, Queued("later", 3), ChildOpened("c", "C", ""), language=language)
+
+
+async def test_what_it_waits_for_and_how_to_stop() -> None:
+    asked = ApprovalAsked("r", "c", "exec_\x1b[31mshell", (), "")
+    lines = await shown(120, *EVENTS, asked, Queued("later", 2), ChildOpened("c", "C", ""), seconds=75)
+    assert "● waiting for your answer: exec_\\x1b[31mshell  1 m 15 s  esc says no and stops" in lines[0]
+    assert "2 messages wait" in lines[0] and "1 sub-agent" in lines[0]
+    again = await shown(100, *EVENTS, RetryCountdown(1, 3, 20.0, "too many requests"))
+    assert "retry 1/3: too many requests  again in 12 s" in again[0]
+
+
+async def test_before_and_without_a_session() -> None:
+    async with hosted(lambda palette: Status(Words("en"), palette), size=(60, 2)) as (host, pilot):
+        status = host.panel
+        assert isinstance(status, Status)
+        await until(pilot, lambda: "opening the session" in screen_text(host))
+        status.lost()
+        await until(pilot, lambda: "no session is open" in screen_text(host))
+        status.say("copied\x1b]52;c;x\x07 2 lines", "success")
+        await until(pilot, lambda: "copied\\x1b]52;c;x\\x07 2 lines" in screen_text(host))
+
+
+async def test_keys_are_named_as_they_are_set() -> None:
+    keys = {"app.palette": "f9", "composer.escape": "ctrl+q"}
+    async with hosted(lambda palette: Status(Words("en"), palette, keys=keys), size=(80, 2)) as (host, pilot):
+        status = host.panel
+        assert isinstance(status, Status)
+        status.take(envelopes(EVENTS[:1])[0])
+        await until(pilot, lambda: "f9 palette" in screen_text(host))
+        status.take(envelopes([TurnStarted(1)])[0])
+        await until(pilot, lambda: "ctrl+q stops" in screen_text(host))
+
+
+async def test_colours_are_those_of_the_palette() -> None:
+    async with hosted(lambda palette: Status(Words("en"), palette), size=(80, 2), theme="light") as (host, _):
+        status = host.panel
+        assert isinstance(status, Status)
+        status.see(VIEW)
+        for y in (0, 1):
+            for segment in status.render_line(y):
+                style = segment.style
+                if segment.text.strip() and style is not None:
+                    assert style.color and style.bgcolor
+                    assert contrast(style.color.name, style.bgcolor.name) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-1, "0 s"), (8.9, "8 s"), (60, "1 m 00 s"), (3599, "59 m 59 s"), (3660, "1 h 01 m")]
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        (0.0, "USD", "$0.00"),
+        (0.00421, "USD", "$0.0042"),
+        (1.374, "CNY", "¥1.37"),
+        (0.5, "XAU", "0.50 XAU"),
+        (1e-9, "USD", "$0.000000"),
+    ],
+)
+def test_money(amount: float, currency: str, text: str) -> None:
+    assert money_text(amount, currency) == text
+
+
+def test_pieces_that_fit() -> None:
+    pieces = [("aaaa", "text", 0), ("bb", "text", 2), ("", "text", 0), ("cc", "text", 1)]
+    assert [text for text, _, _ in fitting(pieces, 12)] == ["aaaa", "bb", "cc"]
+    assert [text for text, _, _ in fitting(pieces, 11)] == ["aaaa", "cc"]
+    assert [text for text, _, _ in fitting(pieces, 2)] == ["aaaa"]

@@ -1,0 +1,94 @@
+"""What is taken out of a transcript: whole messages, code, places, within what a terminal takes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codewhale.display.transcript.blocks import Asked, Block, Card, Note, Said, Work
+from codewhale.display.transcript.story import Story
+from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
+from codewhale.protocol.events import TextStreamed
+from codewhale.tui.transcript.copying import (
+    MOST_BYTES,
+    Place,
+    bounded,
+    code_blocks,
+    display_text,
+    last_words,
+    place_of,
+    searchable,
+    whole_text,
+)
+from support.transcripts import ANSWER, DIFF, answered, begun, said, told, whole_session
+
+
+def test_all_parts_of_a_message_are_one_text() -> None:
+    text = ANSWER * 60
+    story = told([*begun(), answered(said(text))])
+    last = story.settled[-1]
+    assert isinstance(last, Said) and last.part > 0
+    assert whole_text(story, last) == text
+    live = told([*begun(), TextStreamed(text)])
+    assert whole_text(live, live.live[-1]) == text
+
+
+def test_code_is_whole_even_where_it_is_long() -> None:
+    code = "\n".join(f"x = {number}" for number in range(1_500))
+    assert code_blocks(f"a\n```py\n{code}\n```\nb\n- ```\n  y\n  ```\n") == [code, "y"]
+
+
+@given(st.text(alphabet="ab c", max_size=30).map(lambda text: text * 700), st.integers(0, 3))
+def test_code_is_copied_to_the_letter(line: str, rows: int) -> None:
+    code = "\n".join([line] * rows + ["end"])
+    assert code_blocks(f"```\n{code}\n```\n") == [code]
+
+
+def test_the_last_words_of_the_model() -> None:
+    words = last_words(told(whole_session()))
+    assert words is not None and words.text == ANSWER
+    assert last_words(Story()) is None
+
+
+def test_displays_are_text() -> None:
+    assert display_text(TerminalBlock("ls", "a")) == "$ ls\na"
+    assert display_text(TableBlock(("a", "b"), (("1", "2"),))) == "a\tb\n1\t2"
+    assert display_text(ChecklistBlock((("completed", "x"), ("pending", "y")))) == "[x] x\n[ ] y"
+    assert display_text(DiffBlock("a", DIFF)) == DIFF
+    assert display_text(MarkdownBlock("*x*")) == "*x*"
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (Card(said="answer", subject="s"), "answer"),
+        (Card(tail=("a", "b")), "a\nb"),
+        (Note(text="line", detail="more"), "more"),
+        (Note(key="mode", values={"mode": "plan"}), "plan"),
+        (Work(name="n", text="t", latest="l"), "n: t l"),
+        (Asked(rows=(("command", "ls"),)), "command\nls"),
+    ],
+)
+def test_other_blocks_are_text(block: Block, text: str) -> None:
+    assert whole_text(Story(), block) == text
+    assert text in searchable(Story(), block)
+
+
+def test_a_terminal_takes_only_so_much() -> None:
+    assert bounded("a\ud800中") == ("a\ufffd中", True)
+    kept, whole = bounded("中" * MOST_BYTES)
+    assert len(kept.encode()) <= MOST_BYTES and not whole
+
+
+@pytest.mark.parametrize(
+    ("block", "place"),
+    [
+        (Card(display=(DiffBlock("src/parse.py", DIFF),)), Place("src/parse.py", 11)),
+        (Card(display=(TableBlock(("file", "line", "text"), (("a.py", "7", "x"),)),)), Place("a.py", 7)),
+        (Card(files=("a.py", "b/c.py")), Place("b/c.py")),
+        (Card(subject="src/x.rs"), Place("src/x.rs")),
+        (Said(text="See lib/text.py:42, please."), Place("lib/text.py", 42)),
+        (Said(text="Nothing here."), None),
+    ],
+)
+def test_the_file_that_a_block_is_about(block: Block, place: Place | None) -> None:
+    assert place_of(Story(), block) == place

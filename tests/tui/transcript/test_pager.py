@@ -1,0 +1,81 @@
+"""The pager: everything that is kept, drawn as far as it is seen, searched and left again."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from codewhale.display.transcript.blocks import Asked, Block, Card, Note
+from codewhale.display.transcript.story import Story
+from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
+from codewhale.tui.transcript.pager import Pager
+from support.transcripts import ANSWER, DIFF, answered, begun, said, told
+from support.transcriptview import shown
+from support.tuirecord import PanelHost, screen_text, until
+
+
+@asynccontextmanager
+async def paged(story: Story, block: Block) -> AsyncIterator[tuple[Pager, PanelHost, Pilot[None]]]:
+    """A pager with a block."""
+    async with shown() as (view, host, pilot):
+        pager = Pager.of_block(story, block, view._words, host.palette)
+        host.push_screen(pager)
+        await until(pilot, lambda: pager.pane.seen)
+        yield pager, host, pilot
+
+
+async def test_long_words_are_whole_and_gone_through_by_key() -> None:
+    story = told([*begun(), answered(said((ANSWER + "\n") * 40 + "the very end"))])
+    async with paged(story, story.settled[-1]) as (pager, host, pilot):
+        assert "Found it" in screen_text(host)
+        await pilot.press("G")
+        await until(pilot, lambda: "the very end" in screen_text(host))
+        await pilot.press("g", "j", "j", "k")
+        assert pager.pane.seen[0] == (0, 1)
+        await pilot.press("space")
+        assert pager.pane.top == pager.pane.room
+        await pilot.press("pageup", "escape")
+        await until(pilot, lambda: host.screen is not pager)
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (Card(name="x", display=(DiffBlock("a.py", DIFF),), arguments='{"a":1}'), "head.strip"),
+        (Card(name="x", display=(TerminalBlock("make", "all good"),)), "all good"),
+        (Card(name="x", display=(MarkdownBlock("**bold**"),)), "bold"),
+        (Card(name="x", display=(TableBlock(("a",), (("cell",),)),)), "cell"),
+        (Card(name="x", display=(ChecklistBlock((("pending", "item"),)),)), "☐ item"),
+        (Card(name="x", tail=("still going",)), "still going"),
+        (Note(key="told", values={"kind": "rules"}, detail="be kind"), "be kind"),
+        (Asked(subject="x", rows=(("command", "ls"),)), "ls"),
+    ],
+)
+async def test_every_block_can_be_paged(block: Block, text: str) -> None:
+    async with paged(Story(), block) as (_, host, pilot):
+        await until(pilot, lambda: text in screen_text(host))
+
+
+async def test_a_line_without_end_and_lines_without_number() -> None:
+    card = Card(name="x", said="y" * 1_000_000 + "\n" + "z\n" * 100_000 + "last")
+    async with paged(Story(), card) as (pager, host, pilot):
+        await pilot.press("G")
+        await until(pilot, lambda: "last" in screen_text(host))
+        await pilot.press("g")
+        await until(pilot, lambda: "yyyy" in screen_text(host))
+        assert pager.pane.heights.total > 100_000
+
+
+async def test_it_is_searched() -> None:
+    card = Card(name="x", said="\n".join(f"row {number}" for number in range(3_000)))
+    async with paged(Story(), card) as (pager, host, pilot):
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(host.focused, Input))
+        await pilot.press(*"row 2345", "enter")
+        await until(pilot, lambda: "row 2345" in screen_text(host))
+        await pilot.press("escape")
+        await until(pilot, lambda: "1 of 1" not in screen_text(host))
+        await pilot.press("q")
+        await until(pilot, lambda: host.screen is not pager)
