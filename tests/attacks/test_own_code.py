@@ -110,7 +110,7 @@ def targets(layout: Layout) -> list[str]:
     """Files that would run outside of any sandbox."""
     code, packages = layout.code / "codewhale", layout.env / PACKAGES
     found = inside(
-        layout, code / "system" / "launcher.py", code / "__init__.py", code / "new.py", code / "__pycache__" / "x.pyc",
+        layout, code / "process" / "launcher.py", code / "__init__.py", code / "new.py", code / "__pycache__" / "x.pyc",
         packages / "sitecustomize.py", packages / "evil.pth", packages / "own.pth", layout.env / "pyvenv.cfg",
         layout.env / "bin" / "git", layout.code / "sitecustomize.py", layout.code / "usercustomize" / "__init__.py",
     )  # fmt: skip
@@ -136,13 +136,13 @@ def test_no_tool_writes_the_code_that_runs_it_unasked(flags: tuple[str, ...], la
 
 
 COMMANDS = (
-    "echo PLANT >> CODE/codewhale/system/launcher.py",
+    "echo PLANT >> CODE/codewhale/process/launcher.py",
     "sed -i 1iPLANT CODE/codewhale/__init__.py",
-    "cp -f mine.txt CODE/codewhale/system/launcher.py",
+    "cp -f mine.txt CODE/codewhale/process/launcher.py",
     "rm -rf CODE/codewhale",
     "mv CODE CODE.old && mkdir -p CODE/codewhale && echo PLANT > CODE/codewhale/__init__.py",
-    "ln CODE/codewhale/system/launcher.py second && echo PLANT >> second",
-    "ln -s CODE/codewhale/system third && echo PLANT >> third/launcher.py",
+    "ln CODE/codewhale/process/launcher.py second && echo PLANT >> second",
+    "ln -s CODE/codewhale/process third && echo PLANT >> third/launcher.py",
     "mkdir -p CODE/codewhale/__pycache__ && echo PLANT > CODE/codewhale/__pycache__/__init__.pyc",
     "echo PLANT >> mine/launcher.py",
     "echo PLANT > CODE/sitecustomize.py; mkdir CODE/usercustomize; echo PLANT > CODE/usercustomize/__init__.py",
@@ -166,7 +166,7 @@ def test_no_command_changes_the_code_that_runs_it(mechanism: str, layout: Layout
         lines = [line.replace(name, text if name != "PLANT" else f"'{text}'") for line in lines]
     layout.variables[CHOICE] = mechanism
     (layout.root / "mine").mkdir()
-    (layout.root / "mine" / "launcher.py").hardlink_to(layout.code / "codewhale" / "system" / "launcher.py")
+    (layout.root / "mine" / "launcher.py").hardlink_to(layout.code / "codewhale" / "process" / "launcher.py")
     before = layout.state()
     scripted(tmp_path, json.dumps({"calls": [call("exec_shell", command=line) for line in lines]}), '{"text":"done"}')
     done = layout.run(tmp_path, "exec", "--yolo", "-w", str(layout.root), "Go.")

@@ -415,7 +415,7 @@ def test_a_secret_in_a_list_of_names_is_one(tmp_path: Path) -> None:
 
 
 # What is known to make a program start another, write, or read what it is not given, for programs that may be called.
-TRICKS = (Path(__file__).parent.parent / "shell" / "lines" / "tricks.txt").read_text()
+TRICKS = (Path(__file__).parent.parent / "permissions" / "shell" / "lines" / "tricks.txt").read_text()
 
 
 def test_known_tricks_of_programs_that_read_are_asked_about() -> None:

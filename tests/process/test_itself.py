@@ -72,7 +72,7 @@ def test_a_folder_that_holds_what_would_be_missing_stays_behind_the_others(tmp_p
 def test_its_places_in_a_workspace_are_the_package_the_environment_and_every_link_on_the_way() -> None:
     root = os.path.dirname(os.path.dirname(package()))
     assert package() in own_places(root)
-    assert own_places(os.path.join(package(), "system")) == (os.path.join(package(), "system"),)
+    assert own_places(os.path.join(package(), "process")) == (os.path.join(package(), "process"),)
     assert own_places("/nowhere") == () == start_folders("/nowhere")
     prefix = os.path.realpath(sys.prefix)
     if prefix != sys.base_prefix:

@@ -35,7 +35,7 @@ from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.face import Repair
 from codewhale.session.projection import Projection, header_sha256, request_body
 
-FOLDER = Path(__file__).parents[1] / "providers" / "conformance"
+FOLDER = Path(__file__).parents[1] / "models" / "conformance"
 
 
 class Case(NamedTuple):

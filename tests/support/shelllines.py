@@ -13,7 +13,7 @@ import msgspec
 
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement
 
-LINES = Path(__file__).parents[1] / "shell" / "lines"
+LINES = Path(__file__).parents[1] / "permissions" / "shell" / "lines"
 SUITE = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites") / "shell_policy"
 HERE = ShellContext("/root/project", "", "/root")
 VERDICTS = {"safe": "allow", "approval": "ask", "deny": "deny"}

@@ -19,7 +19,7 @@ LEAST_ABI = 6
 _CREATE_RULESET, _VERSION = 444, 1
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _ENTER, _BROKER = os.path.join(_HERE, "enter.py"), os.path.join(_HERE, "broker.py")
-_CALLERS = os.path.join(os.path.dirname(_HERE), "system", "callers.py")
+_CALLERS = os.path.join(os.path.dirname(_HERE), "callers.py")
 _RIGHTS = 0b1010  # CAP_DAC_OVERRIDE and CAP_FOWNER
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 # Of other devices nothing may be read either: terminals, keyboards, microphones and disks are among them.
