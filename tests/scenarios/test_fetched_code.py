@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.shell.judge import analyse
+from codewhale.permissions.shell.judge import analyse
 from codewhale.testing import harness
 from support.scenes import results
 from support.shelllines import HERE
