@@ -190,7 +190,7 @@ SHOWS = (
     Show("smoke", ("scripts/smoke.py",), 4, exit_zero("smoke")),
     Show("burst", ("scripts/burst.py", "--json"), 2, burst_rows),
     Show(*named("models: conformance, every cut", "models/test_exchange_conformance.py")),
-    Show(*named("models: vendors' request types and stream parsers", "providers/sdk")),
+    Show(*named("models: vendors' request types and stream parsers", "models/sdk")),
     Show(*named("models: prefix kept and hits foreseen over 300 turns", "scenarios/test_prefix_cache.py")),
     Show(*named("models: what a compaction keeps, and its undoing", "scenarios/test_compaction.py")),
     Show(*named("models: budgets under interleavings", "session/test_budget.py", "scenarios/test_limits.py")),
