@@ -137,7 +137,7 @@ class Collector:
         """Add one stream event and tell listeners of it."""
         match event:
             case TextDelta(text=text):
-                self._add_words(Text, text)
+                text = self._add_words(Text, text) + text
                 shown = text if self._hold is None else self._hold.feed(text)
                 if shown:
                     self._tell(TextStreamed(shown))
@@ -166,12 +166,15 @@ class Collector:
             case Failed():
                 self._failure = event
 
-    def _add_words(self, kind: type[Text] | type[Reasoning], text: str) -> None:
-        words = self._current.get(kind)
+    def _add_words(self, kind: type[Text] | type[Reasoning], text: str) -> str:
+        """Returns what stands between the part that this begins, if it begins one, and the one before."""
+        words, between = self._current.get(kind), ""
         if words is None:
+            between = "\n" if any(isinstance(item, _Words) and item.kind is kind for item in self._items) else ""
             words = self._current[kind] = _Words(kind, [])
             self._items.append(words)
         words.pieces.append(text)
+        return between
 
     def _add_call(self, event: CallDelta) -> None:
         call = self._calls.get(event.index)

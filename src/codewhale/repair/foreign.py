@@ -183,8 +183,7 @@ def _from_zero(given: Given, key: str) -> bool | None:
 
 def _last_line(given: Given, key: str, start: str = "start_line", base: int = 1) -> bool | None:
     """The last line wanted, beside the first under whatever name: how many lines that is."""
-    if base and start not in given:
-        start = spelt(given, "start_line") or start
+    start = spelt(given, "start_line") or start if base and start not in given else start
     first, last = given.pop(start, base), given.pop(key)
     numbers = [int(item) if isinstance(item, str) and item.isdecimal() else item for item in (first, last)]
     if any(isinstance(item, bool) or not isinstance(item, int) for item in numbers):

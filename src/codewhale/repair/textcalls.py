@@ -51,7 +51,8 @@ def find_calls(text: str, known: Known) -> Found | None:
     found = _whole(said.strip(), known) or _standing(said, known)
     if found is None or not begin:
         return found
-    return Found(found.calls, text[:begin] + found.before, found.form)
+    before = found.before or said[: len(said) - len(said.lstrip())]
+    return Found(found.calls, text[:begin] + before, found.form)
 
 
 def spoken(text: str) -> tuple[int, int]:
