@@ -12,20 +12,30 @@ from codewhale.protocol.messages import Opaque
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.stream import Boundary, Failed, Finished, OpaqueDelta, ReasoningDelta, StreamEvent, TextDelta
 from codewhale.testing import harness
-from support.scenes import DeltaProvider, only, scene
-from support.writtencalls import READ, STANDING, meant, shown
+from support.scenes import DeltaProvider, only, results, scene
+from support.writtencalls import READ, STANDING, WHOLE, meant, shown
 
 # Texts whose end may be the beginning of a call, or is what one begins with.
 ENDS = (
     "It is <", "It is <tool", "It is <tool_call>", "It is [", "See [TOOL_CALLS]", "So ```", "So ```json\n", "a {",
     "Use <think>", "Done.</think>", "One < two", "A\n<", "\n\n<tool_call>\n", "Look:\n\n    <tool_call>",
-    "x <function=", "to=functions.read_file", "Action:", "*** Begin Patch", "ends in blanks  \n\n", "\n\nbegins with them", " ",
+    "x <function=", "to=functions.read_file", "Action:", "*** Begin Patch", "ends in blanks  \n\n", " ",
+    "\n\nbegins with them",
     "``` \n<tool_call>\n```", "Say `<tool_call>` first.", "<tool_call>\n{}\n</tool_call>\nThat is all.",
 )  # fmt: skip
+# What may stand before a call that is a whole message.
+BEFORE = (
+    "<think>",
+    "<|im_end|>",
+    "<think>I must look.</think>",
+    "I must look.\n</think>\n",
+    "Look:\n```\nx\n```\n</think>",
+)
 TEXTS = [
     *(sample.text for sample in [*meant()][::9]),
     *(sample.text for sample in [*shown()][::17]),
     *(f"{lead}{write([READ])}{end}" for write in STANDING.values() for lead in ("", "So:\n") for end in ("", "\nOk.")),
+    *(f"{mark}\n{write([READ])}" for write in (*WHOLE.values(), *STANDING.values()) for mark in BEFORE),
     *ENDS,
 ]
 
@@ -87,7 +97,27 @@ async def test_words_in_several_parts_are_streamed_as_they_are_joined(
         assert pairs(told)[0][1].startswith(before)
 
 
-@pytest.mark.parametrize("text", ["It is <tool", f"Now:\n{CALL}", f"Now:\n{CALL[:-9]}", CALL[:20], "Words."])
+@pytest.mark.parametrize("form", WHOLE)
+async def test_a_call_behind_thoughts_is_shown_to_nobody(form: str, home: Path, workspace: Path) -> None:
+    thoughts = "<think>I must look.</think>"
+    script = [{"text": f"{thoughts}\n{WHOLE[form]([READ])}"}]
+    async with harness(home, workspace, script, facts={"text_calls": True}) as stage:
+        told = await stage.turn("Go", await stage.open(mode=Mode.PLAN))
+    assert [result.name for result in results(told)] == ["read_file"]
+    assert [text.rstrip() for text in pairs(told)[0]] == [thoughts] * 2
+
+
+async def test_words_of_a_thought_that_ends_in_a_call_are_no_words_of_the_answer(home: Path, workspace: Path) -> None:
+    events: list[StreamEvent] = [ReasoningDelta(f"I must look.\n{CALL}"), Finished("stop")]
+    async with scene(home, workspace, DeltaProvider([events])) as stage:
+        told = await stage.turn("Go", await stage.open(mode=Mode.PLAN))
+    assert [result.name for result in results(told)] == ["read_file"]
+    assert pairs(told)[0] == ("", "")
+
+
+@pytest.mark.parametrize(
+    "text", ["It is <tool", f"Now:\n{CALL}", f"Now:\n{CALL[:-9]}", CALL[:20], "\n<tool_call>x</think> y"]
+)
 async def test_words_of_an_answer_that_fails_are_streamed_to_their_end(text: str, home: Path, workspace: Path) -> None:
     events: list[StreamEvent] = [*map(TextDelta, text), Failed("content_policy", "stopped", False, True)]
     async with scene(home, workspace, DeltaProvider([events])) as stage:

@@ -55,7 +55,8 @@ class Answers:
             return answer
         kept = [item for item in answer.items if not isinstance(item, Text)]
         before = found.before if answer.text and found.before.strip() else ""
-        unseen = before[len(answer.text) - len(answer.held) :]
+        seen = len(answer.text) - len(answer.held)
+        unseen, before = before[seen:], before if len(before) > seen else answer.text[:seen]
         if unseen:
             self._session.emit(TextStreamed(unseen))
         words = [Text(before, source="model")] if before else []

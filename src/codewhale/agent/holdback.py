@@ -10,6 +10,7 @@ from codewhale.protocol.marks import Fences, may_stand, opens, opens_whole
 _PART = re.compile(r"[^\n]*\n|[^\n]+")
 _FIRST = re.compile(r"[<\[tf]")
 _NEVER = "\0"
+_THOUGHT = "</think>"
 _NEAR = 8
 _LONGEST_MARK = 80
 _LONGEST_FENCE = 200
@@ -24,7 +25,7 @@ class HoldBack:
         self._fenced_whole = False
         self._kept: list[str] = []
         self._waiting = ""
-        self._before = ""
+        self._before = self._last = ""
         self._line = ""
         self._fences = Fences()
 
@@ -58,7 +59,7 @@ class HoldBack:
             self._fenced_whole = False
             return self.end() + self._scan(part)
         if self._begun:
-            return self._scan(part)
+            return self._words(part)
         text, self._waiting = self._waiting + part, ""
         bare = text.lstrip()
         if not bare or (opens_whole(bare) and not opens_whole(bare + _NEVER)):
@@ -66,11 +67,26 @@ class HoldBack:
             return ""
         self._begun = True
         if not opens_whole(bare):
-            return self._scan(text)
+            return self._words(text)
         self._fenced_whole = bare[0] == "`"
         self._shut = not self._fenced_whole
         self._kept.append(text)
         return ""
+
+    def _words(self, part: str) -> str:
+        """What of words may be shown. Behind thoughts a message begins anew."""
+        text = self._last + part
+        end = text.find(_THOUGHT) + len(_THOUGHT)
+        self._last = text[1 - len(_THOUGHT) :]
+        if end < len(_THOUGHT):
+            return self._scan(part)
+        rest = text[end:]
+        self._begun, self._last = False, ""
+        shown = self._scan(part[: len(part) - len(rest)])
+        if self._shut:
+            self._kept.append(rest)
+            return shown
+        return shown + (self._pass(rest) if rest else "")
 
     def _scan(self, part: str) -> str:
         """What of the text may be shown, up to the first place where calls begin or may be about to."""
