@@ -60,6 +60,7 @@ class ObedientTools:
         self.begun: list[str] = []
         self.contexts: list[CallContext] = []
         self.shown: list[str] = []
+        self.hang = False  # from now on no call ends
 
     def gate(self, name: str) -> asyncio.Event:
         """The gate of this name."""
@@ -68,6 +69,8 @@ class ObedientTools:
     async def _obey(self, args: Told, call: CallContext) -> ToolResult:
         self.begun.append(call.call_id)
         self.contexts.append(call)
+        if self.hang:
+            await asyncio.Event().wait()
         if args.wait == "latch":
             await run_to_end(self.latch.wait, 10)
         elif args.wait == "thread":
