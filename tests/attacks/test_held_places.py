@@ -12,6 +12,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from codewhale.process.confinement import Confined, confine
+from codewhale.process.launch import Child, Launch, run
+from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
+from codewhale.process.sandbox.bubblewrap import _CREDENTIALS
+from codewhale.process.sandbox.guards import HELD
 from codewhale.protocol.protected import (
     GIT_FILES,
     GIT_FOLDERS,
@@ -20,11 +25,6 @@ from codewhale.protocol.protected import (
     PROTECTED_FOLDERS,
     RULE_FILES,
 )
-from codewhale.sandbox.bubblewrap import _CREDENTIALS
-from codewhale.sandbox.guards import HELD
-from codewhale.system.confinement import Confined, confine
-from codewhale.system.launch import Child, Launch, run
-from codewhale.system.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from support.escapeworld import PYTHON
 from support.house import ROOT
 from support.repos import raw_git

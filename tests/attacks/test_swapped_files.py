@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.services.workspace import FileEdit, Workspace
+from codewhale.workspace.files import FileEdit, Workspace
 from support.patchland import read_tree, workspace, write_tree
 
 MINE, NEW, THEIRS, GITS = b"as it was\n", b"new\n", b"another's\n", b"[core]\n"
