@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.display.aloud import read_aloud
+from codewhale.display.lines import read_aloud
 from codewhale.protocol.events import CallFinished, ContextAppended, Event, MessageAdded, RepairRecorded, TurnStarted
 from codewhale.protocol.messages import Image, Message, Opaque, Reasoning, Text, ToolCall
 

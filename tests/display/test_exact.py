@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.display.exact import ESCAPED, block_lines, exact_lines, hides, spans
+from codewhale.display.asks import ESCAPED, block_lines, exact_lines, hides, spans
 from codewhale.display.tones import columns
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock
 

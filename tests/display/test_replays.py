@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from codewhale.display.replays import call_text, import_lines
+from codewhale.display.lines import call_text, import_lines
 from codewhale.protocol.replays import Imported, Now, Replayed, Then
 
 CALL = Replayed(

@@ -1,6 +1,6 @@
 """The settings of the terminal interface and what the environment answers."""
 
-from codewhale.display.settings import TuiSettings, editor_of, language_of, theme_of
+from codewhale.display.setup import TuiSettings, editor_of, language_of, theme_of
 
 
 def test_what_is_left_open_is_answered_from_the_environment() -> None:

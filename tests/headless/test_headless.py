@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.headless.headless import Headless, HeadlessOptions, OutputFormat, outcome
-from codewhale.headless.progress import Progress
+from codewhale.headless.headless import Headless, HeadlessOptions, OutputFormat, Progress, outcome
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     CallFinished,

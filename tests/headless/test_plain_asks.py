@@ -5,7 +5,7 @@ from typing import Any, Literal
 import pytest
 
 from codewhale.display.words import LANGUAGES, Words
-from codewhale.headless.plain_asks import PlainAsks
+from codewhale.headless.plain_text import PlainAsks
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAsked

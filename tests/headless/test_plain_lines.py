@@ -3,7 +3,7 @@
 from typing import Any
 
 from codewhale.display.words import Words
-from codewhale.headless.plain_lines import MOST_LINES, Teller
+from codewhale.headless.plain_text import MOST_LINES, Teller
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
     AnswerDropped,

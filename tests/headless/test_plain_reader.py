@@ -2,7 +2,7 @@
 
 import os
 
-from codewhale.headless.plain_reader import MOST_BYTES, Lines
+from codewhale.headless.plain import MOST_BYTES, Lines
 
 
 async def lines_of(data: bytes) -> list[str]:

@@ -13,8 +13,8 @@ LAUNCHES = {
     ("codesearch/scorers.py", "person", "'read-only'"),
     ("codesearch/workers.py", "own", "held_where_possible('read-only')"),
     ("cli/offline/sandbox.py", "person", "profile"),
-    ("tui/composer/clipboard.py", "own", "'none'"),  # it speaks to the desktop
-    ("tui/composer/editor.py", "person", "'none'"),
+    ("tui/composer/outside.py", "own", "'none'"),  # it speaks to the desktop
+    ("tui/composer/outside.py", "person", "'none'"),
     ("services/hooks/running.py", "person", "hook.sandbox"),
     ("services/shelljobs/own.py", "person", "'none'"),
     ("services/shelljobs/service.py", "project", "spec.profile"),

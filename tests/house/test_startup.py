@@ -119,6 +119,6 @@ def test_the_first_frame_of_the_screen_needs_no_engine(tmp_path: Path) -> None:
     ours = {name.split(".")[1] for name in found if name.startswith("codewhale.")}
     assert ours <= {"cli", "config", "display", "lib", "process", "protocol", "tui"}, ours
     screens = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.tui.screens.")}
-    assert screens <= {"desk", "outcomes", "table"}
+    assert screens <= {"context", "table"}
     cards = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.tui.asking.")}
     assert cards <= {"asks", "panel"}

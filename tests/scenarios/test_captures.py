@@ -7,7 +7,7 @@ import pytest
 from rich.segment import Segment
 
 from codewhale.display.palette import LEAST_CONTRAST, contrast
-from codewhale.tui.screens.tagline import TagLine
+from codewhale.tui.widgets import TagLine
 from support.tuiapp import Stage
 from support.tuicapture import names, staged, taken
 from support.tuiscenes import SCENES, SIZES, THEMES, Scene

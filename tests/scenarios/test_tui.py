@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from codewhale.headless.headless import Headless, HeadlessOptions
-from codewhale.headless.progress import Progress
+from codewhale.headless.headless import Headless, HeadlessOptions, Progress
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.story import Story
+from codewhale.display.transcript.model import Story
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import (

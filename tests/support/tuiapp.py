@@ -9,8 +9,7 @@ from msgspec import Struct
 from textual.pilot import Pilot
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.display.settings import TuiSettings
-from codewhale.display.setup import Setup
+from codewhale.display.setup import Setup, TuiSettings
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import Envelope, Event

@@ -9,7 +9,7 @@ from pathlib import Path
 from textual.app import App
 from textual.widgets import Input
 
-from codewhale.display.settings import TuiSettings
+from codewhale.display.setup import TuiSettings
 from support.tuiapp import Stage, recorded
 from support.tuiscenes import Scene, Still, record
 

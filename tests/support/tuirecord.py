@@ -16,7 +16,7 @@ from textual.widget import Widget
 from codewhale.display.palette import Palette, load_palette
 from codewhale.protocol.events import Envelope, Event, is_durable
 from codewhale.protocol.ops import Answer, CommandOutput, Op, OpenSession, Query, RunCommand
-from codewhale.tui.letters import misses
+from codewhale.tui.input import misses
 
 SESSION = "s-recorded"
 BEGAN = "2026-03-02T09:00:00.000Z"

@@ -19,7 +19,7 @@ from codewhale.protocol.views import (
     SessionSummary,
     SettingRow,
 )
-from codewhale.tui.screens.desk import Desk
+from codewhale.tui.screens.context import Desk
 from codewhale.tui.screens.table import load
 from support.tuirecord import PanelHost, RecordedClient, hosted, screen_text, until
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from codewhale.display.settings import TuiSettings
-from codewhale.display.setup import Setup
+from codewhale.display.setup import Setup, TuiSettings
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
     Compacted,

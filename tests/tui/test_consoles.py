@@ -1,7 +1,7 @@
 """When the console of a command that is typed into opens: never under the hands of somebody who writes."""
 
 from codewhale.protocol.events import Event, JobEnded, JobStarted, TurnFinished
-from codewhale.tui.consoles import Consoles
+from codewhale.tui.input import Consoles
 from support.tuirecord import envelopes
 
 STARTED = JobStarted("j1", "read x", ".", interactive=True)

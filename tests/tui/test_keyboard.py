@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual import events
 
-from codewhale.tui.keyboard import END, MOST_PASTED, START, Keyboard, read_keys
+from codewhale.tui.terminal import END, MOST_PASTED, START, Keyboard, read_keys
 
 HOSTILE = "a\x1b[31mred\x1b[0m that is longer than thirty-two characters\r\x07\x1b]0;x\x07\x1b[200~\x1b[201 \x03end\x1b"
 

@@ -21,7 +21,7 @@ from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.tools import CommandSubject
 from codewhale.protocol.views import GetQueue, QueuedRow
-from codewhale.tui.letters import is_letter, misses
+from codewhale.tui.input import is_letter, misses
 from support.tuiapp import FOLDER, recorded
 from support.tuirecord import typed
 

@@ -6,7 +6,7 @@ import pytest
 from textual import _time
 
 from codewhale.display.transcript.lines import Line
-from codewhale.tui.once import once
+from codewhale.tui.input import once
 from codewhale.tui.transcript.pane import Pane
 from support.tuirecord import hosted, screen_text, until
 

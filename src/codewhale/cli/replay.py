@@ -14,8 +14,7 @@ def replay_session(home: str, session: str, run_reads: bool, as_json: bool) -> i
 
 async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> int:
     from codewhale.cli.offline.replay import replay
-    from codewhale.display.lines import object_line
-    from codewhale.display.replays import call_text
+    from codewhale.display.lines import call_text, object_line
 
     calls, refused, mended, renamed, drifted = 0, 0, 0, 0, 0
     async for told in replay(home, session, os.environ, run_reads):
@@ -37,8 +36,7 @@ async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> in
 def import_file(home: str, path: str, workspace: str, as_json: bool) -> int:
     """Import a session file and print the new session's id."""
     from codewhale.cli.offline.importing import import_session
-    from codewhale.display.lines import object_line
-    from codewhale.display.replays import import_lines
+    from codewhale.display.lines import import_lines, object_line
 
     try:
         told = asyncio.run(import_session(path, home, workspace, os.environ))

@@ -116,7 +116,7 @@ def _prompt(argument: str) -> tuple[str, str]:
         return text, ""
     if not argument.strip():
         raise UsageError("the prompt is empty")
-    from codewhale.display.slash import is_command
+    from codewhale.display.setup import is_command
 
     piped = read_stdin() if piped_in() and not is_command(argument) else ""
     return argument, fenced(piped) if piped.strip() else ""
@@ -126,8 +126,7 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
     from codewhale.app.compose import AppOptions, open_app
     from codewhale.cli.dispatch import exit_code
     from codewhale.config import home_dir
-    from codewhale.headless.headless import Headless, HeadlessOptions
-    from codewhale.headless.progress import Progress
+    from codewhale.headless.headless import Headless, HeadlessOptions, Progress
 
     options = AppOptions(
         home=home_dir(os.environ),

@@ -94,8 +94,7 @@ def _resolve(home: str, name: str) -> str:
 
 def _show(home: str, args: argparse.Namespace) -> int:
     from codewhale.app.sessions import envelopes, messages
-    from codewhale.display.aloud import read_aloud
-    from codewhale.display.lines import envelope_line, object_line
+    from codewhale.display.lines import envelope_line, object_line, read_aloud
 
     number = _number(args.request)
     session = _resolve(home, args.id)

@@ -110,8 +110,7 @@ def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> in
     # Nothing of what is imported until the first frame is garbage; the app collects again from then on.
     gc.disable()
     from codewhale.config import Project, home_dir, load
-    from codewhale.display.settings import TuiSettings
-    from codewhale.display.setup import Setup
+    from codewhale.display.setup import Setup, TuiSettings
 
     home = home_dir(os.environ)
     # The table of the interface alone: the rest is read, and judged, when the engine is opened behind the screen.

@@ -1,5 +1,13 @@
-"""What waits for the person's answer, in the order in which it was asked: a fold of events."""
+"""What waits for an answer, and exactly what is asked: whatever could hide or move text is shown as an escape."""
 
+import contextlib
+import re
+from collections.abc import Iterator
+
+from codewhale.display.tones import Line, Span, flat, wrap
+from codewhale.display.words import Words
+from codewhale.lib.text import sanitise
+from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -12,8 +20,18 @@ from codewhale.protocol.events import (
     TurnFinished,
 )
 from codewhale.protocol.messages import ToolCall
+from codewhale.protocol.tools import CommandSubject, PathSubject, UrlSubject
 
 MOST_CALLS = 200
+ESCAPED = "bold warning"
+_SANDBOXES = ("none", "read-only", "workspace-write")
+# Blanks that are none or look like one, fillers, variation selectors, three combining marks and more on one letter.
+_BLANK = re.compile(
+    "[\t\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\uffa0\ufe00-\ufe0f"
+    "\U000e0100-\U000e01ef]|(?:[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]){3,}"
+)
+_UNPRINTED = re.compile("[^\n\x20-\x7e]")
+_FIRST, _NEXT, WRAPPED = "  ", "│ ", "┊ "
 
 
 class Asks:
@@ -65,3 +83,118 @@ class Asks:
 
     def __len__(self) -> int:
         return len(self._open)
+
+
+def spans(text: str, tone: str) -> list[Span]:
+    """Text on one line as spans, with escapes for what cannot be seen. Line ends are escaped too."""
+    if not _UNPRINTED.search(text) and "\n" not in text:
+        return [(text, tone)]
+    found: list[Span] = []
+    for char, hidden in _pieces(text):
+        said = hidden or char
+        kind = ESCAPED if hidden else tone
+        if found and found[-1][1] == kind:
+            found[-1] = (found[-1][0] + said, kind)
+        else:
+            found.append((said, kind))
+    return found
+
+
+def hides(text: str) -> bool:
+    """Whether a text has characters (other than line ends) that are shown as escapes."""
+    return any(hidden for _, hidden in _pieces(text.replace("\n", " ")))
+
+
+def held_by(ask: ApprovalAsked, words: Words) -> str:
+    """What the sandbox would leave to a call, in words."""
+    if ask.sandbox == "workspace-write" and "network" in ask.allowances:
+        return words("asking.sandbox_network")
+    return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
+
+
+def kind_of(ask: ApprovalAsked) -> str:
+    """The kind of question: for more rights, or by the one thing that it is about."""
+    if ask.kind != "policy" or len(ask.subjects) != 1:
+        return ask.kind
+    match ask.subjects[0]:
+        case CommandSubject():
+            return "command"
+        case PathSubject(write=True):
+            return "file"
+        case UrlSubject():
+            return "address"
+    return ask.kind
+
+
+def reason_of(ask: ApprovalAsked, words: Words) -> str:
+    """Why it is asked, the rule's own words before what policy said of this call where the language has such."""
+    for rule in (ask.rule, ask.rule.partition(".")[0]):
+        with contextlib.suppress(KeyError):
+            return words(f"rules.{rule}", reason=ask.reason)
+    return ask.reason
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """(characters, their escape or "")."""
+    blanks = {at: match for match in _BLANK.finditer(text) for at in range(*match.span())}
+    for at, char in enumerate(text):
+        if char == "\n":
+            yield char, "\\n"
+        elif at in blanks:
+            yield char, "\\t" if char == "\t" else _escape(char)
+        else:
+            safe = sanitise(char)
+            yield char, safe if safe != char else ""
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def exact_lines(text: str, width: int, tone: str = "code", first: str = _FIRST) -> list[Line]:
+    """All of a text in lines of at most `width` columns: the first behind `first`, one that begins at a line end of the
+    text behind a bar, one that was wrapped behind a broken bar."""
+    lines: list[Line] = []
+    room = max(4, width - len(_NEXT))
+    for number, line in enumerate(text.split("\n")):
+        for piece_number, piece in enumerate(wrap(tuple(spans(line, tone)), room, words=False)):
+            edge = WRAPPED if piece_number else _NEXT if number else first
+            lines.append(((edge, "muted"), *piece))
+    return lines
+
+
+def block_lines(block: Block, width: int) -> list[Line]:
+    """A display block with nothing left out."""
+    match block:
+        case DiffBlock(path=path, diff=diff):
+            return [(("  ", "muted"), *spans(path, "bold text")), *_diff(diff, width)]
+        case TerminalBlock(command=command, output=output):
+            return [*exact_lines(command, width, first="$ "), *exact_lines(output, width, "text")]
+        case TableBlock(header=header, rows=rows):
+            cells = (header, *rows)
+            return [line for row in cells for line in exact_lines(" │ ".join(row), width, "text")]
+        case ChecklistBlock(items=items):
+            return [line for status, text in items for line in exact_lines(f"{status}: {text}", width, "text")]
+        case MarkdownBlock(text=text):
+            return exact_lines(text, width, "text")
+
+
+def bare_lines(tool: str, arguments: str, without: str, width: int) -> list[Line]:
+    """A call in which nothing is a command, a path or an address: its name and what it was written with, or `without`
+    where that is nothing."""
+    if arguments.strip() not in ("", "{}"):
+        return exact_lines(f"{tool} {arguments}", width)
+    return [*exact_lines(tool, width), ((f"  {without}", "muted"),)]
+
+
+def _diff(diff: str, width: int) -> list[Line]:
+    lines: list[Line] = []
+    for line in diff.rstrip("\n").split("\n"):
+        if line.startswith(("--- ", "+++ ")) and not lines:
+            continue
+        tone = {"+": "added on added_background", "-": "removed on removed_background", "@": "accent"}.get(line[:1])
+        lines += exact_lines(line, width, tone or "text")
+    return lines

@@ -2,20 +2,26 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from codewhale.display.client import Client
 from codewhale.display.lines import envelope_line, object_line
-from codewhale.display.slash import is_command
-from codewhale.headless.progress import Progress
+from codewhale.display.setup import is_command
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.text import one_line, sanitise, scrub_surrogates
 from codewhale.protocol.events import (
+    CallFinished,
+    CallStarted,
+    ChildOpened,
     Envelope,
+    Event,
     JobEnded,
     JobStarted,
+    Notice,
+    RetryCountdown,
     SessionOpened,
     SessionResumed,
     TurnFinished,
@@ -31,11 +37,51 @@ from codewhale.protocol.ops import (
     SessionStatus,
 )
 
+LINE_LIMIT = 160
 OutputFormat = Literal["text", "json", "stream-json"]
 # How long a turn may take to end once it was told to stop.
 INTERRUPT_SECONDS = 10.0
 INTERRUPTED = 130
 LEFT_OVER_SHOWN = 8
+
+
+class Progress:
+    """Turns events into lines for `write`; says nothing of the ones a person need not see."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+
+    def show(self, event: Event) -> None:
+        """Write the line of this event, if it has one."""
+        text = _text(event)
+        if text:
+            self._write(one_line(text, LINE_LIMIT) + "\n")
+
+    def say(self, text: str) -> None:
+        """Write one line."""
+        self._write(one_line(text, 2000) + "\n")
+
+
+def _text(event: Event) -> str:
+    match event:
+        case CallStarted():
+            return f"> {event.name} {event.arguments}"
+        case CallFinished(ok=False):
+            first = event.content.strip().partition("\n")[0]
+            return f"! {event.name} failed: {first or event.error}"
+        case Notice():
+            return event.text if event.level == "info" else f"{event.level}: {event.text}"
+        case RetryCountdown():
+            what = "stream broke" if event.broke else "request failed"
+            return f"{what}, retry {event.attempt} of {event.attempts} in {event.delay:.1f} s: {event.reason}"
+        case JobStarted():
+            return f"> job {event.job_id}: {event.command}"
+        case JobEnded():
+            return f"job {event.job_id} {event.status.lower()} after {event.seconds:.1f} s"
+        case ChildOpened():
+            return f"> agent {event.name}: {event.objective}"
+        case _:
+            return ""
 
 
 class Out(Protocol):

@@ -13,30 +13,26 @@ from textual import events
 from textual.actions import SkipAction
 from textual.app import App, ComposeResult
 
-from codewhale.display.settings import editor_of, language_of
-from codewhale.display.setup import Setup
+from codewhale.display.setup import Setup, editor_of, language_of
 from codewhale.display.words import Words
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
 from codewhale.protocol.ops import Query, SessionStatus
 from codewhale.protocol.views import GetContext, ListProviders
+from codewhale.tui.actions import Doings, Overlays
 from codewhale.tui.asking.panel import AskingPanel
 from codewhale.tui.attention import Attention, way_of
 from codewhale.tui.composer.composer import Composer
 from codewhale.tui.composer.keeper import Keeper
-from codewhale.tui.consoles import IDLE_SECONDS, Consoles
 from codewhale.tui.conversation import Conversation
 from codewhale.tui.crash import write_crash
-from codewhale.tui.doings import Doings
-from codewhale.tui.early import Early
 from codewhale.tui.forwarding import Forwarding
 from codewhale.tui.hearing import Hearing
+from codewhale.tui.input import IDLE_SECONDS, Consoles, Early, misses
 from codewhale.tui.keys import bindings
-from codewhale.tui.letters import misses
 from codewhale.tui.link import Link
 from codewhale.tui.local import with_local
-from codewhale.tui.overlays import Overlays
-from codewhale.tui.screens.desk import Desk
+from codewhale.tui.screens.context import Desk
 from codewhale.tui.screens.table import load
 from codewhale.tui.settings import checked
 from codewhale.tui.status import Status

@@ -5,9 +5,9 @@ import importlib
 from typing import Any
 
 LATER: dict[str, str] = {
-    "edit_text": "codewhale.tui.composer.editor:edit_text",
-    "edit_file": "codewhale.tui.composer.editor:edit_file",
-    "image_of_clipboard": "codewhale.tui.composer.clipboard:image_of_clipboard",
+    "edit_text": "codewhale.tui.composer.outside:edit_text",
+    "edit_file": "codewhale.tui.composer.outside:edit_file",
+    "image_of_clipboard": "codewhale.tui.composer.outside:image_of_clipboard",
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from codewhale.display.palette import Palette, load_palette
-from codewhale.display.settings import TuiSettings, theme_of
+from codewhale.display.setup import TuiSettings, theme_of
 from codewhale.protocol.errors import ConfigError
 from codewhale.tui.keys import check_keys
 

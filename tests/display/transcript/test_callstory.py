@@ -3,7 +3,7 @@
 import pytest
 
 from codewhale.display.transcript.blocks import Asked, Card
-from codewhale.display.transcript.callstory import TAIL_LINES, CallStory, seconds_of, subject_of
+from codewhale.display.transcript.model import TAIL_LINES, CallStory, seconds_of, subject_of
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
     ApprovalAnswered,

@@ -1,7 +1,6 @@
 """Diffs: numbers, signs, what changed, whatever the lines look like."""
 
-from codewhale.display.transcript.difflines import counts, diff_lines, diff_rows
-from codewhale.display.transcript.highlight import Highlighter
+from codewhale.display.transcript.code import Highlighter, counts, diff_lines, diff_rows
 from support.transcripts import DIFF
 
 

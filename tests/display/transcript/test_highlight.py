@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.highlight import MOST_CHARS, Highlighter, language_of
+from codewhale.display.transcript.code import MOST_CHARS, Highlighter, language_of
 
 COLOURS = Highlighter()
 CODE = st.text(alphabet=st.sampled_from("def x():\"'#\\ \n\t1+{}$`中"), max_size=200)

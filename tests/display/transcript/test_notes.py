@@ -2,9 +2,8 @@
 
 import pytest
 
-from codewhale.display.transcript.blocks import Note
+from codewhale.display.transcript.blocks import Note, note_of
 from codewhale.display.transcript.drawing import lines_of
-from codewhale.display.transcript.notes import note_of
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.protocol.events import (
     AnswerDropped,

@@ -3,9 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.blocks import Said
+from codewhale.display.transcript.blocks import PART, Parts, Said, parts_of
 from codewhale.display.transcript.markdown import Pen, markdown_lines
-from codewhale.display.transcript.parts import PART, Parts, parts_of
 from codewhale.display.transcript.splitting import MOST_CHARS
 from support.transcripts import PIECES, sliced
 

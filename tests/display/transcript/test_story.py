@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.display.transcript.blocks import Block, Card, Countdown, Note, Receipt, Said, Work, Writing
-from codewhale.display.transcript.story import Story
+from codewhale.display.transcript.model import Story
 from codewhale.protocol.events import (
     AnswerDropped,
     CallFinished,

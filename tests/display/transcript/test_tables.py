@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.display.transcript.lines import cells
-from codewhale.display.transcript.tables import Cell, share, table_lines
+from codewhale.display.transcript.markdown import Cell, share, table_lines
 
 
 def cell(text: str, right: bool = False) -> Cell:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.tui.composer.clipboard import image_of_clipboard, programs
+from codewhale.tui.composer.outside import image_of_clipboard, programs
 from support.composing import desk
 from support.minipng import PNG
 from support.tuirecord import screen_text

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.display.drafts.drafts import Draft, Drafts
-from codewhale.display.drafts.folder import Folder
+from codewhale.display.attachments import Folder
+from codewhale.display.drafts import Draft, Drafts
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.protocol.events import Queued, SessionResumed, TurnFinished, TurnStarted
 from codewhale.protocol.modes import Authority, Mode

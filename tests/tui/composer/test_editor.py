@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from codewhale.tui.composer.editor import MOST_BYTES, at_line, edit_file, edit_text, words_of
+from codewhale.tui.composer.outside import MOST_BYTES, at_line, edit_file, edit_text, words_of
 from support.composing import desk
 from support.tuirecord import screen_text
 

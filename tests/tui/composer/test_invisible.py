@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from codewhale.lib.text import sanitise
-from codewhale.tui.composer.invisible import drawn, hold, release
+from codewhale.tui.composer.text import drawn, hold, release
 
 ANY = st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0xFFFFF), max_size=200)
 

@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from codewhale.display.drafts.drafts import Draft, Drafts
+from codewhale.display.drafts import Draft, Drafts
 from codewhale.tui.composer.keeper import Keeper
 
 LEAVE = """
 import os, sys
-from codewhale.display.drafts.drafts import Draft, Drafts
+from codewhale.display.drafts import Draft, Drafts
 from codewhale.tui.composer.keeper import Keeper
 keeper = Keeper(sys.argv[1], sys.argv[1])
 keeper.session = sys.argv[2]

@@ -2,7 +2,7 @@
 
 from rich.cells import cell_len
 
-from codewhale.tui.composer.popup import SHOWN_ROWS, Line, Popup
+from codewhale.tui.composer.parts import SHOWN_ROWS, Line, Popup
 from support.tuirecord import hosted, screen_text
 
 

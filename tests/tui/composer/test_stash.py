@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from codewhale.display.drafts.drafts import Draft
-from codewhale.display.drafts.folder import Folder
-from codewhale.tui.composer.stash import MOST_PARKED, Stash
+from codewhale.display.attachments import Folder
+from codewhale.display.drafts import MOST_PARKED, Draft, Stash
 
 
 def stash(tmp_path: Path) -> Stash:

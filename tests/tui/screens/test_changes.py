@@ -5,7 +5,7 @@ import pytest
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.views import GetDiff
-from codewhale.tui.screens.changes import MOST_FILES, changed_lines, tone_of
+from codewhale.tui.screens.reports import MOST_FILES, changed_lines, tone_of
 from support.tuiscreens import HOSTILE, SESSION, opened
 
 DIFF = DiffBlock("src/a.py", "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n-old = 1\n+new = 2\n same = 3\n")

@@ -3,7 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ListSessions
 from codewhale.protocol.views import PreviewSession
-from codewhale.tui.screens.outcomes import Resume
+from codewhale.tui.screens.context import Resume
 from support.tuirecord import until
 from support.tuiscreens import opened, preview, session
 

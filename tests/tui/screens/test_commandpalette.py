@@ -3,7 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ListSessions, SetModel
 from codewhale.protocol.views import FileMatch, FindFiles, GetTools, ListCommands, ListModels
-from codewhale.tui.screens.outcomes import (
+from codewhale.tui.screens.context import (
     InsertText,
     OpenPath,
     OpenScreen,

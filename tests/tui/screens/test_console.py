@@ -8,7 +8,7 @@ from textual import events
 
 from codewhale.protocol.ops import CommandOutput, RunCommand
 from codewhale.protocol.views import JobRow, ListJobs
-from codewhale.tui.screens.console import sent_by, settled
+from codewhale.tui.screens.jobs import sent_by, settled
 from support.tuirecord import until
 from support.tuiscreens import opened
 

@@ -2,7 +2,7 @@
 
 from textual import events
 
-from codewhale.tui.screens.field import Field
+from codewhale.tui.widgets import Field
 from support.tuirecord import hosted, screen_text, until
 from support.tuiscreens import HOSTILE
 

@@ -3,7 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import FindLocal, ListProviders
-from codewhale.tui.screens.outcomes import Connected
+from codewhale.tui.screens.context import Connected
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, opened, provider
 

@@ -8,8 +8,8 @@ from codewhale.display.tones import columns
 from codewhale.protocol.ops import ListSessions
 from codewhale.tui.keys import first_key, key_shown
 from codewhale.tui.screens import frame
-from codewhale.tui.screens.hints import hint, in_rows
 from codewhale.tui.screens.table import SCREENS
+from codewhale.tui.widgets import hint, in_rows
 from support.tuiscreens import opened
 
 

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from codewhale.tui.screens.fuzzy import find
-from codewhale.tui.screens.rowlist import Item, ranked
+from codewhale.tui.rows import Item, find, ranked
 
 
 @pytest.mark.parametrize(

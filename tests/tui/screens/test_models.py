@@ -3,7 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import SetModel
 from codewhale.protocol.views import FindLocal, ListModels, ListProviders
-from codewhale.tui.screens.outcomes import OpenScreen, Said
+from codewhale.tui.screens.context import OpenScreen, Said
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, model, opened, provider
 

@@ -1,7 +1,6 @@
 """A page of lines, and the few lines that take no more room than they need."""
 
-from codewhale.tui.screens.page import MOST_COLUMNS, MOST_LINES, Page
-from codewhale.tui.screens.tagline import TagLine
+from codewhale.tui.widgets import MOST_COLUMNS, MOST_LINES, Page, TagLine
 from support.tuirecord import hosted, screen_text, until
 
 

@@ -5,7 +5,7 @@ import pytest
 from codewhale.display.palette import Palette
 from codewhale.display.words import Words
 from codewhale.protocol.events import Notice, ProgressShown
-from codewhale.tui.screens.progress import MOST_BARS, ProgressPanel
+from codewhale.tui.screens.reports import MOST_BARS, ProgressPanel
 from support.tuirecord import envelopes, hosted, screen_text, until
 from support.tuiscreens import HOSTILE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.tui.screens.rowlist import Item, RowList, ranked, unranked
+from codewhale.tui.rows import Item, RowList, ranked, unranked
 from support.tuirecord import hosted, screen_text, until
 
 WIDE = [

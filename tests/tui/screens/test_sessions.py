@@ -3,7 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ListSessions
 from codewhale.protocol.views import PreviewSession, SessionPreview
-from codewhale.tui.screens.outcomes import Resume
+from codewhale.tui.screens.context import Resume
 from support.tuiscreens import HOSTILE, SESSION, opened, preview, session
 
 ROWS = (

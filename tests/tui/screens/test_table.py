@@ -10,7 +10,7 @@ from codewhale.tui.screens.table import COMMANDS, PANELS, SCREENS, load, screen_
 
 LOADED = """
 import sys
-import codewhale.tui.screens.table, codewhale.tui.screens.desk
+import codewhale.tui.screens.table, codewhale.tui.screens.context
 import codewhale.tui.asking.panel
 ours = [name for name in sys.modules if name.startswith("codewhale.tui.")]
 print(sorted(name for name in ours if name.split(".")[2] in ("screens", "asking", "transcript")))
@@ -46,5 +46,5 @@ def test_which_commands_open_a_screen(line: str, screen: tuple[str, str] | None)
 def test_nothing_of_a_screen_or_card_is_imported_before_it_is_opened() -> None:
     said = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout
     here = "codewhale.tui"
-    names = ("asking", "asking.panel", "screens", "screens.desk", "screens.table")
+    names = ("asking", "asking.panel", "screens", "screens.context", "screens.table")
     assert said.strip() == str([f"{here}.{name}" for name in names])

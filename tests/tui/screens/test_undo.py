@@ -4,7 +4,7 @@ from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import RunCommand
 from codewhale.protocol.views import PreviewUndo, UndoView
-from codewhale.tui.screens.outcomes import OpenScreen, Said
+from codewhale.tui.screens.context import OpenScreen, Said
 from support.machine import MAKES_FILES
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, opened, said

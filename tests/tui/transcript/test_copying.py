@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.display.transcript.blocks import Asked, Block, Card, Note, Said, Work
-from codewhale.display.transcript.story import Story
+from codewhale.display.transcript.model import Story
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.events import TextStreamed
 from codewhale.tui.transcript.copying import (

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.tui.transcript.heights import Heights
+from codewhale.tui.transcript.pane import Heights
 
 STEPS = st.lists(
     st.one_of(

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from codewhale.display.transcript.blocks import Asked, Block, Card, Note
-from codewhale.display.transcript.story import Story
+from codewhale.display.transcript.model import Story
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.tui.transcript.pager import Pager
 from support.transcripts import ANSWER, DIFF, answered, begun, said, told

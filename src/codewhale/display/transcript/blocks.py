@@ -1,14 +1,38 @@
-"""What a transcript is made of: one struct for each kind of block. A block's id never changes; its version counts what
-happened to it. No block refers to another, so none needs to be looked at for garbage."""
+"""What a transcript is made of: a struct for each kind of block. A block's id never changes, its version counts what
+happened to it, and none refers to another."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct, field
 
-from codewhale.display.transcript.splitting import Opening
+from codewhale.display.transcript.splitting import Opening, Splitter
+from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block as Display
+from codewhale.protocol.events import (
+    AnswerDropped,
+    BudgetChanged,
+    Compacted,
+    CompactionUndone,
+    ContextAppended,
+    Edge,
+    EffortChanged,
+    ModeChanged,
+    ModelChanged,
+    Notice,
+    ResultsPruned,
+    SessionOpened,
+    SessionResumed,
+    ToolActivated,
+    UnknownEvent,
+)
 
 WAITING, ASKING, RUNNING, DONE, FAILED = "waiting", "asking", "running", "done", "failed"
+# A part ends with the first piece of markdown that reaches so far, in characters.
+PART = 6_000
+# Reasons of edges whose own event has a line.
+_TOLD = frozenset({"pruned", "compaction", "compaction undone", "model", "effort", "activation"})
+_MOST_DETAIL = 20_000
 
 
 class Block(Struct, gc=False):
@@ -125,3 +149,117 @@ class Countdown(Block, gc=False):
     until: float = 0.0
     reason: str = ""
     broke: bool = False
+
+
+class Parts:
+    """The parts of a text that grows; the last of them is open. Parts before it never change again."""
+
+    def __init__(self, who: str, label: str = "") -> None:
+        self.parts = [Said(who=who, label=label, opening=Opening())]
+        self._who = who
+        self._label = label
+        self._splitter = Splitter()
+        self._start = 0
+        self._seen = 0
+        self._size = 0
+
+    def feed(self, text: str) -> None:
+        """Take more of the text."""
+        last = self.parts[-1]
+        last.text += text
+        last.version += 1
+        self._size += len(text)
+        self.parts[0].size = self._size
+        self._splitter.feed(text)
+        for piece in self._splitter.pieces[self._seen :]:
+            if piece.then is not None and self._start + PART <= piece.end < self._size:
+                self._cut(piece.end, piece.then)
+        self._seen = len(self._splitter.pieces)
+
+    def _cut(self, end: int, then: Opening) -> None:
+        last = self.parts[-1]
+        kept = end - self._start
+        self.parts.append(
+            Said(who=self._who, label=self._label, text=last.text[kept:], part=len(self.parts), opening=then)
+        )
+        last.text = last.text[:kept]
+        self._start = end
+
+
+def parts_of(who: str, text: str, label: str = "") -> list[Said]:
+    """A whole text as its parts."""
+    if len(text) < PART:
+        return [Said(who=who, text=text, label=label, size=len(text), opening=Opening())]
+    parts = Parts(who, label)
+    parts.feed(text)
+    return parts.parts
+
+
+def note_of(event: Any) -> Note | None:
+    """The line of an event, None for one that has no line of its own."""
+    make = _NOTES.get(type(event))
+    return None if make is None else make(event)
+
+
+def _opened(event: SessionOpened) -> Note:
+    values = {"model": event.model, "provider": event.provider, "folder": event.workspace}
+    if event.parent:
+        return Note(key="forked", values={**values, "parent": event.parent, "seq": event.parent_seq})
+    return Note(key="opened", values=values)
+
+
+def _resumed(event: SessionResumed) -> Note:
+    if event.cut_bytes or event.skipped_lines:
+        return Note(key="mended", values={"bytes": event.cut_bytes, "lines": event.skipped_lines}, level="warning")
+    return Note(key="resumed")
+
+
+def _edge(event: Edge) -> Note | None:
+    return None if event.reason in _TOLD else Note(key="edge", values={"reason": one_line(event.reason, 80)})
+
+
+def _compacted(event: Compacted) -> Note:
+    values = {
+        "number": event.number,
+        "reason": one_line(event.reason, 80),
+        "before": f"{event.tokens_before:,}",
+        "after": f"{event.tokens_after:,}",
+    }
+    detail = "\n\n".join(message.text for message in event.messages)
+    return Note(key="compacted", values=values, detail=detail[:_MOST_DETAIL])
+
+
+def _dropped(event: AnswerDropped) -> Note:
+    """An answer that broke: what had come of it is folded behind the line, and void."""
+    values = {"attempt": event.attempt, "attempts": event.attempts, "reason": one_line(event.reason, 300)}
+    came = "\n\n".join(filter(None, (event.text, ", ".join(event.calls))))
+    key = "dropped" if event.attempt else "dropped_last"
+    return Note(key=key, values=values, detail=came[:_MOST_DETAIL], level="warning")
+
+
+def _budget(event: BudgetChanged) -> Note:
+    limits = event.limits
+    bounds = {"turns": limits.turns, "tokens": limits.tokens, "s": limits.seconds, "cost": limits.cost}
+    said = ", ".join(f"{value:g} {name}" for name, value in bounds.items() if value is not None)
+    return Note(key="budget", values={"limits": said}) if said else Note(key="unbounded")
+
+
+_NOTES: dict[type, Callable[[Any], Note | None]] = {
+    SessionOpened: _opened,
+    SessionResumed: _resumed,
+    Edge: _edge,
+    Compacted: _compacted,
+    BudgetChanged: _budget,
+    AnswerDropped: _dropped,
+    CompactionUndone: lambda event: Note(key="restored", values={"number": event.number}),
+    ResultsPruned: lambda event: Note(key="pruned", values={"n": len(event.results)}),
+    ModeChanged: lambda event: Note(key="mode", values={"mode": str(event.mode), "previous": str(event.previous)}),
+    ModelChanged: lambda event: Note(key="model", values={"model": event.model, "provider": event.provider}),
+    EffortChanged: lambda event: Note(key="effort" if event.effort else "own_effort", values={"effort": event.effort}),
+    ToolActivated: lambda event: Note(key="activated", values={"name": event.name, "bytes": f"{event.bytes:,}"}),
+    ContextAppended: lambda event: Note(
+        key="told", values={"kind": one_line(event.kind, 40)}, detail=event.text[:_MOST_DETAIL]
+    ),
+    Notice: lambda event: Note(text=event.text[:_MOST_DETAIL], level=event.level, code=event.code),
+    UnknownEvent: lambda event: Note(key="unknown", values={"type": one_line(event.type, 60)}),
+}

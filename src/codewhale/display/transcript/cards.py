@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import msgspec
 
 from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, Card
-from codewhale.display.transcript.difflines import counts, diff_lines, diff_rows
+from codewhale.display.transcript.code import counts, diff_lines, diff_rows
 from codewhale.display.transcript.lines import Line, Span, cells, clean, ends, fit, flat, fold_hard, wrap
-from codewhale.display.transcript.markdown import Pen, markdown_lines
-from codewhale.display.transcript.tables import Cell, table_lines
+from codewhale.display.transcript.markdown import Cell, Pen, markdown_lines, table_lines
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block as Display

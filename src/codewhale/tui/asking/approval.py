@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from codewhale.display.exact import (
+from codewhale.display.asks import (
     ESCAPED,
     WRAPPED,
     bare_lines,
@@ -29,7 +29,7 @@ from codewhale.protocol.events import ApprovalAsked, Envelope
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 from codewhale.tui.asking.card import Card, Patience, Row
 from codewhale.tui.keys import bindings, first_key
-from codewhale.tui.screens.hints import hint, moves
+from codewhale.tui.widgets import hint, moves
 
 REASON = 300
 LABEL = 9

@@ -16,11 +16,8 @@ from codewhale.display.tones import Line, fit, flat
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import Answer
-from codewhale.tui.once import once
-from codewhale.tui.screens.field import Field
-from codewhale.tui.screens.hints import hint, in_rows
-from codewhale.tui.screens.page import Leafed, Page
-from codewhale.tui.screens.tagline import TagLine
+from codewhale.tui.input import once
+from codewhale.tui.widgets import Field, Leafed, Page, TagLine, hint, in_rows
 
 SHARE = 0.6
 LEAST_ROWS = 4

@@ -15,7 +15,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, QuestionAsked
 from codewhale.tui.asking.card import Card, Patience, Row
 from codewhale.tui.keys import bindings
-from codewhale.tui.screens.hints import hint, moves
+from codewhale.tui.widgets import hint, moves
 
 MOST_OPTIONS = 9
 MOST_QUESTIONS = 20

@@ -1,6 +1,6 @@
 """What the composer does beside a card that waits for an answer: it says so, and can be put aside for it."""
 
-from codewhale.display.drafts.drafts import Draft
+from codewhale.display.drafts import Draft
 from codewhale.tui.composer.box import Box
 
 

@@ -13,23 +13,19 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from codewhale.display.drafts.attachments import MOST_CHIPS, Chip, TooLargeError
-from codewhale.display.drafts.drafts import Draft
-from codewhale.display.drafts.history import Entry
+from codewhale.display.attachments import MOST_CHIPS, Chip, TooLargeError
+from codewhale.display.drafts import Draft, Entry, Parked
 from codewhale.display.palette import Palette
-from codewhale.display.slash import is_command
+from codewhale.display.setup import is_command
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import NoteFile, Op, Query
-from codewhale.tui.composer.chips import Chips
 from codewhale.tui.composer.completion import Completer, Found, Row, Wanted, wanted
 from codewhale.tui.composer.keeper import Keeper
-from codewhale.tui.composer.mark import Mark
-from codewhale.tui.composer.popup import Line, Popup
-from codewhale.tui.composer.stash import Parked
+from codewhale.tui.composer.parts import Chips, Line, Mark, Popup
 from codewhale.tui.composer.text import ComposerText
-from codewhale.tui.once import once
+from codewhale.tui.input import once
 
 HINT_SECONDS = 6.0
 # Longer text from an editor or another place goes along as an attachment.

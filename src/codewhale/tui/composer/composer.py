@@ -7,18 +7,17 @@ from typing import Any, ClassVar
 
 from textual.widget import Widget
 
-from codewhale.display.drafts.attachments import IMAGE_BYTES, Chip, TooLargeError
-from codewhale.display.drafts.drafts import Draft
+from codewhale.display.attachments import IMAGE_BYTES, Chip, TooLargeError
+from codewhale.display.drafts import Draft, Parked
 from codewhale.display.palette import Palette
-from codewhale.display.slash import is_command
+from codewhale.display.setup import is_command
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
 from codewhale.protocol.ops import Interrupt, Op, Query
 from codewhale.tui.composer import said
 from codewhale.tui.composer.beside import Beside
 from codewhale.tui.composer.keeper import Keeper
-from codewhale.tui.composer.queue import QueueLines
-from codewhale.tui.composer.stash import Parked
+from codewhale.tui.composer.parts import QueueLines
 from codewhale.tui.keys import bindings
 from codewhale.tui.later import later
 

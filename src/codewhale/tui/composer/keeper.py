@@ -5,12 +5,9 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from codewhale.display.drafts.attachments import Chip, chip_of_paste, image_chip, prune, text_chip
-from codewhale.display.drafts.drafts import Draft, Drafts
-from codewhale.display.drafts.folder import Folder
-from codewhale.display.drafts.history import History, Walk
+from codewhale.display.attachments import Chip, Folder, chip_of_paste, image_chip, prune, text_chip
+from codewhale.display.drafts import Draft, Drafts, History, Parked, Stash, Walk
 from codewhale.lib.text import one_line
-from codewhale.tui.composer.stash import Parked, Stash
 
 
 class Keeper:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from textual.message import Message
 
-from codewhale.display.drafts.drafts import Draft
+from codewhale.display.drafts import Draft
 from codewhale.protocol.ops import Attachment
 
 Delivery = Literal["turn", "steer", "queue"]

@@ -11,9 +11,9 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.ops import ListSessions, SetModel
 from codewhale.protocol.views import FindFiles, GetTools, ListCommands, ListModels, ModelRow
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
-from codewhale.tui.screens.chooser import Chooser
-from codewhale.tui.screens.desk import Desk
-from codewhale.tui.screens.outcomes import (
+from codewhale.tui.rows import Item
+from codewhale.tui.screens.context import (
+    Desk,
     InsertText,
     OpenPath,
     OpenScreen,
@@ -23,7 +23,7 @@ from codewhale.tui.screens.outcomes import (
     RunLine,
     Said,
 )
-from codewhale.tui.screens.rowlist import Item
+from codewhale.tui.screens.frame import Chooser
 from codewhale.tui.screens.table import screen_of
 
 MOST_SESSIONS = 50

@@ -10,9 +10,9 @@ from textual.widgets import Input
 from codewhale.display.tones import Line, flat, safe_lines
 from codewhale.protocol.ops import ChangeSetting
 from codewhale.protocol.views import GetSettings, SettingRow
-from codewhale.tui.screens.chooser import Chooser
-from codewhale.tui.screens.field import Field
-from codewhale.tui.screens.rowlist import Item
+from codewhale.tui.rows import Item
+from codewhale.tui.screens.frame import Chooser
+from codewhale.tui.widgets import Field
 
 UNSET = ("", '""')
 # It stands here before there is anything that reads it.

@@ -11,11 +11,10 @@ from textual.widgets import Input
 from codewhale.display.tones import flat
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import FindLocal, ListProviders, ProviderRow
-from codewhale.tui.screens.chooser import Chooser
-from codewhale.tui.screens.desk import Desk
-from codewhale.tui.screens.field import Field
-from codewhale.tui.screens.outcomes import Connected
-from codewhale.tui.screens.rowlist import Item
+from codewhale.tui.rows import Item
+from codewhale.tui.screens.context import Connected, Desk
+from codewhale.tui.screens.frame import Chooser
+from codewhale.tui.widgets import Field
 
 OWN = "custom"
 _DEMO = "demo"

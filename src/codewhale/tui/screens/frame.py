@@ -1,24 +1,32 @@
-"""What every screen of this folder shares: a frame with a title, a line for what went wrong, and the keys that hold."""
+"""The kinds of screens: a frame with a title and a line for what went wrong; a list to choose from; a question with two
+answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from codewhale.display.palette import Palette
 from codewhale.display.tones import Line, flat
-from codewhale.tui.screens.desk import Desk
-from codewhale.tui.screens.hints import hint, in_rows
-from codewhale.tui.screens.outcomes import Outcome
-from codewhale.tui.screens.tagline import TagLine
+from codewhale.tui.keys import bindings
+from codewhale.tui.rows import Item, RowList, ranked, unranked
+from codewhale.tui.screens.context import Desk, Outcome, RunAction, RunLine
+from codewhale.tui.widgets import Field, Page, TagLine, hint, in_rows
 
 _T = TypeVar("_T")
 ANSWER_SECONDS = 30.0
+WIDE = 100
+MOST_TYPED = 1000
+NO, YES = "no", "yes"
+MOST_REASONS = 8
 
 
 class Frame(ModalScreen[Outcome | None]):
@@ -131,3 +139,251 @@ class Frame(ModalScreen[Outcome | None]):
     def action_close(self) -> None:
         """Leave without an outcome."""
         self.dismiss(None)
+
+
+class Chooser(Frame):
+    """A picker. What it holds is given by `rows`; a row is taken by `chosen`, and what was typed where nothing fits by
+    `typed`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("chooser")
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("chooser.next", "frame.move"),
+        ("chooser.choose", "frame.choose"),
+        ("chooser.close", "frame.close"),
+    )
+    PREVIEW: ClassVar[bool] = False
+
+    DEFAULT_CSS = """
+    Chooser #parts { height: 1fr; layout: vertical; }
+    Chooser #rows { height: 1fr; }
+    Chooser #preview { height: 1fr; border-top: solid $border; }
+    Chooser.wide #parts { layout: horizontal; }
+    Chooser.wide #rows { width: 3fr; height: 1fr; }
+    Chooser.wide #preview { width: 2fr; height: 1fr; border-top: none; border-left: solid $border; padding: 0 0 0 1; }
+    """
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument)
+        self._all: Sequence[Item] = ()
+        # The key of the row on which the cursor begins, "" for the first.
+        self.start = ""
+        self.list = RowList(desk.palette, id="rows")
+        self.page = Page(desk.palette, id="preview") if self.PREVIEW else None
+        self._detail = TagLine(desk.palette, id="detail")
+
+    # -------------------------------------------------------------- what a picker says
+
+    async def rows(self) -> Sequence[Item] | None:
+        """All its rows; None where they could not be had, and why was said."""
+        return ()
+
+    async def preview(self, item: Item) -> Sequence[Line]:
+        """What is known of a row."""
+        return ()
+
+    def behind(self) -> Sequence[Item]:
+        """Rows for what is typed now, behind those that fit it."""
+        return ()
+
+    def chosen(self, item: Item) -> None:
+        """A row was taken."""
+
+    def typed(self, text: str) -> None:
+        """Enter was pressed with this text, which no row fits."""
+
+    # -------------------------------------------------------------- layout
+
+    def body(self) -> Iterable[Widget]:
+        """The line, the rows, the preview."""
+        yield Field(placeholder=self.words(f"{self.PANEL}.search"), id="sought", max_length=MOST_TYPED)
+        inner: list[Widget] = [self.list] if self.page is None else [self.list, self.page]
+        yield Container(*inner, id="parts")
+        yield self._detail
+
+    def on_mount(self) -> None:
+        """Show what there is."""
+        self.list.can_focus = False
+        if self.page is not None:
+            self.page.can_focus = False
+        self.query_one(Input).focus()
+        self.work(self.load)
+
+    def on_resize(self) -> None:
+        """Put the preview beside the rows where there is room."""
+        self.set_class(self.app.size.width >= WIDE, "wide")
+
+    # -------------------------------------------------------------- rows
+
+    @property
+    def sought(self) -> str:
+        """What was typed."""
+        return self.query_one("#sought", Input).value
+
+    async def load(self) -> None:
+        """Get the rows again."""
+        self.say(self.words("frame.loading"))
+        rows = await self.rows()
+        if rows is None:
+            return
+        self.say("")
+        self._all = rows
+        self.filter(stay=self.list.current is not None)
+
+    def filter(self, stay: bool = False) -> None:
+        """Show the rows that fit what was typed; the cursor stays on its row while nothing is typed or where it shall
+        `stay`, else it goes to the best."""
+        if not self.query("#sought"):
+            return  # the screen is being closed: what was loaded came too late
+        current = self.list.current
+        former = self.start if current is None else current.key
+        keep = former if stay or not self.sought.strip() else ""
+        found = [*ranked(self._all, self.sought), *unranked(self.behind())]
+        self.list.show(found, keep)
+        if not found and not self.said:
+            self.say(self.words(f"{self.PANEL}.{'none' if not self._all else 'no_match'}"))
+
+    @on(Input.Changed, "#sought")
+    def _typed_on(self) -> None:
+        self.say("")
+        self.sought_changed()
+
+    def sought_changed(self) -> None:
+        """Something else is typed."""
+        self.filter()
+
+    @on(Input.Submitted, "#sought")
+    def _taken(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_choose()
+
+    @on(RowList.Taken)
+    def _clicked(self, event: RowList.Taken) -> None:
+        self.chosen(event.item)
+
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
+        item = event.item
+        if self.page is None:
+            # Without a preview, what had no room in its row is told below.
+            self._detail.show([((flat(item.detail), "muted"),)] if item is not None and self.list.cuts(item) else [])
+            return
+        if item is None:
+            self.page.show(())
+            return
+        self.work(lambda: self._preview(item), "preview")
+
+    async def _preview(self, item: Item) -> None:
+        lines = await self.preview(item)
+        current = self.list.current
+        if self.page is not None and current is not None and current.key == item.key:
+            self.page.scroll_home(animate=False)
+            self.page.show(lines)
+
+    # -------------------------------------------------------------- keys
+
+    def action_previous(self) -> None:
+        """The row before."""
+        self.list.move(-1)
+
+    def action_next(self) -> None:
+        """The next row."""
+        self.list.move(1)
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self.list.move(-max(2, self.list.page()))
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self.list.move(max(2, self.list.page()))
+
+    def action_choose(self) -> None:
+        """Take the row under the cursor, or what was typed."""
+        item = self.list.current
+        if item is not None:
+            self.chosen(item)
+        elif self.sought.strip():
+            self.typed(self.sought.strip())
+
+    def action_reload(self) -> None:
+        """Look again."""
+        self.work(self.load)
+
+    def action_preview_up(self) -> None:
+        """Scroll the preview up."""
+        if self.page is not None:
+            self.page.scroll_page_up(animate=False)
+
+    def action_preview_down(self) -> None:
+        """Scroll the preview down."""
+        if self.page is not None:
+            self.page.scroll_page_down(animate=False)
+
+
+class Confirm(Frame):
+    """Asks one thing. `argument` are lines that say what it would do; YES is the outcome of the second row."""
+
+    YES: ClassVar[Outcome]
+    TONE = "warning"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("confirm.next", "frame.move"),
+        ("confirm.choose", "frame.choose"),
+        ("confirm.close", "frame.close"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings("confirm")
+    DEFAULT_CSS = """
+    Confirm > #frame { max-width: 72; height: auto; border: round $cw-warning; border-title-color: $cw-warning; }
+    Confirm #rows { height: 2; margin: 1 0; }
+    """
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument)
+        self.list = RowList(desk.palette, id="rows")
+        self._reasons = TagLine(desk.palette)
+
+    def body(self) -> Iterable[Widget]:
+        """Why it is asked, and the two answers."""
+        yield self._reasons
+        yield self.list
+
+    def on_mount(self) -> None:
+        """Stand on no."""
+        lines = self.argument.split("\n")[:MOST_REASONS]
+        self._reasons.show([((flat(line, 300), "text"),) for line in lines])
+        self.list.show(unranked([Item(name, self.words(f"{self.PANEL}.{name}")) for name in (NO, YES)]))
+        self.list.focus()
+
+    def on_row_list_taken(self, message: RowList.Taken) -> None:
+        """By the mouse."""
+        message.stop()
+        self.action_choose()
+
+    def action_previous(self) -> None:
+        """The other answer."""
+        self.list.move(-1)
+
+    def action_next(self) -> None:
+        """The other answer."""
+        self.list.move(1)
+
+    def action_choose(self) -> None:
+        """Do what the row at hand says."""
+        chosen = self.list.current
+        self.dismiss(self.YES if chosen is not None and chosen.key == YES else None)
+
+
+class LeaveScreen(Confirm):
+    """Whether to leave in the middle of something."""
+
+    PANEL = "leave"
+    YES = RunAction("app.end")
+
+
+class YoloScreen(Confirm):
+    """Whether everything may run unasked."""
+
+    PANEL = "yolo"
+    YES = RunLine("/mode yolo yes")
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument or desk.words("yolo.means"))

@@ -9,31 +9,31 @@ _HERE = "codewhale.tui"
 
 SCREENS: dict[str, str] = {
     "palette": f"{_HERE}.screens.commandpalette:CommandPalette",
-    "sessions": f"{_HERE}.screens.sessions:SessionPicker",
-    "models": f"{_HERE}.screens.models:ModelPicker",
-    "providers": f"{_HERE}.screens.models:ProviderPicker",
+    "sessions": f"{_HERE}.screens.pickers:SessionPicker",
+    "models": f"{_HERE}.screens.pickers:ModelPicker",
+    "providers": f"{_HERE}.screens.pickers:ProviderPicker",
     "jobs": f"{_HERE}.screens.jobs:JobsCentre",
     "config": f"{_HERE}.screens.config:ConfigScreen",
-    "help": f"{_HERE}.screens.help:HelpScreen",
-    "keys": f"{_HERE}.screens.keysview:KeysScreen",
-    "context": f"{_HERE}.screens.figures:ContextReport",
-    "cost": f"{_HERE}.screens.figures:CostReport",
-    "tools": f"{_HERE}.screens.figures:ToolsReport",
-    "diff": f"{_HERE}.screens.changes:DiffReport",
-    "report": f"{_HERE}.screens.report:CommandReport",
+    "help": f"{_HERE}.screens.reports:HelpScreen",
+    "keys": f"{_HERE}.screens.pickers:KeysScreen",
+    "context": f"{_HERE}.screens.reports:ContextReport",
+    "cost": f"{_HERE}.screens.reports:CostReport",
+    "tools": f"{_HERE}.screens.reports:ToolsReport",
+    "diff": f"{_HERE}.screens.reports:DiffReport",
+    "report": f"{_HERE}.screens.reports:CommandReport",
     "undo": f"{_HERE}.screens.undo:UndoScreen",
     "restore": f"{_HERE}.screens.undo:RestoreScreen",
     "firstrun": f"{_HERE}.screens.firstrun:FirstRun",
-    "console": f"{_HERE}.screens.console:Console",
-    "leave": f"{_HERE}.screens.confirm:LeaveScreen",
-    "yolo": f"{_HERE}.screens.confirm:YoloScreen",
+    "console": f"{_HERE}.screens.jobs:Console",
+    "leave": f"{_HERE}.screens.frame:LeaveScreen",
+    "yolo": f"{_HERE}.screens.frame:YoloScreen",
 }
 
 # What is no screen but a widget, with a constructor of its own.
 PANELS: dict[str, str] = {
     "approval": f"{_HERE}.asking.approval:ApprovalCard",
     "question": f"{_HERE}.asking.question:QuestionCard",
-    "progress": f"{_HERE}.screens.progress:ProgressPanel",
+    "progress": f"{_HERE}.screens.reports:ProgressPanel",
 }
 
 # Slash commands that open a screen, where they are given bare or with the one word that the screen takes.

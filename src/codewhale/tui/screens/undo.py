@@ -10,13 +10,11 @@ from codewhale.display.tones import Line, flat, safe_lines
 from codewhale.protocol.ops import CommandOutput, RunCommand
 from codewhale.protocol.views import PreviewUndo, UndoView
 from codewhale.tui.keys import bindings
-from codewhale.tui.screens.changes import changed_lines
-from codewhale.tui.screens.chooser import Chooser
-from codewhale.tui.screens.desk import Desk
-from codewhale.tui.screens.frame import Frame
-from codewhale.tui.screens.outcomes import OpenScreen, Said
-from codewhale.tui.screens.page import Leafed, Page
-from codewhale.tui.screens.rowlist import Item
+from codewhale.tui.rows import Item
+from codewhale.tui.screens.context import Desk, OpenScreen, Said
+from codewhale.tui.screens.frame import Chooser, Frame
+from codewhale.tui.screens.reports import changed_lines
+from codewhale.tui.widgets import Leafed, Page
 
 BACK = "back"
 MOST_TURNS = 999

@@ -5,10 +5,10 @@ import re
 from msgspec import Struct
 
 from codewhale.display.transcript.blocks import Asked, Block, Card, Note, Said, Work
-from codewhale.display.transcript.difflines import diff_rows
+from codewhale.display.transcript.code import diff_rows
 from codewhale.display.transcript.drawing import lines_of
+from codewhale.display.transcript.model import Story
 from codewhale.display.transcript.splitting import Splitter
-from codewhale.display.transcript.story import Story
 from codewhale.display.words import Words
 from codewhale.lib.text import scrub_surrogates
 from codewhale.protocol.blocks import Block as Display

@@ -12,12 +12,12 @@ from textual.widgets import Static
 from codewhale.display.palette import Palette
 from codewhale.display.transcript.blocks import Block, Card, Said
 from codewhale.display.transcript.cards import View
-from codewhale.display.transcript.difflines import Row, diff_lines, diff_rows
+from codewhale.display.transcript.code import Row, diff_lines, diff_rows
 from codewhale.display.transcript.drawing import Drawer
 from codewhale.display.transcript.lines import Line, clean, fit, flat, fold_hard
 from codewhale.display.transcript.markdown import Pen, markdown_lines
+from codewhale.display.transcript.model import Story
 from codewhale.display.transcript.splitting import Opening
-from codewhale.display.transcript.story import Story
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock, TerminalBlock

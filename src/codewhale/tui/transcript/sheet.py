@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.display.transcript.blocks import Block, Card, Receipt, Said
 from codewhale.display.transcript.lines import Line
-from codewhale.display.transcript.story import Story
+from codewhale.display.transcript.model import Story
 from codewhale.display.words import Words
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from codewhale.display.palette import Palette
 from codewhale.display.transcript.blocks import Countdown
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted
+from codewhale.tui.input import once
 from codewhale.tui.keys import bindings
-from codewhale.tui.once import once
 from codewhale.tui.transcript.search import Search
 from codewhale.tui.transcript.sheet import Sheet
 from codewhale.tui.transcript.taking import Taking

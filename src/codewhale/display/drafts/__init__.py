@@ -1,1 +1,0 @@
-"""Drafts, sent messages and attachments, kept in files."""

@@ -1,0 +1,342 @@
+"""Events, approvals and questions as plain lines, and the typed words that answer: no colours, no cursor, no signs that
+a screen reader stumbles over."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from codewhale.display.asks import (
+    Asks,
+    bare_lines,
+    block_lines,
+    exact_lines,
+    held_by,
+    hides,
+    kind_of,
+    reason_of,
+)
+from codewhale.display.transcript.blocks import Block, Card, Countdown, Note, Receipt, Work
+from codewhale.display.transcript.drawing import lines_of
+from codewhale.display.transcript.model import Story
+from codewhale.display.words import Words
+from codewhale.lib.text import one_line, sanitise
+from codewhale.protocol.decisions import Offer
+from codewhale.protocol.events import (
+    AnswerDropped,
+    ApprovalAsked,
+    CallFinished,
+    CallStarted,
+    ChildClosed,
+    Envelope,
+    JobEnded,
+    MessageAdded,
+    QuestionAsked,
+    RequestSent,
+    RetryCountdown,
+    TextStreamed,
+)
+from codewhale.protocol.messages import Text
+from codewhale.protocol.ops import Answer
+from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+
+MOST_LINES = 60
+_TAIL_LINES = 20
+_LINE = 2_000
+_SIGN = re.compile(r"^(\s*)([^\x00-\x7f\w])\s")
+_NAMED = {"✗": "plain.failed", "✓": "plain.done"}
+YES, NO = frozenset({"y", "yes", "是"}), frozenset({"n", "no", "否"})
+MOST_ASKED_LINES = 400
+_ASKED_TAIL = 150
+_WIDTH = 100_000
+# What the model reads as the label of an answer in the person's own words.
+OWN = "Other"
+
+
+class Teller:
+    """Takes each event once, in order, and says its lines; words of the model as soon as a line of them is whole."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._story = Story()
+        self._streamed = ""
+        self._told = 0
+
+    def tell(self, envelope: Envelope) -> list[str]:
+        """The lines of an event, safe to print; none for most."""
+        event = envelope.event
+        card = self._story.open_calls.get(event.call_id) if isinstance(event, CallFinished) else None
+        settled = len(self._story.settled)
+        self._story.touched.clear()
+        self._story.take(envelope)
+        match event:
+            case TextStreamed(text=text):
+                return self._stream(text)
+            case RequestSent():
+                return self._cut_off()
+            case AnswerDropped():
+                told = self._cut_off()
+                return [*told, *(line for block in self._story.settled[settled:] for line in self._plain(block)[:1])]
+            case MessageAdded(message=message) if message.role == "assistant":
+                whole = "".join(part.text for part in message.parts if isinstance(part, Text))
+                return self._message(whole)
+            case CallStarted(call_id=call_id):
+                begun = self._story.open_calls.get(call_id)
+                return [self._words("plain.runs", call=_call(begun))] if begun is not None else []
+            case CallFinished() if card is not None:
+                return self._plain(card)
+            case RetryCountdown() if not event.broke:  # of one that broke, the line of what was dropped says it
+                return [
+                    line for block in self._story.live if isinstance(block, Countdown) for line in self._plain(block)
+                ]
+            case JobEnded() | ChildClosed():
+                return [line for at in sorted(self._story.touched) for line in self._plain(self._story.settled[at])]
+        return [line for block in self._story.settled[settled:] if _is_told(block) for line in self._plain(block)]
+
+    def _stream(self, text: str) -> list[str]:
+        self._streamed += text
+        end = self._streamed.rfind("\n") + 1
+        lines = self._said(self._streamed[self._told : end])
+        self._told = max(self._told, end)
+        return lines
+
+    def _message(self, whole: str) -> list[str]:
+        # What was held back or repaired after it was streamed is said again as it now stands.
+        told = self._told if whole.startswith(self._streamed[: self._told]) else 0
+        self._told = told
+        lines = self._said(whole[told:].rstrip("\n"))
+        self._streamed, self._told = "", 0
+        return lines
+
+    def _cut_off(self) -> list[str]:
+        lines = self._said(self._streamed[self._told :])
+        self._streamed, self._told = "", 0
+        return lines
+
+    def _said(self, text: str) -> list[str]:
+        if not text.strip():
+            return []
+        lines = [sanitise(line) for line in text.removesuffix("\n").split("\n")]
+        return lines if self._told else [self._words("plain.model"), *lines]
+
+    def _plain(self, block: Block) -> list[str]:
+        first, *rest = lines_of(block, self._words) or [""]
+        head = _SIGN.sub(self._sign, first).replace(" · ", ", ")
+        lines = [head, *(_SIGN.sub(r"\1  ", line) for line in rest)]
+        if len(lines) > MOST_LINES:
+            more = self._words("plain.more", n=len(lines) - MOST_LINES)
+            lines = [*lines[: MOST_LINES - _TAIL_LINES], more, *lines[-_TAIL_LINES:]]
+        return [line if len(line) <= _LINE else line[:_LINE] + "…" for line in lines]
+
+    def _sign(self, match: re.Match[str]) -> str:
+        name = _NAMED.get(match[2], "")
+        return f"{self._words(name)} " if name else ""
+
+
+def _is_told(block: Block) -> bool:
+    """Whether a settled block is a line of its own: what the harness told the model is not."""
+    if isinstance(block, Note):
+        return block.key != "told"
+    return isinstance(block, Receipt | Work) or (isinstance(block, Card) and not block.call_id)
+
+
+def _call(card: Card) -> str:
+    return one_line(f"{card.name} {card.subject}".strip(), 300)
+
+
+class Reply(Struct, frozen=True):
+    """What a typed line came to: the `answer` to submit (None: not yet, or no answer), a `reason` for the model, and
+    `lines` for the person."""
+
+    answer: Answer | None = None
+    reason: str = ""
+    lines: tuple[str, ...] = ()
+
+
+class PlainAsks:
+    """What is open, one ask at a time. `open` is the one at hand."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._asks = Asks()
+        self._shown: Envelope | None = None
+        self._answers: list[dict[str, Any]] = []
+        # What a first word would grant for longer, and a second one has to.
+        self._granting: Literal["", "always", "session"] = ""
+
+    @property
+    def open(self) -> Envelope | None:
+        """What waits for an answer."""
+        return self._asks.first
+
+    def take(self, envelope: Envelope) -> list[str]:
+        """Count an event in; the lines of what is asked now, if that is another ask."""
+        self._asks.take(envelope)
+        return self.ask()
+
+    def ask(self, again: bool = False) -> list[str]:
+        """The lines of the ask at hand; none when it was shown, unless `again`."""
+        first = self._asks.first
+        if first is None or (first is self._shown and not again):
+            self._shown = first
+            return []
+        if first is not self._shown:
+            self._answers, self._granting = [], ""
+        self._shown = first
+        event = first.event
+        return self._approval(first, event) if isinstance(event, ApprovalAsked) else self._question(event)
+
+    def reply(self, line: str) -> Reply:
+        """What a typed line means for the ask at hand."""
+        asked = self._asks.first
+        if asked is None:
+            return Reply()
+        said = line.strip()
+        if isinstance(asked.event, ApprovalAsked):
+            return self._allow(asked, asked.event, said)
+        if isinstance(asked.event, QuestionAsked):
+            return self._answer(asked, asked.event, said)
+        return Reply()
+
+    def refuse(self) -> Answer | None:
+        """The answer of nobody: a refusal, or no answers."""
+        asked = self._asks.first
+        return None if asked is None else self._done(asked, Answer(asked.session, _request(asked)))
+
+    # -------------------------------------------------------------- approvals
+
+    def _approval(self, asked: Envelope, ask: ApprovalAsked) -> list[str]:
+        words = self._words
+        lines = [words(f"asking.title_{kind_of(ask)}", tool=one_line(ask.tool, 80))]
+        body = [line for subject in ask.subjects for line in self._subject(subject)]
+        body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH)]
+        if len(body) > MOST_ASKED_LINES:
+            more = words("plain.more", n=len(body) - MOST_ASKED_LINES)
+            body = [*body[: MOST_ASKED_LINES - _ASKED_TAIL], more, *body[-_ASKED_TAIL:]]
+        if not body:
+            written = self._asks.arguments(asked.session, ask.call_id)
+            body = [_text(line) for line in bare_lines(ask.tool, written, words("asking.no_arguments"), _WIDTH)]
+        lines += body
+        lines.append(f"{words('asking.sandbox')}: {held_by(ask, words)}")
+        lines.append(f"{words('asking.why')}: {one_line(reason_of(ask, words), 500)} ({one_line(ask.rule, 100)})")
+        if any(hides(text) for text in _texts(ask)):
+            lines.append(words("asking.hidden"))
+        keys = words("plain.allow")
+        if ask.offer is not None:
+            lines.append(f"{words('plain.offer')}: {self._offered(ask.offer)}")
+            keys = words("plain.allow_offer")
+        return [*lines, keys]
+
+    def _offered(self, offer: Offer) -> str:
+        what = self._words(f"asking.offer_{offer.field}", tool=one_line(offer.tool, 80), value=sanitise(offer.value))
+        return one_line(what, 500)
+
+    def _subject(self, subject: Subject) -> list[str]:
+        words = self._words
+        match subject:
+            case CommandSubject(command=command, cwd=cwd, background=background, stdin=stdin):
+                where = words("asking.root") if cwd in ("", ".") else sanitise(cwd)
+                behind = f" {words('asking.background')}" if background else ""
+                given = _exact(stdin, f"{words('asking.stdin')} ") if stdin else []
+                return [*_exact(command, "$ "), *given, f"{words('asking.folder')}: {where}{behind}"]
+            case PathSubject(path=path, write=write):
+                return _exact(path, f"{words('asking.write' if write else 'asking.read')} ")
+            case UrlSubject(url=url):
+                return _exact(url, f"{words('asking.url')} ")
+            case JobSubject(id=job, text=text):
+                return [*_exact(job, f"{words('asking.job_tell' if text else 'asking.job_end')} "), *_exact(text, "")]
+
+    def _allow(self, asked: Envelope, ask: ApprovalAsked, said: str) -> Reply:
+        word, _, reason = said.partition(" ")
+        word = word.lower().rstrip(",.:;")
+        request = ask.request_id
+        granting, self._granting = self._granting, ""
+        if word in YES and not reason:
+            return Reply(self._done(asked, Answer(asked.session, request, allowed=True, remember=granting)))
+        if granting:
+            return Reply(lines=(self._words("plain.allow_offer"),))
+        if word in NO:
+            return Reply(self._done(asked, Answer(asked.session, request)), reason.strip())
+        if said in ("a", "s") and ask.offer is not None:
+            self._granting = "always" if said == "a" else "session"
+            return Reply(lines=(f"{self._words(f'asking.grant_{self._granting}')}: {self._offered(ask.offer)}? (y/n)",))
+        return Reply(lines=(self._words("plain.allow_offer" if ask.offer is not None else "plain.allow"),))
+
+    # -------------------------------------------------------------- questions
+
+    def _question(self, event: Any) -> list[str]:
+        questions = event.questions
+        at = len(self._answers)
+        if at >= len(questions):
+            return []
+        question = questions[at]
+        header = one_line(str(question.get("header", "")), 60) or self._words("asking.question_title")
+        number = (
+            f" ({self._words('asking.several', number=at + 1, count=len(questions))})" if len(questions) > 1 else ""
+        )
+        lines = [f"{header}{number}: {sanitise(str(question.get('question', '')))}"]
+        for index, option in enumerate(_options(question), 1):
+            detail = one_line(str(option.get("description", "")), 300)
+            lines.append(f"{index}. {one_line(str(option.get('label', '')), 200)}{': ' + detail if detail else ''}")
+        return [*lines, self._words("plain.choose_several" if _several(question) else "plain.choose")]
+
+    def _answer(self, asked: Envelope, event: QuestionAsked, said: str) -> Reply:
+        if not said:
+            return Reply(lines=tuple(self.ask(again=True)))
+        question = event.questions[len(self._answers)]
+        labels = [str(option.get("label", "")) for option in _options(question)]
+        chosen = _chosen(said, labels, _several(question))
+        value: Any = chosen if _several(question) else chosen[0] if chosen else ""
+        answer = {"label": ", ".join(chosen), "value": value} if chosen else {"label": OWN, "value": said}
+        self._answers.append({"id": str(question.get("id", "")), **answer})
+        if len(self._answers) < len(event.questions):
+            return Reply(lines=tuple(self._question(event)))
+        return Reply(self._done(asked, Answer(asked.session, event.request_id, answers=tuple(self._answers))))
+
+    def _done(self, asked: Envelope, answer: Answer) -> Answer:
+        self._asks.drop(_request(asked))
+        return answer
+
+
+def _request(asked: Envelope) -> str:
+    return str(getattr(asked.event, "request_id", ""))
+
+
+def _texts(ask: ApprovalAsked) -> list[str]:
+    """What a person is asked to read of others."""
+    found = []
+    for subject in ask.subjects:
+        match subject:
+            case CommandSubject(command=text, stdin=stdin):
+                found += [text, stdin]
+            case PathSubject(path=text) | UrlSubject(url=text) | JobSubject(text=text):
+                found.append(text)
+    return found
+
+
+def _text(line: Any) -> str:
+    return "".join(part for part, _ in line)
+
+
+def _exact(text: str, first: str) -> list[str]:
+    return [_text(line) for line in exact_lines(text, _WIDTH, first=first)] if text or first else []
+
+
+def _options(question: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [option for option in question.get("options") or () if isinstance(option, Mapping)]
+
+
+def _several(question: Mapping[str, Any]) -> bool:
+    return any(question.get(key) is True for key in ("multiple", "multi_select", "multiSelect"))
+
+
+def _chosen(said: str, labels: list[str], several: bool) -> list[str]:
+    """The labels of typed numbers ("2", "1,3") or of a typed label; [] for words of one's own."""
+    exact = [label for label in labels if label.lower() == said.lower()]
+    if exact:
+        return exact
+    parts = said.replace(",", " ").split()
+    if not all(part.isdecimal() and 0 < int(part) <= len(labels) for part in parts):
+        return []
+    return list(dict.fromkeys(labels[int(part) - 1] for part in parts)) if several or len(parts) == 1 else []

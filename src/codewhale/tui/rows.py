@@ -1,0 +1,293 @@
+"""A list of rows with a cursor, in groups, filtered by a few letters; only what is seen is drawn."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from codewhale.display.palette import Palette
+from codewhale.display.tones import Line, Span, Tones, columns, fit, flat
+
+MOST_LETTERS = 100
+_SEARCHED = 400
+_LETTER, _RUN, _BEGINNING, _WHOLE = 4, 8, 10, 30
+MOST_ROWS = 5000
+MOST_SHOWN = 500
+MARK = 2
+_DETAIL = 12
+
+
+class Found(Struct, frozen=True):
+    """How well a text fits (higher is better), and where its letters stand."""
+
+    score: int
+    places: tuple[int, ...]
+
+
+def find(sought: str, text: str, beside: str = "") -> Found | None:
+    """Where the letters of all words of `sought` stand in the first 400 characters of `text`, whatever their case; a
+    word may stand whole in what is said `beside` it instead. None where one does neither. An empty search fits
+    everything with score 0."""
+    low, other = _folded(text[:_SEARCHED]), _folded(beside[:_SEARCHED])
+    score, places = 0, set[int]()
+    for word in _folded(sought[:MOST_LETTERS]).split():
+        spots = _spots(word, low)
+        if not spots and word not in other:
+            return None
+        score += _score(spots, low) if spots else len(word)
+        places.update(spots)
+    return Found(score - len(low) // 20, tuple(sorted(places)))
+
+
+def _folded(text: str) -> str:
+    """Small letters, one for one."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _spots(word: str, low: str) -> range | list[int]:
+    """The best places of a word: together, at a beginning if it can be, else the shortest stretch that ends first."""
+    together = _together(word, low)
+    if together >= 0:
+        return range(together, together + len(word))
+    end = -1
+    for letter in word:
+        end = low.find(letter, end + 1)
+        if end < 0:
+            return []
+    spots = []
+    for letter in reversed(word):
+        end = low.rfind(letter, 0, end + 1)
+        spots.append(end)
+        end -= 1
+    return spots[::-1]
+
+
+def _together(word: str, low: str) -> int:
+    first = at = low.find(word)
+    while at > 0:
+        if _begins(at, low):
+            return at
+        at = low.find(word, at + 1)
+    return first if at < 0 else at
+
+
+def _begins(at: int, low: str) -> bool:
+    return at == 0 or not low[at - 1].isalnum()
+
+
+def _score(spots: Iterable[int], low: str) -> int:
+    score, last = 0, -2
+    for spot in spots:
+        score += _LETTER + (_RUN if spot == last + 1 else 0) + (_BEGINNING if _begins(spot, low) else 0)
+        last = spot
+    whole = isinstance(spots, range) and _begins(spots.start, low)
+    return score + (_WHOLE if whole else 0)
+
+
+class Item(Struct, frozen=True):
+    """A row: `key` tells it from all others and `value` is what it stands for. `mark` is one character before the
+    `label`, in `tone`; `more` is searched but not shown."""
+
+    key: str
+    label: str
+    detail: str = ""
+    group: str = ""
+    mark: str = ""
+    tone: str = "muted"
+    more: str = ""
+    value: Any = None
+
+
+class Match(Struct, frozen=True):
+    """A row that fits, and where the letters stand in its label as it is shown."""
+
+    item: Item
+    label: str
+    score: int = 0
+    places: tuple[int, ...] = ()
+
+
+def unranked(items: Sequence[Item]) -> list[Match]:
+    """Rows as they are, whatever is sought."""
+    return [Match(item, flat(item.label)) for item in items]
+
+
+def ranked(items: Sequence[Item], sought: str, most: int = MOST_SHOWN) -> list[Match]:
+    """The rows that fit, best first within their group and the group of the best first; all in their order where
+    nothing is sought. At most `most`."""
+    if not sought.strip():
+        return unranked(items[:most])
+    found: list[Match] = []
+    for item in items[:MOST_ROWS]:
+        label = flat(item.label)
+        fits = find(sought, label, f"{item.detail} {item.more}")
+        if fits is not None:
+            found.append(Match(item, label, fits.score, fits.places))
+    best: dict[str, int] = {}
+    for match in found:
+        best[match.item.group] = max(best.get(match.item.group, match.score), match.score)
+    found.sort(key=lambda match: (-best[match.item.group], match.item.group, -match.score))
+    return found[:most]
+
+
+class RowList(ScrollView, can_focus=True):
+    """The rows. The cursor stands on one wherever there is one."""
+
+    DEFAULT_CSS = """
+    RowList { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
+    """
+
+    class Moved(Message):
+        """The cursor stands on another row (or on none)."""
+
+        def __init__(self, item: Item | None) -> None:
+            super().__init__()
+            self.item = item
+
+    class Taken(Message):
+        """A row was clicked."""
+
+        def __init__(self, item: Item) -> None:
+            super().__init__()
+            self.item = item
+
+    def __init__(self, palette: Palette, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._tones = Tones(palette)
+        self._matches: list[Match] = []
+        self._lines: list[int | str] = []
+        self._cursor = 0
+
+    # -------------------------------------------------------------- rows
+
+    def show(self, matches: Sequence[Match], keep: str = "") -> None:
+        """Show these; the cursor goes to the row `keep`, else to the first."""
+        self._matches = list(matches)
+        self._lines = []
+        group = ""
+        for at, match in enumerate(self._matches):
+            if match.item.group != group:
+                group = match.item.group
+                self._lines.append(flat(group))
+            self._lines.append(at)
+        kept = (at for at, match in enumerate(self._matches) if keep and match.item.key == keep)
+        self._cursor = next(kept, 0)
+        self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
+        self._see()
+        self.call_after_refresh(self._see)
+        self.post_message(self.Moved(self.current))
+
+    @property
+    def current(self) -> Item | None:
+        """The row under the cursor."""
+        return self._matches[self._cursor].item if self._matches else None
+
+    @property
+    def matches(self) -> list[Match]:
+        """The rows that are shown, and where what was sought stands in them."""
+        return list(self._matches)
+
+    @property
+    def items(self) -> list[Item]:
+        """The rows that are shown."""
+        return [match.item for match in self._matches]
+
+    def move(self, by: int) -> None:
+        """Move the cursor, to the ends at most; by one it goes round."""
+        count = len(self._matches)
+        if not count:
+            return
+        target = self._cursor + by
+        self._cursor = target % count if abs(by) == 1 else min(count - 1, max(0, target))
+        self._see()
+        self.post_message(self.Moved(self.current))
+
+    def cuts(self, item: Item) -> bool:
+        """Whether a row has not enough room for its detail."""
+        width = columns(((flat(item.label), ""), ("  " + flat(item.detail), "")))
+        return bool(item.detail) and width > self.size.width - 1 - MARK
+
+    def page(self) -> int:
+        """How many rows a page has."""
+        return max(1, self.size.height - 1)
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self._tones = Tones(palette)
+        self.refresh()
+
+    # -------------------------------------------------------------- drawing
+
+    def _see(self) -> None:
+        """Scroll so that the cursor, and the heading right above it, is seen."""
+        if not self._matches:
+            self.refresh()
+            return
+        line = self._lines.index(self._cursor)
+        top = line - 1 if line and isinstance(self._lines[line - 1], str) else line
+        at, height = self.scroll_offset.y, max(1, self.size.height)
+        if top < at:
+            self.scroll_to(y=top, animate=False, force=True)
+        elif line >= at + height:
+            self.scroll_to(y=line - height + 1, animate=False, force=True)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Keep the cursor in sight."""
+        self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
+        self._see()
+
+    def on_click(self, event: Any) -> None:
+        """Choose by the mouse, where it is caught."""
+        at = self.scroll_offset.y + event.y
+        line = self._lines[at] if 0 <= at < len(self._lines) else ""
+        if isinstance(line, int):
+            self._cursor = line
+            self.refresh()
+            self.post_message(self.Taken(self._matches[line].item))
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is seen."""
+        at, width = self.scroll_offset.y + y, self.size.width
+        if not 0 <= at < len(self._lines):
+            return self._tones.strip((), width)
+        line = self._lines[at]
+        if isinstance(line, str):
+            return self._tones.strip(((fit(line, width), "bold muted"),), width)
+        chosen = line == self._cursor
+        drawn = _drawn(self._matches[line], width - 1)
+        if chosen:
+            drawn = tuple((text, "selection_text on selection") for text, _ in drawn)
+        return self._tones.strip(drawn, width, "selection_text on selection" if chosen else "text")
+
+
+def _drawn(match: Match, width: int) -> Line:
+    """A row in so many columns: its mark, its label with what was sought, its detail."""
+    item = match.item
+    room = max(4, width - MARK)
+    detail = flat(item.detail)
+    least = min(columns(((detail, ""),)), max(_DETAIL, room // 3)) if detail else 0
+    label = fit(match.label, max(4, room - (least + 2 if least else 0)))
+    spans: list[Span] = [(fit(flat(item.mark, 1), 1).ljust(1) + " ", item.tone), *_lit(label, match.places)]
+    left = room - columns(((label, ""),)) - 2
+    if detail and left > 2:
+        spans += [("  ", "muted"), (fit(detail, left), "muted")]
+    return tuple(spans)
+
+
+def _lit(label: str, places: Sequence[int]) -> list[Span]:
+    """A label with the letters that were sought in another tone."""
+    spans: list[Span] = []
+    lit = set(places)
+    for at, char in enumerate(label):
+        tone = "bold accent" if at in lit else "text"
+        if spans and spans[-1][1] == tone:
+            spans[-1] = (spans[-1][0] + char, tone)
+        else:
+            spans.append((char, tone))
+    return spans

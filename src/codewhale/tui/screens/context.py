@@ -1,0 +1,93 @@
+"""What every screen is handed (the words, the colours, a way to ask and to act), and the outcomes that the app carries
+out."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from codewhale.display.palette import Palette
+from codewhale.display.words import Words
+from codewhale.protocol.ops import Op, Query
+
+RECENT_MOST = 8
+
+
+class Desk:
+    """`session` is the one at hand ("" before there is one), `keys` the person's own keys by the id of their row;
+    `recent` are the choices made last in the palette, the latest first."""
+
+    def __init__(
+        self,
+        words: Words,
+        palette: Palette,
+        query: Callable[[Query], Awaitable[Any]],
+        submit: Callable[[Op], Awaitable[Any]],
+        keys: Mapping[str, str],
+    ) -> None:
+        self.words = words
+        self.palette = palette
+        self.query = query
+        self.submit = submit
+        self.keys = keys
+        self.session = ""
+        self.workspace = ""
+        self.recent: deque[str] = deque(maxlen=RECENT_MOST)
+
+
+class RunLine(Struct, frozen=True):
+    """Run this slash command."""
+
+    line: str
+
+
+class RunAction(Struct, frozen=True):
+    """Do what this row of keys.py does."""
+
+    action: str
+
+
+class OpenScreen(Struct, frozen=True):
+    """Open another screen of the table."""
+
+    name: str
+    argument: str = ""
+
+
+class InsertText(Struct, frozen=True):
+    """Put this at the cursor of the composer."""
+
+    text: str
+
+
+class OpenPath(Struct, frozen=True):
+    """Open a file of the workspace in the person's editor, at a line from 1."""
+
+    path: str
+    line: int = 1
+
+
+class Resume(Struct, frozen=True):
+    """Go on with another session, or with a copy of it."""
+
+    session: str
+    fork: bool = False
+
+
+class Connected(Struct, frozen=True):
+    """A provider was connected: open a session with it. `demo` is the scripted one."""
+
+    provider: str
+    model: str = ""
+    demo: bool = False
+
+
+class Said(Struct, frozen=True):
+    """Something was done (or not): one line for the person."""
+
+    text: str
+    ok: bool = True
+
+
+Outcome = RunLine | RunAction | OpenScreen | InsertText | OpenPath | Resume | Connected | Said

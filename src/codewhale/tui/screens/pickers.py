@@ -1,0 +1,272 @@
+"""Screens to choose from: models, providers, sessions, keys."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from codewhale.display.tones import Line, flat, safe_lines
+from codewhale.protocol.ops import ListSessions, SetModel
+from codewhale.protocol.views import (
+    FindLocal,
+    ListModels,
+    ListProviders,
+    ModelRow,
+    PreviewSession,
+    ProviderRow,
+    SessionSummary,
+)
+from codewhale.tui.keys import ACTIONS, key_shown, keys_of
+from codewhale.tui.rows import Item
+from codewhale.tui.screens.context import OpenScreen, Resume, Said
+from codewhale.tui.screens.frame import Chooser
+
+READY, LACKS, CURRENT = ("✓", "success"), ("·", "warning"), ("›", "accent")
+MOST_SESSIONS = 1000
+PREVIEWED = 12
+_SHOWN_CHARS = 4000
+_MARKS = {"open": ("●", "success"), "damaged": ("!", "error")}
+
+
+class ModelPicker(Chooser):
+    """Models by provider. `argument` is a provider to look at."""
+
+    PANEL = "models"
+    PREVIEW = True
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        *Chooser.HINTS[:2],
+        ("chooser.other", "models.providers"),
+        *Chooser.HINTS[2:],
+    )
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Every model that is known of."""
+        rows: Sequence[ModelRow] | None = await self.ask(
+            self.desk.query(ListModels(self.desk.session)), "frame.loading"
+        )
+        if rows is None:
+            return None
+        if self.argument:
+            rows = [row for row in rows if row.provider == self.argument]
+        return [_model(row, self) for row in rows]
+
+    def behind(self) -> Sequence[Item]:
+        """What is typed can be taken as it is. It stands last, so that it is never taken by mistake."""
+        text = " ".join(self.sought.split())
+        words = self.words
+        said = words("models.typed_at", provider=self.argument) if self.argument else words("models.typed")
+        own = Item(f"typed:{text}", text, said, words("models.group_typed"), "+", "accent", value=text)
+        return [own] if text else []
+
+    async def preview(self, item: Item) -> Sequence[Line]:
+        """What is known of it."""
+        row = item.value
+        if not isinstance(row, ModelRow):
+            return [((self.words("models.typed_more"), "muted"),)]
+        words = self.words
+        lines: list[Line] = [((flat(row.model), "bold text"),), ((flat(row.provider), "muted"),), (("", "text"),)]
+        if row.current:
+            lines.append(((words("models.current"), "accent"),))
+        lines.append(((words("models.ready"), "success"),) if row.ready else ((flat(row.why), "warning"),))
+        window = f"{row.window:,}" if row.window else words("models.unknown")
+        lines.append(((words("models.window", tokens=window), "text"),))
+        lines.append(((_price(row.price, words), "text"),))
+        lines.append(((words("models.images" if row.images else "models.no_images"), "text"),))
+        return lines
+
+    def chosen(self, item: Item) -> None:
+        """Use it from now on, or help with what it lacks."""
+        if not isinstance(item.value, ModelRow):
+            provider, model = _split(str(item.value), self.argument)
+            self.work(lambda: self._use(provider, model), "choose")
+        elif item.value.ready:
+            row = item.value
+            self.work(lambda: self._use(row.provider, row.model), "choose")
+        else:
+            self.dismiss(OpenScreen("firstrun", item.value.provider))
+
+    async def _use(self, provider: str, model: str) -> None:
+        async def change() -> bool:
+            await self.desk.submit(SetModel(self.desk.session, model, provider))
+            return True
+
+        if await self.ask(change()):
+            at = f"{flat(provider, 60)}" if provider else self.words("models.same_provider")
+            self.dismiss(Said(self.words("models.set", model=flat(model, 100), provider=at)))
+
+    def action_other(self) -> None:
+        """The providers instead."""
+        self.dismiss(OpenScreen("providers"))
+
+
+class ProviderPicker(Chooser):
+    """Providers: those that are ready lead to their models, the others to what they lack."""
+
+    PANEL = "providers"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        *Chooser.HINTS[:2],
+        ("chooser.other", "providers.connect"),
+        ("chooser.reload", "frame.reload"),
+        *Chooser.HINTS[2:],
+    )
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Those that are known, and those that answer on this machine."""
+        session = self.desk.session
+        rows: Sequence[ProviderRow] | None = await self.ask(self.desk.query(ListProviders(session)), "frame.loading")
+        if rows is None:
+            return None
+        local: Sequence[ProviderRow] = await self.ask(self.desk.query(FindLocal(session)), "providers.looking") or ()
+        known = {row.name for row in rows}
+        found = [row for row in local if row.name not in known]
+        return [self._item(row, "providers.found") for row in found] + [self._item(row, _group(row)) for row in rows]
+
+    def _item(self, row: ProviderRow, group: str) -> Item:
+        mark, tone = CURRENT if row.current else READY if row.ready else LACKS
+        said = row.base_url if row.ready else row.why
+        return Item(row.name, row.name, said, self.words(group), mark, tone, f"{row.base_url} {row.dialect}", row)
+
+    def chosen(self, item: Item) -> None:
+        """Its models, or what it lacks."""
+        row: ProviderRow = item.value
+        self.dismiss(OpenScreen("models" if row.ready else "firstrun", row.name))
+
+    def action_other(self) -> None:
+        """Connect it, ready or not."""
+        item = self.list.current
+        if item is not None:
+            self.dismiss(OpenScreen("firstrun", item.key))
+
+
+def _group(row: ProviderRow) -> str:
+    return "providers.ready" if row.ready else "providers.lacking"
+
+
+def _model(row: ModelRow, picker: Chooser) -> Item:
+    mark, tone = CURRENT if row.current else READY if row.ready else LACKS
+    said = [f"{row.window // 1000}k"] if row.window else []
+    said.append(_price(row.price, picker.words) if row.ready else row.why)
+    label = row.model
+    return Item(f"{row.provider}/{row.model}", label, " · ".join(said), row.provider, mark, tone, row.provider, row)
+
+
+def _price(price: dict[str, Any] | None, words: Any) -> str:
+    """What a million tokens cost."""
+    try:
+        if price is None:
+            return str(words("models.no_price"))
+        currency = flat(str(price.get("currency", "USD")), 8)
+        return str(words("models.price", miss=f"{price['miss']:g}", out=f"{price['output']:g}", currency=currency))
+    except (KeyError, TypeError, ValueError):
+        return str(words("models.no_price"))
+
+
+def _split(text: str, provider: str) -> tuple[str, str]:
+    """(provider or "", model) of what was typed: "MODEL" or "PROVIDER MODEL"."""
+    first, _, rest = text.partition(" ")
+    return (first, rest.strip()) if rest else (provider, first)
+
+
+class SessionPicker(Chooser):
+    """Sessions of this folder first, then the others."""
+
+    PANEL = "sessions"
+    PREVIEW = True
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("chooser.choose", "sessions.resume"),
+        ("chooser.other", "sessions.fork"),
+        ("chooser.preview_down", "sessions.preview"),
+        ("chooser.close", "frame.close"),
+    )
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Every session, the latest first."""
+        rows: Sequence[SessionSummary] | None = await self.ask(self.desk.query(ListSessions("")), "frame.loading")
+        if rows is None:
+            return None
+        here = self.desk.workspace
+        near = [row for row in rows if row.workspace == here][:MOST_SESSIONS]
+        far = [row for row in rows if row.workspace != here][: MOST_SESSIONS - len(near)]
+        return [self._item(row, "sessions.here") for row in near] + [
+            self._item(row, "sessions.elsewhere") for row in far
+        ]
+
+    def _item(self, row: SessionSummary, group: str) -> Item:
+        mark, tone = _MARKS.get(row.state, ("", "muted"))
+        if row.id == self.desk.session:
+            mark, tone = "›", "accent"
+        said = self.words("sessions.row", n=row.turns, when=_when(row.updated), model=flat(row.model, 60))
+        if group == "sessions.elsewhere":
+            said = f"{said} · {flat(row.workspace)}"
+        title = row.title or self.words("sessions.untitled")
+        return Item(row.id, title, said, self.words(group), mark, tone, f"{row.id} {row.workspace}", row)
+
+    async def preview(self, item: Item) -> Sequence[Line]:
+        """Where it stands, and the last that was said."""
+        row: SessionSummary = item.value
+        lines: list[Line] = [
+            ((flat(row.title) or self.words("sessions.untitled"), "bold text"),),
+            ((f"{flat(row.id)} · {flat(row.workspace)}", "muted"),),
+        ]
+        if row.parent:
+            lines.append(((self.words("sessions.forked", parent=flat(row.parent)), "muted"),))
+        if row.id == self.desk.session:
+            lines.append(((self.words("sessions.this"), "accent"),))
+        elif row.state in _MARKS:
+            lines.append(((self.words(f"sessions.{row.state}"), _MARKS[row.state][1]),))
+        found = await self.ask(self.desk.query(PreviewSession(row.id, PREVIEWED)))
+        if found is None:
+            return lines
+        for role, text in found.lines:
+            tone = "user" if role == "user" else "accent"
+            first, *rest = safe_lines(text[:_SHOWN_CHARS].strip())
+            lines += [((f"{self._role(role)}  ", f"bold {tone}"), *first), *rest]
+        if not found.lines:
+            lines += [(("", "text"),), ((self.words("sessions.empty"), "muted"),)]
+        return lines
+
+    def _role(self, role: str) -> str:
+        return self.words(f"sessions.role_{role}") if role in ("user", "assistant", "tool") else flat(role, 20)
+
+    def chosen(self, item: Item) -> None:
+        """Go on with it."""
+        if item.value.state == "damaged":
+            self.say(self.words("sessions.damaged"), "error")
+        elif item.key == self.desk.session:
+            self.dismiss(None)
+        else:
+            self.dismiss(Resume(item.key))
+
+    def action_other(self) -> None:
+        """Go on with a copy of it."""
+        item = self.list.current
+        if item is not None and item.value.state != "damaged":
+            self.dismiss(Resume(item.key, fork=True))
+
+
+def _when(updated: str) -> str:
+    return flat(updated[:16].replace("T", " "), 20)
+
+
+class KeysScreen(Chooser):
+    """All rows of keys.py with the keys that they have now."""
+
+    PANEL = "keysview"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("chooser.next", "frame.move"),
+        ("chooser.choose", "keysview.how"),
+        ("chooser.close", "frame.close"),
+    )
+
+    async def rows(self) -> Sequence[Item] | None:
+        """Each row under its panel."""
+        words, changed = self.words, self.desk.keys
+        rows = []
+        for row in ACTIONS:
+            keys = ", ".join(key_shown(key) for key in keys_of(row, changed))
+            mark = "*" if row.id in changed else ""
+            group = words(f"keysview.panel_{row.panel}")
+            rows.append(Item(row.id, words(f"keys.{row.id}"), keys, group, mark, "accent", row.id, row))
+        return rows
+
+    def chosen(self, item: Item) -> None:
+        """Say how it is changed."""
+        self.say(self.words("keysview.change", action=item.key, press="ctrl+y"), "accent")

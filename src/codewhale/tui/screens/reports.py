@@ -1,0 +1,452 @@
+"""Screens to read, search and copy: what a command said, differences, figures, help; and bars for long work."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from textual import on
+from textual.binding import BindingType
+from textual.widget import Widget
+from textual.widgets import Input
+
+from codewhale.display.palette import Palette
+from codewhale.display.tones import Line, Span, fit, flat, safe_lines
+from codewhale.display.transcript.code import Highlighter, counts, diff_lines, diff_rows
+from codewhale.display.words import Words
+from codewhale.protocol.blocks import DiffBlock
+from codewhale.protocol.events import Envelope, ProgressShown
+from codewhale.protocol.ops import CommandOutput, ContextView, RunCommand, SessionUsage, ToolsView, UsageView
+from codewhale.protocol.views import GetContext, GetDiff, GetTools, ListCommands
+from codewhale.tui.keys import bindings, first_key
+from codewhale.tui.screens.context import Desk
+from codewhale.tui.screens.frame import Frame
+from codewhale.tui.widgets import Field, Leafed, Page, TagLine
+
+MOST_COPIED = 1 << 20
+MOST_FILES = 500
+MOST_ROWS = 20_000
+_WIDTH = 4000
+BAR = 30
+_NAME = 24
+MOST_CALLS = 50
+SOURCES = ("configured", "reported", "catalog", "name", "fallback", "overflow")
+# What a person needs first, in this order.
+FIRST: tuple[str, ...] = (
+    "composer.send", "composer.newline", "composer.steer", "composer.escape", "app.interrupt", "app.palette",
+    "composer.complete_or_mode", "composer.effort", "app.sessions", "app.models", "app.jobs", "app.focus_transcript",
+    "app.search", "app.fold_all", "app.copy_answer", "app.keys",
+)  # fmt: skip
+_TYPED: tuple[tuple[str, str], ...] = (("/", "slash"), ("@", "file"), ("!", "shell"))
+_KEY = 14
+_COMMAND = 30
+MOST_BARS = 4
+PROGRESS_BAR = 20
+TASKS = ("index", "install", "tool")
+_TASK = 16
+_SHARE = 7  # columns of a percentage
+
+
+class Report(Leafed, Frame):
+    """Lines to read. What they are is given by `report`."""
+
+    PANEL = "report"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pager")
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("pager.down", "frame.move"),
+        ("pager.find", "report.find"),
+        ("pager.copy", "report.copy"),
+        ("pager.close", "frame.close"),
+    )
+
+    DEFAULT_CSS = """
+    Report #find { display: none; }
+    Report.finding #find { display: block; }
+    """
+
+    def __init__(self, desk: Desk, argument: str = "") -> None:
+        super().__init__(desk, argument)
+        self.page = Page(desk.palette, id="text")
+
+    async def report(self) -> Sequence[Line] | None:
+        """The lines; None where they could not be had, and why was said."""
+        return ()
+
+    def body(self) -> Iterable[Widget]:
+        """The page, and the line to search with."""
+        yield self.page
+        yield Field(placeholder=self.words("report.sought"), id="find", max_length=200)
+
+    def on_mount(self) -> None:
+        """Show it."""
+        self.page.focus()
+        self.work(self.load)
+
+    async def load(self) -> None:
+        """Get it again."""
+        lines = await self.report()
+        if lines is not None:
+            self.page.show(lines)
+            if not lines:
+                self.say(self.words("report.nothing"))
+
+    # -------------------------------------------------------------- searching
+
+    @property
+    def _line(self) -> Input:
+        return self.query_one("#find", Input)
+
+    def action_find(self) -> None:
+        """Open the line to search with."""
+        self.set_class(True, "finding")
+        self._line.focus()
+
+    @on(Input.Submitted, "#find")
+    def _sought(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._stop_finding()
+        self.action_find_next()
+
+    def _stop_finding(self) -> None:
+        self.set_class(False, "finding")
+        self.page.focus()
+
+    def action_find_next(self) -> None:
+        """To the next line that has it, from the top again behind the last."""
+        self._find(1)
+
+    def action_find_previous(self) -> None:
+        """To the line before that has it."""
+        self._find(-1)
+
+    def _find(self, step: int) -> None:
+        sought = self._line.value
+        if not sought:
+            self.action_find()
+        elif self.page.seek(sought, step):
+            self.say("")
+        else:
+            self.say(self.words("report.not_found", text=flat(sought, 60)), "warning")
+
+    # -------------------------------------------------------------- keys
+
+    def action_copy(self) -> None:
+        """Copy all of it, through the terminal."""
+        text = "\n".join("".join(part for part, _ in line) for line in self.page.lines)[:MOST_COPIED]
+        self.app.copy_to_clipboard(text)
+        self.say(self.words("report.copied", n=len(self.page.lines)), "success")
+
+    def action_close(self) -> None:
+        """Close the line, or the screen."""
+        if self.has_class("finding"):
+            self._stop_finding()
+        else:
+            self.dismiss(None)
+
+
+class CommandReport(Report):
+    """What a slash command says; `argument` is its line."""
+
+    async def report(self) -> Sequence[Line] | None:
+        """Run it."""
+        self.retitle(self.argument)
+        said: CommandOutput | None = await self.ask(
+            self.desk.submit(RunCommand(self.desk.session, self.argument)), "frame.loading"
+        )
+        if said is None:
+            return None
+        return safe_lines(said.text, "text" if said.ok else "error")
+
+
+def tone_of(style: str) -> str:
+    """A style of the transcript ("added bold on:added_background") as a tone ("bold added on added_background")."""
+    names = style.split()
+    ground = next((name.removeprefix("on:") for name in names if name.startswith("on:")), "")
+    plain = [name for name in names if not name.startswith("on:") and name not in _MANNERS]
+    colour = plain[0] if plain else "text"
+    return f"{'bold ' if 'bold' in names else ''}{colour}{f' on {ground}' if ground else ''}"
+
+
+_MANNERS = frozenset({"bold", "italic", "underline", "dim", "strike", "reverse"})
+
+
+def changed_lines(blocks: Sequence[DiffBlock]) -> list[Line]:
+    """Diffs one after another, each under the name of its file with what it adds and takes away."""
+    colours = Highlighter()
+    lines: list[Line] = []
+    for block in blocks[:MOST_FILES]:
+        added, removed = counts(block.diff)
+        lines.append(((flat(block.path), "bold accent"), (f"  +{added:,}", "added"), (f" -{removed:,}", "removed")))
+        rows = diff_rows(block.diff, max(0, MOST_ROWS - len(lines)))
+        lines += [_line(line.spans) for line in diff_lines(rows, block.path, _WIDTH, colours, named=False)]
+        lines.append(())
+    return lines
+
+
+def _line(spans: Sequence[Span]) -> Line:
+    return tuple((text, tone_of(style)) for text, style in spans)
+
+
+class DiffReport(Report):
+    """What differs from the last commit; `argument` is a path to look at alone."""
+
+    PANEL = "diff"
+
+    async def report(self) -> Sequence[Line] | None:
+        """The differences."""
+        if self.argument:
+            self.retitle(self.argument)
+        blocks: Sequence[DiffBlock] | None = await self.ask(
+            self.desk.query(GetDiff(self.desk.session, self.argument)), "frame.loading"
+        )
+        if blocks is None:
+            return None
+        if not blocks:
+            return [((self.words("diff.none"), "muted"),)]
+        added, removed = (sum(numbers) for numbers in zip(*(counts(block.diff) for block in blocks), strict=True))
+        said = self.words("diff.files", n=len(blocks), added=f"{added:,}", removed=f"{removed:,}")
+        self.retitle(said)
+        lines = changed_lines(blocks)
+        if len(blocks) > MOST_FILES:
+            lines.append(((self.words("diff.more", n=len(blocks) - MOST_FILES), "muted"),))
+        return lines
+
+
+def named(name: str, value: str, tone: str = "text") -> Line:
+    """A name and its value, in columns."""
+    return ((set_cell_size(name, max(_NAME, cell_len(name) + 1)), "muted"), (value, tone))
+
+
+def bar(part: float, whole: float, width: int = BAR, tone: str = "accent") -> Line:
+    """How much of a whole a part is."""
+    share = min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0
+    full = round(share * width)
+    return (("█" * full, tone), ("░" * (width - full), "border"))
+
+
+class ContextReport(Report):
+    """How full the context is, layer by layer."""
+
+    PANEL = "context"
+
+    async def report(self) -> Sequence[Line] | None:
+        """The figures of the next request."""
+        view: ContextView | None = await self.ask(self.desk.query(GetContext(self.desk.session)), "frame.loading")
+        return None if view is None else list(self._lines(view))
+
+    def _lines(self, view: ContextView) -> Iterable[Line]:
+        words = self.words
+        percent = 100 * view.used // max(1, view.spendable)
+        tone = "error" if percent >= 90 else "warning" if percent >= 75 else "success"
+        yield named(words("context.model"), words("context.at", model=flat(view.model), provider=flat(view.provider)))
+        source = words(f"context.source_{view.window_source}") if view.window_source in SOURCES else ""
+        yield named(words("context.window"), f"{words('context.tokens', n=f'{view.window:,}')}  {source}")
+        yield named(words("context.reserved"), words("context.tokens", n=f"{view.reserved:,}"))
+        yield ()
+        used = words("context.used", used=f"{view.used:,}", of=f"{view.spendable:,}", percent=percent)
+        yield named(words("context.next"), used, tone)
+        yield (*named("", "")[:1], *bar(view.used, view.spendable, tone=tone))
+        yield named("", words("context.counted" if view.calibrated else "context.estimated"), "muted")
+        yield ()
+        most = max((tokens for _, tokens in view.layers), default=0)
+        for name, tokens in view.layers:
+            yield (*named(f"  {flat(name, 22)}", f"{tokens:>10,}  "), *bar(tokens, most))
+        yield ()
+        room = words("context.threshold", n=f"{view.threshold:,}") if view.threshold else words("context.no_threshold")
+        yield named(words("context.room"), room)
+        yield named(words("context.compactions"), f"{view.compactions:,}")
+        yield named(words("context.last"), words("context.hit", hit=f"{view.last_hit:,}", miss=f"{view.last_miss:,}"))
+        billed = words("context.in_out", tokens_in=f"{view.billed_input:,}", tokens_out=f"{view.billed_output:,}")
+        yield named(words("context.billed"), billed)
+
+
+class CostReport(Report):
+    """What the session's model calls took and cost."""
+
+    PANEL = "cost"
+
+    async def report(self) -> Sequence[Line] | None:
+        """Sums, by model, and the latest calls."""
+        view: UsageView | None = await self.ask(self.desk.query(SessionUsage(self.desk.session)), "frame.loading")
+        return None if view is None else list(self._lines(view))
+
+    def _lines(self, view: UsageView) -> Iterable[Line]:
+        words, total = self.words, view.total
+        if not total.get("calls"):
+            yield ((words("cost.nothing"), "muted"),)
+        yield named(words("cost.total"), self._cost(total), "bold text")
+        yield named(words("cost.turn"), self._cost(view.turn))
+        if view.turns and total.get("cost"):
+            each = {currency: amount / view.turns for currency, amount in total["cost"].items()}
+            yield named(words("cost.each"), _money(each))
+        if total.get("saved"):
+            yield named(words("cost.saved"), _money(total["saved"]), "success")
+        yield ()
+        counted = words(
+            "context.in_out", tokens_in=f"{total.get('input', 0):,}", tokens_out=f"{total.get('output', 0):,}"
+        )
+        yield named(words("cost.tokens"), counted)
+        if total.get("hit_rate") is not None:
+            rate = float(total["hit_rate"])
+            yield (*named(words("cost.cached"), f"{rate:.1%}  "), *bar(rate, 1.0, tone="success"))
+        yield from self._bounds(view)
+        if len(view.models) > 1:
+            yield ()
+            for row in view.models:
+                yield named(f"  {flat(str(row.get('model', '')), 22)}", self._cost(row))
+        yield ()
+        yield named(words("cost.price"), self._price(view.price))
+        if view.calls:
+            yield ()
+            yield ((words("cost.calls"), "bold text"),)
+            yield from (self._call(row) for row in view.calls[-MOST_CALLS:])
+
+    def _bounds(self, view: UsageView) -> Iterable[Line]:
+        for key in ("cost", "tokens", "turns"):
+            bound = getattr(view.limits, key)
+            used = view.used.get(key) or 0
+            if bound:
+                tone = "error" if used >= bound * 0.95 else "warning" if used >= bound * 0.8 else "success"
+                said = self.words(f"cost.bound_{key}", used=f"{used:,.6g}", bound=f"{bound:,.6g}")
+                yield (*named(self.words("cost.budget"), f"{said}  "), *bar(used, bound, tone=tone))
+
+    def _cost(self, sums: dict[str, Any]) -> str:
+        calls, unpriced = sums.get("calls", 0), sums.get("unpriced", 0)
+        if not calls:
+            return self.words("cost.none")
+        if unpriced == calls:
+            return self.words("cost.unknown")
+        known = _money(sums.get("cost") or {})
+        return self.words("cost.partly", cost=known, n=unpriced) if unpriced else known
+
+    def _price(self, price: dict[str, Any] | None) -> str:
+        if price is None:
+            return self.words("cost.no_price")
+        parts = [
+            f"{key} {price[key]:g}" for key in ("miss", "hit", "output") if isinstance(price.get(key), int | float)
+        ]
+        return self.words("cost.priced", parts=", ".join(parts), currency=flat(str(price.get("currency", "USD")), 8))
+
+    def _call(self, row: dict[str, Any]) -> Line:
+        usage = row.get("usage") or {}
+        took, hit = usage.get("input", 0), usage.get("cache_hit", 0)
+        said = self.words("cost.call", hit=f"{hit:,}", of=f"{took:,}", out=f"{usage.get('output', 0):,}")
+        cause = f"  {flat(str(row['cause']), 40)}" if row.get("cause") else ""
+        return (*named(f"  {row.get('request', '')}", said), (cause, "warning"))
+
+
+class ToolsReport(Report):
+    """The tools that requests carry, with their bytes. `argument` is one to go to."""
+
+    PANEL = "tools"
+
+    async def report(self) -> Sequence[Line] | None:
+        """The array in its order."""
+        view: ToolsView | None = await self.ask(self.desk.query(GetTools(self.desk.session)), "frame.loading")
+        if view is None:
+            return None
+        words = self.words
+        lines: list[Line] = [
+            named(words("tools.count"), f"{len(view.tools):,}"),
+            named(words("tools.size"), words("tools.bytes", n=f"{view.bytes:,}")),
+            named(words("tools.profile"), f"{flat(view.profile) or words('tools.usual')} · {flat(view.dialect)}"),
+            (),
+        ]
+        most = max((size for _, size in view.tools), default=0)
+        for name, size in view.tools:
+            found = ((f"  {words('tools.activated')}", "success"),) if name in view.activated else ()
+            tone = "bold accent" if name == self.argument else "text"
+            row = ((set_cell_size(fit(flat(name), 26), 27), tone), (f"{size:>7,}  ", "muted"))
+            lines.append((*row, *bar(size, most, 12), *found))
+        return lines
+
+    async def load(self) -> None:
+        """Show it, and go to the tool that was asked for."""
+        await super().load()
+        if self.argument:
+            self.call_after_refresh(self.page.seek, self.argument, 1)
+
+
+def _money(amounts: dict[str, float]) -> str:
+    return " + ".join(f"{amount:.4f} {flat(currency, 8)}" for currency, amount in amounts.items()) or "0"
+
+
+class HelpScreen(Report):
+    """Help; `argument` is a command to tell of alone."""
+
+    PANEL = "help"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = Report.HINTS
+
+    async def report(self) -> Sequence[Line] | None:
+        """All of it; without the commands where those cannot be had."""
+        rows: Sequence[Any] = await self.ask(self.desk.query(ListCommands(self.desk.session)), "frame.loading") or ()
+        if self.argument:
+            name = f"/{self.argument.lstrip('/')}"
+            alone = [row for row in rows if row.name == name]
+            if alone:
+                return list(self._commands(alone))
+        return [*self._intro(), *self._commands(rows)]
+
+    def _intro(self) -> Iterable[Line]:
+        words = self.words
+        yield ((words("help.intro"), "text"),)
+        yield ()
+        yield ((words("help.typing"), "bold accent"),)
+        for sign, name in _TYPED:
+            yield ((set_cell_size(f"  {sign}", _KEY), "bold text"), (words(f"help.{name}"), "text"))
+        yield ()
+        yield ((words("help.keys"), "bold accent"),)
+        for action in FIRST:
+            key = first_key(action, self.desk.keys)
+            yield ((set_cell_size(f"  {key}", _KEY), "bold text"), (words(f"keys.{action}"), "text"))
+        yield ()
+
+    def _commands(self, rows: Sequence[Any]) -> Iterable[Line]:
+        if rows:
+            yield ((self.words("help.commands"), "bold accent"),)
+        for row in rows:
+            name = f"  {flat(f'{row.name} {row.usage}'.strip(), 100)}"
+            wide = max(_COMMAND, cell_len(name) + 2)
+            yield ((set_cell_size(name, wide), "bold text"), (flat(row.summary, 300), "text"))
+
+
+class ProgressPanel(TagLine):
+    """The bars, each on its line at any width. It takes no room while nothing goes on."""
+
+    def __init__(self, words: Words, palette: Palette) -> None:
+        super().__init__(palette, id="progress")
+        self._words = words
+        self._going: dict[str, ProgressShown] = {}
+
+    def take(self, envelope: Envelope) -> None:
+        """Count an event in."""
+        event = envelope.event
+        if not isinstance(event, ProgressShown):
+            return
+        if event.total and event.done >= event.total:
+            self._going.pop(event.task, None)
+        else:
+            self._going[event.task] = event
+            while len(self._going) > MOST_BARS:
+                del self._going[next(iter(self._going))]
+        self.refresh(layout=True)
+
+    def begin(self) -> None:
+        """Another session is followed: nothing goes on in it yet."""
+        self._going.clear()
+        self.refresh(layout=True)
+
+    def pieces(self, width: int) -> list[Line]:
+        """One line a bar."""
+        return [self._line(shown, width) for shown in self._going.values()]
+
+    def _line(self, shown: ProgressShown, width: int) -> Line:
+        known = shown.task in TASKS
+        name = self._words(f"progress.{shown.task}") if known else flat(shown.task, 40)
+        room = min(_TASK, width // 3)
+        label = set_cell_size(fit(name, room), room)
+        said = flat(shown.text, 120)
+        if not shown.total:
+            return ((label, "muted"), (f" {shown.done:,} ", "accent"), (said, "muted"))
+        share = f" {100 * shown.done // shown.total:>3} % "
+        length = max(0, min(PROGRESS_BAR, width - room - _SHARE))
+        return ((label, "muted"), *bar(shown.done, shown.total, length), (share, "text"), (said, "muted"))

@@ -1,0 +1,219 @@
+"""Small widgets that cards and screens share: lines with tones, a page to scroll, a field to type into, key hints."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from codewhale.display.palette import Palette
+from codewhale.display.tones import Line, Span, Tones, columns, wrap
+from codewhale.lib.text import sanitise
+from codewhale.tui.keys import first_key
+
+MOST_LINES = 20_000
+MOST_COLUMNS = 20_000
+GAP: Span = ("  ", "muted")
+
+
+class TagLine(Widget):
+    """Lines that are wrapped to the width; it takes no room while it has none."""
+
+    DEFAULT_CSS = "TagLine { height: auto; background: $background; }"
+
+    def __init__(self, palette: Palette, ground: str = "background", id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._ground = ground
+        self._tones = Tones(palette, ground)
+        self._lines: Sequence[Line] = ()
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Say this from now on."""
+        self._lines = tuple(lines)
+        self.refresh(layout=True)
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return "\n".join("".join(text for text, _ in line) for line in self._lines)
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self._tones = Tones(palette, self._ground)
+        self.refresh()
+
+    def pieces(self, width: int) -> list[Line]:
+        """Its lines at a width."""
+        return [piece for line in self._lines for piece in wrap(line, width)]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Its height at a width."""
+        return len(self.pieces(width))
+
+    def render_line(self, y: int) -> Strip:
+        """One of its lines."""
+        width = self.size.width
+        pieces = self.pieces(width)
+        return self._tones.strip(pieces[y] if y < len(pieces) else (), width)
+
+
+class Page(ScrollView, can_focus=True):
+    """Lines, at most 20,000 of them."""
+
+    DEFAULT_CSS = """
+    Page { height: 1fr; background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
+    """
+
+    def __init__(self, palette: Palette, ground: str = "background", id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._ground = ground
+        self._tones = Tones(palette, ground)
+        self._lines: list[Line] = []
+        self._wrapped: list[Line] = []
+        self._width = 0
+        self._found = -1
+
+    def show(self, lines: Sequence[Line], end: bool = False) -> None:
+        """Show these lines from the top, or with `end` from their end."""
+        self._found = -1
+        self._lines = [_bounded(line) for line in lines[:MOST_LINES]]
+        self._wrap()
+        if end:
+            self.scroll_end(animate=False)
+        elif not self.is_vertical_scroll_end:
+            self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False)
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines as they were given."""
+        return self._lines
+
+    @property
+    def below(self) -> int:
+        """How many drawn lines stand below what is seen."""
+        return max(0, len(self._wrapped) - self.scroll_offset.y - self.size.height)
+
+    def seek(self, text: str, step: int) -> bool:
+        """Scroll to the next drawn line (`step` 1) or the one before (-1) that has a text, whatever its case, round the
+        ends; whether there is one. The line is marked."""
+        low = text.lower()
+        count = len(self._wrapped)
+        start = self._found if self._found >= 0 else self.scroll_offset.y - step
+        for number in range(1, count + 1):
+            at = (start + step * number) % count
+            if low in "".join(part for part, _ in self._wrapped[at]).lower():
+                self._found = at
+                self.scroll_to(y=max(0, at - self.size.height // 3), animate=False, force=True)
+                self.refresh()
+                return True
+        return False
+
+    def at_end(self) -> bool:
+        """Whether the last line is seen."""
+        return self.below == 0
+
+    def repaint(self, palette: Palette) -> None:
+        """Draw in other colours."""
+        self._tones = Tones(palette, self._ground)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Wrap again to the new width."""
+        if self.size.width != self._width:
+            self._wrap()
+
+    def _wrap(self) -> None:
+        self._width = self.size.width
+        width = max(8, self._width - 1)
+        self._wrapped = [piece for line in self._lines for piece in wrap(line, width)]
+        self.virtual_size = Size(width, len(self._wrapped))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is seen."""
+        at = self.scroll_offset.y + y
+        line = self._wrapped[at] if 0 <= at < len(self._wrapped) else ()
+        if at == self._found:
+            marked = "selection_text on selection"
+            return self._tones.strip([(text, marked) for text, _ in line], self.size.width, marked)
+        return self._tones.strip(line, self.size.width)
+
+
+class Leafed:
+    """The keys of a screen that scroll its `page`."""
+
+    page: Page
+
+    def action_up(self) -> None:
+        """A line up."""
+        self.page.scroll_up(animate=False)
+
+    def action_down(self) -> None:
+        """A line down."""
+        self.page.scroll_down(animate=False)
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self.page.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self.page.scroll_page_down(animate=False)
+
+    def action_first(self) -> None:
+        """To the beginning."""
+        self.page.scroll_home(animate=False)
+
+    def action_last(self) -> None:
+        """To the end."""
+        self.page.scroll_end(animate=False)
+
+
+def _bounded(line: Line) -> Line:
+    if sum(len(text) for text, _ in line) <= MOST_COLUMNS:
+        return line
+    kept, room = [], MOST_COLUMNS
+    for text, tone in line:
+        kept.append((text[:room], tone))
+        room = max(0, room - len(text))
+    return (*kept, ("…", "muted"))
+
+
+class Field(Input):
+    """Textual's line, without control, bidi and zero-width characters; a tab or a line end is a blank."""
+
+    DEFAULT_CSS = """
+    Field, Field:focus, Field.-invalid, Field.-invalid:focus { border: none; height: 1; padding: 0; }
+    """
+
+    def validate_value(self, value: str) -> str:
+        """The value as it may stand here."""
+        if value.isprintable() and value.isascii():
+            return value
+        flat = value.replace("\t", " ").replace("\n", " ")
+        return "".join(char for char in flat if sanitise(char) == char)
+
+
+def hint(action: str, said: str, changed: Mapping[str, str]) -> Line:
+    """One key and what it does."""
+    return ((first_key(action, changed), "bold accent"), (f" {said}", "muted"))
+
+
+def moves(panel: str, said: str, changed: Mapping[str, str]) -> Line:
+    """The keys that go up and down in a panel's rows."""
+    both = "".join(first_key(f"{panel}.{name}", changed) for name in ("previous", "next"))
+    return ((both, "bold accent"), (f" {said}", "muted"))
+
+
+def in_rows(hints: Iterable[Line], width: int) -> list[Line]:
+    """Hints side by side, on as many lines as they take; none is cut in two."""
+    rows: list[Line] = []
+    row: Line = ()
+    for one in hints:
+        if row and columns(row) + len(GAP[0]) + columns(one) > width:
+            rows.append(row)
+            row = ()
+        row = (*row, GAP, *one) if row else one
+    return [*rows, row] if row else rows
