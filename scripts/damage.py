@@ -23,17 +23,13 @@ from codewhale.catalog.schema import check
 from codewhale.cli.offline.check import Checker
 from codewhale.repair.judge import judge
 from support.damaged import Good, Row, Tally, own_calls, run_rows, spoiled_rows
+from support.suites import suites
 
 ROOT = Path(__file__).resolve().parent.parent
 LARGE = 1 << 20
 HOSTILE_MS = 50.0
 STRICT_US = 50.0
 WAYS = 24
-
-
-def suites() -> Path:
-    """Where outside cases are."""
-    return Path(os.environ.get("CODEWHALE_SUITES", ROOT.parent / "shared" / "suites"))
 
 
 # ---------------------------------------------------------------------- the leaderboard's calls

@@ -1,19 +1,14 @@
 """Globs, held to outside cases; where ours are meant to differ, it is said."""
 
 import json
-import os
 import time
-from pathlib import Path
 
 import pytest
 
 from codewhale.lib.globs import GlobError, Globs
+from support.suites import suites
 
-CASES = (
-    Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites")
-    / "gitignore"
-    / "ripgrep_globset_cases.jsonl"
-)
+CASES = suites() / "gitignore" / "ripgrep_globset_cases.jsonl"
 DIFFERENT = {
     "CASEI": "case always counts",
     "NOBSESC": "a backslash always escapes",

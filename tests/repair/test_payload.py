@@ -1,8 +1,6 @@
 """What argument strings say: valid JSON as it is, damage mended by its kind, and what cannot be told refused."""
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codewhale.repair.payload import Unreadable, read
-from support.house import ROOT
+from support.suites import suites
 
 # What came, what it says, the codes of what was mended.
 LOSSLESS: list[tuple[str, Any, str]] = [
@@ -158,7 +156,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_valid_inputs_of_the_repair_suites_do_not_change() -> None:
-    folder = Path(os.environ.get("CODEWHALE_SUITES", ROOT.parent / "shared" / "suites")) / "json_repair"
+    folder = suites() / "json_repair"
     if not folder.is_dir():
         pytest.skip(f"no outside cases at {folder}; set CODEWHALE_SUITES")
     inputs = [json.loads(line)["input"] for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]

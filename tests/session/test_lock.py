@@ -49,7 +49,10 @@ def test_a_live_mark_holds_even_where_the_file_system_does_not_lock(path: str) -
 
 def test_rubbish_in_the_file_is_no_holder(path: str) -> None:
     Path(path).write_bytes(b"\0\0\0\0")
-    SessionLock(path, "s").release()
+    lock = SessionLock(path, "s")
+    assert lock.fence == 1 and is_held(path)
+    lock.release()
+    assert not is_held(path)
 
 
 HOLD = """

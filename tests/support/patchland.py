@@ -6,8 +6,9 @@ from pathlib import Path
 
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.workspace.files import Workspace
+from support.suites import suites
 
-SUITES = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[2].parent / "shared" / "suites")
+SUITES = suites()
 
 Tree = dict[str, bytes]
 

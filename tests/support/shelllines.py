@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement
+from support.suites import suites
 
 LINES = Path(__file__).parents[1] / "permissions" / "shell" / "lines"
-SUITE = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites") / "shell_policy"
+SUITE = suites() / "shell_policy"
 HERE = ShellContext("/root/project", "", "/root")
 VERDICTS = {"safe": "allow", "approval": "ask", "deny": "deny"}
 _ODD = [

@@ -12,8 +12,9 @@ from codewhale.workspace.ignore import Rules
 from codewhale.workspace.walk import Walker
 from support.ignoretrees import Verdicts, judge
 from support.repos import raw_git, write
+from support.suites import suites
 
-SUITE = Path(os.environ.get("CODEWHALE_SUITES") or Path(__file__).parents[3] / "shared" / "suites") / "gitignore"
+SUITE = suites() / "gitignore"
 needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason=f"no gitignore suite at {SUITE}; set CODEWHALE_SUITES")
 
 
