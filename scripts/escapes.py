@@ -19,7 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from codewhale.process import launcher
-from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
+from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from support.escapes import NEVER_LOOSE, PROBES, Probe
 from support.escapeworld import as_ordinary, plain_python, try_probe
 

@@ -7,7 +7,7 @@ import pytest
 
 from codewhale.agent.discovery import Discovery
 from codewhale.catalog.registry import Catalog
-from codewhale.permissions.decide import decide
+from codewhale.permissions.policy import decide
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import Effect, ToolSpec

@@ -10,7 +10,7 @@ from codewhale.agent.prepare import Prepared
 from codewhale.agent.refusals import completed, denied, repeated
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import sample
-from codewhale.permissions.decide import decide
+from codewhale.permissions.policy import decide
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import Corrected, Look, NextCall, ToolError
 from codewhale.protocol.messages import ToolCall

@@ -9,7 +9,7 @@ from codewhale.app.settings import PROJECT_RULES, Family, Settings, open_config
 from codewhale.config.tighten import tightened
 from codewhale.config.values import fields
 from codewhale.permissions.trust import TrustStore
-from codewhale.process.sandbox.caches import FAMILIES
+from codewhale.process.sandbox.profiles import FAMILIES
 
 
 def project(home: Path, workspace: Path, text: str) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from codewhale.process.launch import Launch, run, start
-from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from support.plantings import lay_repositories, line, person_looks
 from support.repos import raw_git
 from support.running import eventually

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from codewhale.permissions.network import judge_host, judge_url, leak
-from codewhale.process.dial import Bounds, DialError, fetch
+from codewhale.process.dial import DialError, FetchLimits, fetch
 from support.website import GUARD, PUBLIC, internet, moved, page_of
 
 SECRET = b"the secret of an inner service"
@@ -149,7 +149,7 @@ ENDLESS = {
 async def test_d5_a_body_without_end_is_cut(way: str) -> None:
     head, piece = ENDLESS[way]
     async with internet({"a.com/": lambda writer: _endless(writer, head, piece)}) as net:
-        reply = await fetch("http://a.com/", GUARD, Bounds(bytes=100_000, seconds=20), wires=net.wires)
+        reply = await fetch("http://a.com/", GUARD, FetchLimits(bytes=100_000, seconds=20), wires=net.wires)
     assert reply.cut == "bytes" and len(reply.content) <= 100_000
     assert len(reply.content) == (0 if way == "packed to nothing" else 100_000)
 
@@ -159,10 +159,10 @@ async def test_d5_a_slow_body_is_cut_and_a_slow_head_given_up() -> None:
     pages = {"a.com/body": lambda writer: _endless(writer, head, b"x", 0.02)}
     pages["a.com/head"] = lambda writer: _endless(writer, b"HTTP/1.1 200 X\r\n", b"a: b\r\n", 0.02)
     async with internet(pages) as net:
-        reply = await fetch("http://a.com/body", GUARD, Bounds(seconds=0.5), wires=net.wires)
+        reply = await fetch("http://a.com/body", GUARD, FetchLimits(seconds=0.5), wires=net.wires)
         assert reply.cut == "seconds" and 0 < len(reply.content) < 100
         with pytest.raises(DialError) as caught:
-            await fetch("http://a.com/head", GUARD, Bounds(seconds=0.5), wires=net.wires)
+            await fetch("http://a.com/head", GUARD, FetchLimits(seconds=0.5), wires=net.wires)
     assert caught.value.kind == "timeout"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK
 from codewhale.process.itself import own_path, package
-from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK
 from codewhale.protocol.modes import Authority, Mode
 from support.jail import call, marks, played
 from support.program import environment, scripted

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.permissions.rules_file import read_rules
+from codewhale.permissions.rules import read_rules
 from codewhale.protocol.decisions import DecisionRequest, Offer
 from codewhale.protocol.events import ApprovalAsked, CallStarted, TurnFinished
 from codewhale.protocol.modes import Authority, Mode

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.confinement import sandbox
 from codewhale.process.launch import Launch, run
-from codewhale.process.probing import sandbox
 from codewhale.process.sandbox.landlock import LEAST_ABI, landlock_abi
 from support.escapes import PROBES, Probe
 from support.escapeworld import PYTHON, try_probe

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.probing import CHOICE, LANDLOCK, sandbox
+from codewhale.process.confinement import CHOICE, LANDLOCK, sandbox
 from support.machine import MAKES_FILES
 from support.program import codewhale_program, configure
 

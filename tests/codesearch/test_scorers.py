@@ -8,7 +8,7 @@ import pytest
 
 from codewhale.codesearch.answering import Answer, CodeSearch
 from codewhale.codesearch.scorers import CORE, POOL, SLOTS, ScorerError, Scorers, Slot, program_of
-from codewhale.process.probing import sandbox
+from codewhale.process.confinement import sandbox
 from support.searchtree import planted
 
 QUERY = "how are expired tokens refreshed"

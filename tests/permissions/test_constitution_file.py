@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.constitution_file import MAX_BYTES, find_constitution, folder_of, parse_constitution
+from codewhale.permissions.constitution import MAX_BYTES, find_constitution, folder_of, parse_constitution
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import ConfigError
 from support.repos import make_repo

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from codewhale.permissions.decide import decide
+from codewhale.permissions.policy import decide
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import Effect

@@ -2,9 +2,9 @@
 
 import pytest
 
-from codewhale.permissions.denial import Held, recognise
+from codewhale.permissions.denial import ConfinedRun, recognise
 
-HELD = Held("workspace-write")
+HELD = ConfinedRun("workspace-write")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ HELD = Held("workspace-write")
 def test_a_missing_network_is_known(line: str) -> None:
     found = recognise(HELD, 1, f"Working...\n{line}\nbye\n")
     assert found is not None and (found.allowance, found.evidence) == ("network", line)
-    assert recognise(Held("workspace-write", ("network",)), 1, line) is None
+    assert recognise(ConfinedRun("workspace-write", ("network",)), 1, line) is None
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_place_that_may_not_be_written_is_known(line: str) -> None:
 def test_plain_refusals_count_only_where_rights_were_lost() -> None:
     line = "chown: changing ownership of 'a': Operation not permitted"
     assert recognise(HELD, 1, line) is None
-    found = recognise(Held("read-only", (), loses_rights=True), 1, line)
+    found = recognise(ConfinedRun("read-only", (), loses_rights=True), 1, line)
     assert found is not None and "read-only" in found.message
 
 
@@ -58,9 +58,10 @@ def test_plain_refusals_count_only_where_rights_were_lost() -> None:
 )
 def test_a_warning_is_not_what_a_command_failed_of(line: str) -> None:
     assert (
-        recognise(Held("workspace-write", (), loses_rights=True), 1, f"{line}\n1 failed, 2 warnings in 0.98s") is None
+        recognise(ConfinedRun("workspace-write", (), loses_rights=True), 1, f"{line}\n1 failed, 2 warnings in 0.98s")
+        is None
     )
-    both = recognise(Held("workspace-write", (), loses_rights=True), 1, f"{line}\ntouch: 'a': Permission denied")
+    both = recognise(ConfinedRun("workspace-write", (), loses_rights=True), 1, f"{line}\ntouch: 'a': Permission denied")
     assert both is not None and both.evidence == "touch: 'a': Permission denied"
     retried = "WARNING: Retrying (Retry(total=4)): Failed to establish a new connection: [Errno 101]"
     assert recognise(HELD, 1, retried) is not None  # pip says no more of it
@@ -68,7 +69,7 @@ def test_a_warning_is_not_what_a_command_failed_of(line: str) -> None:
 
 def test_nothing_else_is_taken_for_one() -> None:
     assert recognise(HELD, 0, "Read-only file system") is None
-    assert recognise(Held("none"), 1, "Read-only file system") is None
+    assert recognise(ConfinedRun("none"), 1, "Read-only file system") is None
     assert recognise(HELD, 1, "AssertionError: 1 != 2") is None
 
 

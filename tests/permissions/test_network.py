@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.permissions.network import host_matches, judge_addresses, judge_host, judge_url, leak
-from codewhale.process.addresses import Judged
+from codewhale.process.dial import Judged
 
 SECRET = "sk-9f8e7d6c5b4a39281706abcd"
 

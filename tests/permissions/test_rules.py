@@ -3,13 +3,13 @@
 import pytest
 
 from codewhale.permissions.paths import beneath
-from codewhale.permissions.rules import RuleSet, View, host_of
+from codewhale.permissions.rules import RuleFacts, RuleSet, host_of
 from codewhale.permissions.shell.judge import ShellContext, analyse
 from codewhale.protocol.decisions import DecisionRequest, Rule
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
 
-VIEW = View(
+VIEW = RuleFacts(
     lambda subject: analyse(subject.command, ShellContext("/w")),
     lambda subject: tuple(path for path in [beneath(subject.path, "/w")] if path is not None),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.rules_file import add_rule, read_rules, remove_rule
+from codewhale.permissions.rules import add_rule, read_rules, remove_rule
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import ConfigError
 

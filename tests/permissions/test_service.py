@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.pipeline import Rights
-from codewhale.permissions.rules_file import read_rules
-from codewhale.permissions.service import Permits
+from codewhale.permissions.policy import SandboxOptions
+from codewhale.permissions.rules import read_rules
+from codewhale.permissions.service import PermissionService
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.permissions.trust import TrustStore
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
@@ -38,9 +38,9 @@ class Machine:
         """Every address will do."""
         return None
 
-    def rights(self) -> Rights:
+    def sandbox_options(self) -> SandboxOptions:
         """What is configured of the sandbox: nothing."""
-        return Rights()
+        return SandboxOptions()
 
     def sandboxed(self) -> bool:
         """There is one."""
@@ -79,9 +79,9 @@ def machine(home: Path) -> Machine:
 
 
 @pytest.fixture
-def permits(home: Path, machine: Machine) -> Permits:
+def permits(home: Path, machine: Machine) -> PermissionService:
     """The gate."""
-    return Permits(str(home), machine, AuditLog(str(home), FakeClock()))
+    return PermissionService(str(home), machine, AuditLog(str(home), FakeClock()))
 
 
 def asking(workspace: Path, *subjects: Subject, tool: str = "exec_shell", session: str = "s") -> DecisionRequest:
@@ -100,7 +100,7 @@ def lines(home: Path) -> list[dict[str, str]]:
 MAKE = CommandSubject("make test")
 
 
-def test_the_persons_file_counts_from_the_next_call_on(permits: Permits, home: Path, workspace: Path) -> None:
+def test_the_persons_file_counts_from_the_next_call_on(permits: PermissionService, home: Path, workspace: Path) -> None:
     file = home / "permissions.toml"
     assert permits.decide(asking(workspace, MAKE)).verdict == "ask"
     file.write_text('deny = ["make test"]\n')
@@ -112,7 +112,7 @@ def test_the_persons_file_counts_from_the_next_call_on(permits: Permits, home: P
 
 
 def test_a_file_that_breaks_leaves_what_held_and_one_that_never_held_denies(
-    permits: Permits, machine: Machine, home: Path, workspace: Path
+    permits: PermissionService, machine: Machine, home: Path, workspace: Path
 ) -> None:
     file = home / "permissions.toml"
     file.write_text('deny = ["make test"]\n')
@@ -122,13 +122,13 @@ def test_a_file_that_breaks_leaves_what_held_and_one_that_never_held_denies(
     assert len(machine.told) == 1 and str(file) in machine.told[0]
     with pytest.raises(ConfigError, match="not valid TOML"):
         permits.check()
-    fresh = Permits(str(home), machine, AuditLog(str(home), FakeClock()))
+    fresh = PermissionService(str(home), machine, AuditLog(str(home), FakeClock()))
     refused = fresh.decide(asking(workspace, PathSubject("a.py", True), tool="write_file"))
     assert refused.verdict == "deny" and "not valid TOML" in refused.reason
 
 
 def test_a_project_only_tightens_and_only_when_trusted(
-    permits: Permits, machine: Machine, home: Path, workspace: Path
+    permits: PermissionService, machine: Machine, home: Path, workspace: Path
 ) -> None:
     file = workspace / ".codewhale" / "permissions.toml"
     file.parent.mkdir()
@@ -147,7 +147,7 @@ def test_a_project_only_tightens_and_only_when_trusted(
     assert permits.decide(asking(workspace.parent, MAKE)).verdict == "ask"
 
 
-def test_an_answer_is_kept_for_the_session_or_always(permits: Permits, home: Path, workspace: Path) -> None:
+def test_an_answer_is_kept_for_the_session_or_always(permits: PermissionService, home: Path, workspace: Path) -> None:
     request = asking(workspace, MAKE)
     decision = permits.decide(request)
     permits.answered(request, decision, "allowed", "session")
@@ -163,14 +163,16 @@ def test_an_answer_is_kept_for_the_session_or_always(permits: Permits, home: Pat
     assert permits.decide(asking(workspace.parent, MAKE)).verdict == "ask"
 
 
-def test_what_was_not_offered_is_not_kept(permits: Permits, workspace: Path) -> None:
+def test_what_was_not_offered_is_not_kept(permits: PermissionService, workspace: Path) -> None:
     request = asking(workspace, CommandSubject("python x.py"))
     permits.answered(request, permits.decide(request), "allowed", "always")
     permits.answered(request, Decision("ask", "x", "y"), "allowed", "session")
     assert permits.rules("s", str(workspace)) == ()
 
 
-def test_each_decision_and_answer_is_a_line_without_secrets(permits: Permits, home: Path, workspace: Path) -> None:
+def test_each_decision_and_answer_is_a_line_without_secrets(
+    permits: PermissionService, home: Path, workspace: Path
+) -> None:
     request = asking(workspace, CommandSubject("deploy --key hunter2\nrm x"))
     permits.answered(request, permits.decide(request), "denied")
     permits.decide(replace(request, call=""))
@@ -187,7 +189,7 @@ def test_each_decision_and_answer_is_a_line_without_secrets(permits: Permits, ho
     assert (answered["event"], answered["answer"], answered["rule"]) == ("approval", "denied", decided["rule"])
 
 
-def test_a18_the_digest_is_of_what_would_run(permits: Permits, workspace: Path) -> None:
+def test_a18_the_digest_is_of_what_would_run(permits: PermissionService, workspace: Path) -> None:
     script = workspace / "run.sh"
     script.write_text("echo one\n")
     request = asking(workspace, CommandSubject("bash ./run.sh --flag"))
@@ -200,7 +202,9 @@ def test_a18_the_digest_is_of_what_would_run(permits: Permits, workspace: Path) 
     assert permits.digest(asking(workspace, CommandSubject("cat pipe 'a\0b' /proc/self/mem")), {})
 
 
-def test_b7_a_link_and_a_git_folder_of_another_name_are_seen_through(permits: Permits, workspace: Path) -> None:
+def test_b7_a_link_and_a_git_folder_of_another_name_are_seen_through(
+    permits: PermissionService, workspace: Path
+) -> None:
     (workspace / "store" / "objects").mkdir(parents=True)
     (workspace / "store" / "HEAD").write_text("ref: refs/heads/main\n")
     (workspace / ".git").write_text("gitdir: store\n")
@@ -214,7 +218,7 @@ def test_b7_a_link_and_a_git_folder_of_another_name_are_seen_through(permits: Pe
     assert verdict("rc") == "ask" and verdict("stored/x") == verdict("a" * 5000) == verdict("a\0b") == "allow"
 
 
-def test_rows_are_listed_added_and_removed(permits: Permits, workspace: Path) -> None:
+def test_rows_are_listed_added_and_removed(permits: PermissionService, workspace: Path) -> None:
     permits.add(Rule("deny", command="git push"))
     with pytest.raises(ConfigError):
         permits.add(Rule("deny", command="a 'b"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.trust import MAX_NAMED, Standing, TrustStore
+from codewhale.permissions.trust import MAX_NAMED, ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 
 HOOKS = '[[hooks.hooks]]\nevent = "tool_call_before"\ncommand = "sh tools/check.sh --with=rules.txt"\n'
@@ -24,7 +24,7 @@ def project(workspace: Path) -> Path:
     return workspace
 
 
-def only(store: TrustStore, workspace: Path) -> Standing:
+def only(store: TrustStore, workspace: Path) -> ProjectFile:
     (found,) = store.survey(str(workspace))
     return found
 
@@ -127,8 +127,8 @@ def test_anothers_store_is_not_used(home: Path) -> None:
 
 def test_two_processes_lose_no_row(home: Path, project: Path) -> None:
     program = (
-        "import sys\nfrom codewhale.permissions.trust import Standing, TrustStore\n"
-        "for n in range(20): TrustStore(sys.argv[1]).add(Standing(f'/{sys.argv[2]}/{n}', 'new', 'a', b''))\n"
+        "import sys\nfrom codewhale.permissions.trust import ProjectFile, TrustStore\n"
+        "for n in range(20): TrustStore(sys.argv[1]).add(ProjectFile(f'/{sys.argv[2]}/{n}', 'new', 'a', b''))\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program, str(home), who]) for who in "ab"]
     assert [process.wait(60) for process in both] == [0, 0]

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.denial import denial
-from codewhale.process.confinement import confine, held_where_possible
+from codewhale.process.confinement import BUBBLEWRAP, confine, held_where_possible, sandbox
 from codewhale.process.launch import Ceiling, Child, Completed, Launch, run, start
-from codewhale.process.probing import BUBBLEWRAP, sandbox
 from codewhale.protocol.errors import ToolError
 from support.running import eventually, open_files
 

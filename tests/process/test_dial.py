@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from codewhale.process.dial import Bounds, DialError, fetch
+from codewhale.process.dial import DialError, FetchLimits, fetch
 from support.website import GUARD, PUBLIC, internet, moved, page_of
 from support.wire import CERTIFICATE
 
@@ -100,7 +100,7 @@ async def test_a_fetch_can_be_given_up() -> None:
         with pytest.raises(asyncio.CancelledError):
             await work
         with pytest.raises(DialError, match=r"did not answer within 0\.2 seconds") as caught:
-            await fetch("http://a.com/", GUARD, Bounds(seconds=0.2), wires=net.wires)
+            await fetch("http://a.com/", GUARD, FetchLimits(seconds=0.2), wires=net.wires)
     assert caught.value.kind == "timeout"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.environment import child_env
+from codewhale.process.command import child_env
 from codewhale.process.launch import Launch, run
 
 SECRETS = [

@@ -63,10 +63,10 @@ def test_a_tree_is_looked_at_only_where_the_machine_has_more_than_it_may() -> No
     assert child.stdin is not None and child.stdout is not None
     try:
         assert child.stdout.readline().strip() == str(64 << 20).encode()
-        free = launcher.Bounds(10**9, 10**18)
+        free = launcher.TreeLimits(10**9, 10**18)
         assert free.crossed(os.getpid()) == "" and free.next == 0.0
-        assert launcher.Bounds(0, 1).crossed(os.getpid()) == "memory"
-        assert launcher.Bounds(0, 0).crossed(os.getpid()) == ""
+        assert launcher.TreeLimits(0, 1).crossed(os.getpid()) == "memory"
+        assert launcher.TreeLimits(0, 0).crossed(os.getpid()) == ""
     finally:
         child.kill()
         child.communicate()
@@ -75,7 +75,7 @@ def test_a_tree_is_looked_at_only_where_the_machine_has_more_than_it_may() -> No
 def test_looks_follow_growth_and_are_rare_without_it() -> None:
     children = [subprocess.Popen(["sleep", "600"])]
     try:
-        bounds = launcher.Bounds(1, 0)
+        bounds = launcher.TreeLimits(1, 0)
         assert bounds.crossed(os.getpid()) == ""
         assert bounds.next > time.monotonic()
         children += [subprocess.Popen(["sleep", "600"]) for _ in range(20)]
@@ -88,7 +88,7 @@ def test_looks_follow_growth_and_are_rare_without_it() -> None:
 
 
 def test_the_more_runs_on_a_machine_the_more_seldom_it_is_asked() -> None:
-    bounds = launcher.Bounds(10**9, 0)
+    bounds = launcher.TreeLimits(10**9, 0)
     assert bounds.crossed(os.getpid()) == ""
     found = launcher.machine()
     assert found is not None and launcher.TICK <= bounds.pause <= launcher.TICK * max(1, found[0] / 100)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.process.output import Early, HeadTail, Telling, shown, telling, whole_characters
+from codewhale.process.streams import EarlyOutput, HeadTail, Telling, shown, telling, whole_characters
 
 
 @given(st.lists(st.binary(max_size=40), max_size=30), st.integers(0, 50), st.integers(0, 50))
@@ -87,13 +87,13 @@ def test_a_short_stream_is_shown_as_it_is() -> None:
 
 def test_a_complaint_of_the_sandbox_is_kept_back_while_it_may_be_one() -> None:
     heard: list[tuple[str, bytes]] = []
-    early = Early(lambda stream, data: heard.append((stream, data)), watch=True)
+    early = EarlyOutput(lambda stream, data: heard.append((stream, data)), watch=True)
     early.feed("stderr", b"bwr")
     early.feed("stderr", b"ap: Can't find it\n")
     assert early.complained and heard == []
     early.feed("stdout", b"x")
     assert not early.complained
     assert heard == [("stderr", b"bwrap: Can't find it\n"), ("stdout", b"x")]
-    unwatched = Early(lambda stream, data: heard.append((stream, data)), watch=False)
+    unwatched = EarlyOutput(lambda stream, data: heard.append((stream, data)), watch=False)
     unwatched.feed("stderr", b"bwrap: Can't")
     assert heard[-1] == ("stderr", b"bwrap: Can't")

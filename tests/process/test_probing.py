@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
+from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from support.program import environment
 
 SCRIPT = """
 import msgspec
-from codewhale.process.probing import sandbox
+from codewhale.process.confinement import sandbox
 print(msgspec.json.encode(sandbox()).decode())
 """
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.repository import find_repository
-from codewhale.process.specials import refuse_specials
+from codewhale.process.repository import find_repository, refuse_specials
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.git import git
 from support.repos import make_repo, raw_git

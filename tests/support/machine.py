@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from codewhale.process.probing import BUBBLEWRAP, SEATBELT, sandbox
+from codewhale.process.confinement import BUBBLEWRAP, SEATBELT, sandbox
 
 HELD = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
 # Landlock makes nothing new at the top of a workspace.

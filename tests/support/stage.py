@@ -22,7 +22,7 @@ from codewhale.agent.passage import CALL_SECONDS, Passage
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.threads import run_to_end
 from codewhale.models.scripted import ScriptedProvider
-from codewhale.permissions.decide import decide
+from codewhale.permissions.policy import decide
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError

@@ -17,7 +17,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import Clock
 from codewhale.lib.text import one_line
 from codewhale.models.dialects.base import Provider
-from codewhale.process.environment import home_inside
+from codewhale.process.command import home_inside
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
     LOG_VERSION,

@@ -12,7 +12,7 @@ from codewhale.agent.holdback import HoldBack
 from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.beneath import Root
-from codewhale.permissions.dressed import meant
+from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import Effect, ToolSpec

@@ -8,7 +8,7 @@ from codewhale.agent.guard import block
 from codewhale.agent.prepare import Prepared
 from codewhale.catalog.schema import fits
 from codewhale.lib.text import one_line
-from codewhale.permissions.instead import instead
+from codewhale.permissions.alternatives import instead
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, Event, Notice
 from codewhale.protocol.messages import ToolCall

@@ -28,7 +28,7 @@ from codewhale.config import Config
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.models.dialects.base import Provider
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.skillplaces import any_there
+from codewhale.permissions.skill_folders import any_there
 from codewhale.process.repository import find_repository, find_root, read_head
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, Notice, ProgressShown

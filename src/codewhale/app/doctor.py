@@ -18,9 +18,9 @@ from codewhale.config import Config, config_file
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import DEFAULT_PROVIDER
 from codewhale.models.loopback import plain_url
-from codewhale.process.environment import home_inside
+from codewhale.process.command import home_inside
+from codewhale.process.confinement import BUBBLEWRAP, sandbox
 from codewhale.process.itself import own_places
-from codewhale.process.probing import BUBBLEWRAP, sandbox
 from codewhale.process.programs import PROGRAMS, find_program, how_to_install
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.services.testruns.runners import runner_program

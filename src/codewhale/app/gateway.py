@@ -15,7 +15,7 @@ from codewhale.protocol.events import Event
 from codewhale.protocol.tools import CommandSubject, Effect
 
 if TYPE_CHECKING:
-    from codewhale.permissions.service import Permits
+    from codewhale.permissions.service import PermissionService
     from codewhale.session.redaction import Redactor
 
 
@@ -30,9 +30,9 @@ class Gateway:
         self._redactor = redactor
         self.disabled = disabled
 
-    def permits(self) -> "Permits":
+    def permits(self) -> "PermissionService":
         """The permits themselves, built when they are first needed."""
-        found: Permits = self._parts.part("permits")  # type: ignore[assignment]
+        found: PermissionService = self._parts.part("permits")  # type: ignore[assignment]
         return found
 
     def decide(self, request: DecisionRequest) -> Decision:
@@ -95,10 +95,10 @@ class Gateway:
         carried = target(LOOKUPS["leak"])(url)
         return None if carried is None else Opinion("ask", carried.rule, carried.reason)
 
-    def rights(self) -> Any:
+    def sandbox_options(self) -> Any:
         """What is configured of the sandbox, its paths absolute."""
         found = self._confining
-        return target(LOOKUPS["rights"])(found.network, found.more, found.less)
+        return target(LOOKUPS["sandbox_options"])(found.network, found.more, found.less)
 
     def sandboxed(self) -> bool:
         """Whether a sandbox holds here."""

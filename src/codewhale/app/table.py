@@ -29,7 +29,7 @@ PARTS: dict[str, Row] = {
     "hooks": Row(
         "codewhale.services.hooks:Hooks", ("hooks_written", "trust", "redact", "control", "listener", "audit")
     ),
-    "permits": Row("codewhale.permissions.service:Permits", ("home", "lookups", "audit")),
+    "permits": Row("codewhale.permissions.service:PermissionService", ("home", "lookups", "audit")),
     "repair": Row("codewhale.repair.face:Repair", ("catalog", "repair_extent")),
     "workspaces": Row("codewhale.workspace.files:Workspaces", ("artifacts", "redact")),
     "jobs": Row("codewhale.services.shelljobs:ShellJobs", ("listener", "clock", "home", "past_jobs")),
@@ -55,8 +55,8 @@ LOOKUPS: dict[str, Row] = {
     "where": Row("codewhale.permissions.shell.judge:ShellContext"),
     "judge_url": Row("codewhale.permissions.network:judge_url"),
     "leak": Row("codewhale.permissions.network:leak"),
-    "sandbox": Row("codewhale.process.probing:sandbox"),
-    "rights": Row("codewhale.permissions.pipeline:Rights"),
+    "sandbox": Row("codewhale.process.confinement:sandbox"),
+    "sandbox_options": Row("codewhale.permissions.policy:SandboxOptions"),
     "branch": Row("codewhale.workspace.differences:branch_of"),
     "demo": Row("codewhale.models.demo:demo_provider"),
 }

@@ -2,7 +2,7 @@
 
 from codewhale.commands.base import CommandContext, command
 from codewhale.permissions.prefixes import is_runner, offered, words
-from codewhale.permissions.service import Permits
+from codewhale.permissions.service import PermissionService
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Approval
@@ -15,7 +15,7 @@ _ACTIONS = ("allow", "ask", "deny")
 class PermissionsCommands:
     """/permissions, /network, /approval."""
 
-    def __init__(self, permits: Permits, control: SessionControl) -> None:
+    def __init__(self, permits: PermissionService, control: SessionControl) -> None:
         self._permits = permits
         self._control = control
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
-from codewhale.process.probing import sandbox
+from codewhale.process.confinement import sandbox
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput

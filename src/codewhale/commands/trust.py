@@ -3,7 +3,7 @@
 import os
 
 from codewhale.commands.base import CommandContext, command
-from codewhale.permissions.trust import Standing, TrustStore
+from codewhale.permissions.trust import ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import CommandOutput
 
@@ -35,7 +35,7 @@ class TrustCommand:
         except ConfigError as error:
             return CommandOutput(str(error), ok=False)
 
-    def _add(self, items: list[Standing]) -> CommandOutput:
+    def _add(self, items: list[ProjectFile]) -> CommandOutput:
         for item in items:
             self._store.add(item)
         told = "\n".join(f"trusted as it is now: {item.path} (sha256 {item.sha256[:12]})" for item in items)
@@ -48,6 +48,6 @@ class TrustCommand:
         return CommandOutput("\n".join(f"no longer trusted: {path}" for path in gone))
 
 
-def _line(item: Standing) -> str:
+def _line(item: ProjectFile) -> str:
     changed = "".join(f"\n  {path} is not what it was" for path in item.changed)
     return f"{item.state:<8} {item.path}{changed}"

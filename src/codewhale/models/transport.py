@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.models.chunks import merging_backend
 from codewhale.models.endpoint import Endpoint
-from codewhale.process.addresses import address_kind, is_local_name
+from codewhale.process.dial import address_kind, is_local_name
 
 if TYPE_CHECKING:
     import httpcore2

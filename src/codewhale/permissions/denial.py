@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
-from codewhale.process.confinement import NONE, PROFILES
-from codewhale.process.probing import LANDLOCK, sandbox
+from codewhale.process.confinement import LANDLOCK, NONE, PROFILES, sandbox
 
 _TAIL = 20_000
 _NETWORK, _READ_ONLY = "network", PROFILES[1]
@@ -45,7 +44,7 @@ class Denial(Struct, frozen=True):
     message: str
 
 
-class Held(Struct, frozen=True):
+class ConfinedRun(Struct, frozen=True):
     """How a command was held. `loses_rights`: by more than its mounts say, as Landlock holds, or as root is held;
     `place` is what workspace-write opens, in words."""
 
@@ -61,10 +60,10 @@ def denial(profile: str, allowances: Sequence[str], exit_code: int | None, text:
         return None
     landlocked = sandbox().mechanism == LANDLOCK
     place = _OPEN_BY_LANDLOCK if landlocked and not sandbox().brokered else "the workspace"
-    return recognise(Held(profile, allowances, landlocked or os.geteuid() == 0, place), exit_code, text)
+    return recognise(ConfinedRun(profile, allowances, landlocked or os.geteuid() == 0, place), exit_code, text)
 
 
-def recognise(held: Held, exit_code: int | None, text: str) -> Denial | None:
+def recognise(held: ConfinedRun, exit_code: int | None, text: str) -> Denial | None:
     """The denial that a command's end and output (stdout and stderr) tell of, or None. Where it lost rights, a refusal
     that the machine would have given in any case may be taken for one of the sandbox."""
     profile, allowances = held.profile, held.allowances

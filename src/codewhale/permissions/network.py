@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codewhale.process.addresses import Judged, address_kind, is_local_name
+from codewhale.process.dial import Judged, address_kind, is_local_name
 
 PORTS = frozenset({80, 443, 8000, 8008, 8080, 8443, 8888})
 MAX_URL = 8192

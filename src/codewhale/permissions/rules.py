@@ -1,13 +1,24 @@
-"""Typed rules: rows that deny, ask for or allow a call by its tool, command, path or host, and what they say of one."""
+"""Typed rules: rows of permissions.toml that deny, ask for or allow a call, and what they say of one.
 
+A row is a `[[rules]]` table with an action (deny, ask, allow, floor_exception) and what it is about: tool, command (a
+prefix) or command_exact, path, host, workspace. `deny = ["git push"]` at the top, and so for the other actions, is
+short for rows with that command. Rows are added and removed in place; comments and order stay.
+"""
+
+import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
 from msgspec import Struct
 
+from codewhale.lib.files import atomic_write, private_dir
+from codewhale.lib.toml import parse_toml
 from codewhale.permissions import prefixes
 from codewhale.permissions.paths import beneath, matches
-from codewhale.protocol.decisions import DecisionRequest, Opinion, Rule
+from codewhale.protocol.decisions import Action, DecisionRequest, Opinion, Rule, Source
+from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.tools import CommandSubject, PathSubject, Subject, UrlSubject
 
 if TYPE_CHECKING:
@@ -17,7 +28,7 @@ Analyse = Callable[[CommandSubject], "ShellJudgement"]
 Paths = Callable[[PathSubject], Sequence[str]]
 
 
-class View(Struct, frozen=True):
+class RuleFacts(Struct, frozen=True):
     """What rules may ask about a call beyond the request itself, worked out only when a rule asks: the analysis of a
     command, and every path below the workspace that a path subject stands for."""
 
@@ -36,7 +47,7 @@ class RuleSet:
     def __len__(self) -> int:
         return len(self.rules)
 
-    def opinions(self, request: DecisionRequest, view: View) -> list[Opinion]:
+    def opinions(self, request: DecisionRequest, view: RuleFacts) -> list[Opinion]:
         """What the rows say of a call; floor exceptions say nothing here."""
         found = []
         for rule in self.rules:
@@ -52,7 +63,7 @@ class RuleSet:
                 return rule
         return None
 
-    def _matches(self, rule: Rule, request: DecisionRequest, view: View) -> bool:
+    def _matches(self, rule: Rule, request: DecisionRequest, view: RuleFacts) -> bool:
         if not _of_tool(rule.tool, request.tool) or not _here(rule, request):
             return False
         if not (rule.command or rule.command_exact or rule.path or rule.host):
@@ -60,7 +71,7 @@ class RuleSet:
         judged = [self._subject(rule, subject, view) for subject in request.subjects]
         return bool(judged) and (all(judged) if rule.action == "allow" else any(judged))
 
-    def _subject(self, rule: Rule, subject: Subject, view: View) -> bool:
+    def _subject(self, rule: Rule, subject: Subject, view: RuleFacts) -> bool:
         match subject:
             case CommandSubject():
                 return not rule.path and not rule.host and self._command(rule, subject, view)
@@ -71,7 +82,7 @@ class RuleSet:
             case _:
                 return False
 
-    def _command(self, rule: Rule, subject: CommandSubject, view: View) -> bool:
+    def _command(self, rule: Rule, subject: CommandSubject, view: RuleFacts) -> bool:
         if rule.action == "allow" and subject.stdin:
             return False
         if rule.command_exact:
@@ -136,3 +147,172 @@ def host_of(url: str) -> str:
         return (urlsplit(url).hostname or "").casefold().rstrip(".")
     except ValueError:
         return ""
+
+
+PERMISSIONS_FILE = "permissions.toml"
+MAX_BYTES = 1 << 20
+MOST_RULES = 2000
+_FIELDS = ("action", "tool", "command", "command_exact", "path", "host", "workspace", "reason")
+_SELECTORS = ("command", "command_exact", "path", "host")
+_ACTIONS = get_args(Action)
+
+
+def read_rules(path: str, source: Source = "user") -> tuple[Rule, ...]:
+    """The rows of a file in order, none where there is no file. Raises ConfigError naming file, row and field; nothing
+    of a file with a fault is used."""
+    data = read_permissions(path)
+    return () if data is None else parse_rules(path, data, source)
+
+
+def read_permissions(path: str) -> bytes | None:
+    """The bytes of a file, None where there is none. Raises ConfigError for one that cannot be read, is no regular
+    file, is too large, or could have been written by others."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise ConfigError(f"{path}: is not a regular file")
+        if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+            raise ConfigError(f"{path}: others can write it, so it is not used; take that away (chmod go-w)")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; permissions are not")
+    return data
+
+
+def parse_rules(path: str, data: bytes, source: Source) -> tuple[Rule, ...]:
+    """The rows that a file's bytes hold. Raises ConfigError."""
+    try:
+        tree = parse_toml(data)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    unknown = [key for key in tree if key != "rules" and key not in _ACTIONS]
+    if unknown:
+        raise ConfigError(f"{path}: {unknown[0]} is not known here; write [[rules]] tables, or {', '.join(_ACTIONS)}")
+    rows = [(f"{action}[{n}]", _short(action, row)) for action in _ACTIONS for n, row in _listed(path, tree, action)]
+    rows = [*((f"rules[{n}]", row) for n, row in _listed(path, tree, "rules")), *rows]
+    if len(rows) > MOST_RULES:
+        raise ConfigError(f"{path}: holds {len(rows)} rules; at most {MOST_RULES} are read")
+    return tuple(_rule(path, place, row, source, number) for number, (place, row) in enumerate(rows, 1))
+
+
+def _listed(path: str, tree: dict[str, Any], key: str) -> list[tuple[int, Any]]:
+    found = tree.get(key, [])
+    if not isinstance(found, list):
+        raise ConfigError(f"{path}: {key} must be a list: [[{key}]] tables")
+    return list(enumerate(found, 1))
+
+
+def _short(action: str, row: Any) -> Any:
+    if isinstance(row, str):
+        return {"action": action, "command_exact" if action == "floor_exception" else "command": row}
+    return {**row, "action": action} if isinstance(row, dict) else row
+
+
+def _rule(path: str, place: str, row: Any, source: Source, number: int) -> Rule:
+    fault = _fault(row)
+    if fault:
+        raise ConfigError(f"{path}: {place}: {fault}")
+    if row["action"] == "floor_exception" and "command" in row:
+        row = {**{key: value for key, value in row.items() if key != "command"}, "command_exact": row["command"]}
+    return Rule(**row, source=source, row=number)
+
+
+def _fault(row: Any) -> str:
+    if not isinstance(row, dict):
+        return "must be a table"
+    for key, value in row.items():
+        if key not in _FIELDS:
+            return f"{key} is not known; known: {', '.join(_FIELDS)}"
+        if not isinstance(value, str) or not value or "\0" in value:
+            return f"{key} must be text that is not empty"
+    action = row.get("action")
+    if action not in _ACTIONS:
+        return f"action must be one of {', '.join(_ACTIONS)}; it is {action!r}"
+    selectors = [key for key in _SELECTORS if key in row]
+    if len(selectors) > 1:
+        return f"{' and '.join(selectors)} cannot stand in one row"
+    if action == "floor_exception" and (not {"command", "command_exact"} & set(row) or "tool" in row):
+        return "a floor_exception has command, the whole command line, and no tool"
+    if action == "allow" and not selectors and "tool" not in row:
+        return "a row that allows every call is refused; name a tool, command, path or host"
+    if "workspace" in row and not os.path.isabs(row["workspace"]):
+        return "workspace must be an absolute path"
+    return ""
+
+
+def add_rule(path: str, rule: Rule) -> None:
+    """Add a row at the end, unless the same one stands there already. Raises ConfigError, and then nothing has
+    changed."""
+    if any(_same(rule, other) for other in read_rules(path)):
+        return
+    document = _document(path)
+    import tomlkit
+
+    table = tomlkit.table()
+    for field in _FIELDS:
+        if getattr(rule, field):
+            table[field] = getattr(rule, field)
+    rows = document.get("rules")
+    if not isinstance(rows, tomlkit.items.AoT):
+        if rows:
+            raise ConfigError(f"{path}: rules is written as a list of inline tables; write them as [[rules]]")
+        document.pop("rules", None)
+        rows = tomlkit.aot()
+        document.append("rules", rows)
+    rows.append(table)
+    _write(path, document, read_rules(path), added=rule)
+
+
+def remove_rule(path: str, row: int) -> Rule:
+    """Take the row of this number (from 1, as listed) out; returns it. Raises ConfigError, and then nothing has
+    changed."""
+    rules = read_rules(path)
+    if not 0 < row <= len(rules):
+        raise ConfigError(f"{path}: there is no row {row}; it has {len(rules)}")
+    document = _document(path)
+    at = row - 1
+    for key in ("rules", *_ACTIONS):
+        rows = document.get(key, [])
+        if at < len(rows):
+            rows.pop(at)
+            break
+        at -= len(rows)
+    _write(path, document, rules, removed=rules[row - 1])
+    return rules[row - 1]
+
+
+def _document(path: str) -> Any:
+    import tomlkit
+
+    return tomlkit.parse((read_permissions(path) or b"").decode("utf-8-sig"))
+
+
+def _write(
+    path: str, document: Any, before: tuple[Rule, ...], *, added: Rule | None = None, removed: Rule | None = None
+) -> None:
+    """Replace the file, once what would stand there is what was meant."""
+    data = document.as_string().encode()
+    after = [_bare(rule) for rule in parse_rules(path, data, "user")]
+    wanted = [_bare(rule) for rule in before if rule is not removed and rule != removed]
+    wanted += [_bare(added)] if added is not None else []
+    if sorted(after, key=repr) != sorted(wanted, key=repr):
+        raise ConfigError(f"{path}: cannot be changed without changing other rows; edit it by hand")
+    try:
+        private_dir(os.path.dirname(path))
+        atomic_write(path, data, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _bare(rule: Rule) -> Rule:
+    return msgspec.structs.replace(rule, row=0, source="user")
+
+
+def _same(one: Rule, other: Rule) -> bool:
+    return _bare(one) == _bare(other)

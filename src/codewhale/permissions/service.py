@@ -12,21 +12,21 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.constitution import Constitution
-from codewhale.permissions.constitution_file import find_constitution, folder_of, parse_constitution
-from codewhale.permissions.floor import Special
-from codewhale.permissions.paths import beneath
-from codewhale.permissions.pipeline import Judges, Policy
-from codewhale.permissions.rules import NO_RULES, RuleSet, View
-from codewhale.permissions.rules_file import (
+from codewhale.permissions.constitution import Constitution, find_constitution, folder_of, parse_constitution
+from codewhale.permissions.paths import Special, beneath
+from codewhale.permissions.policy import Policy, PolicyInputs
+from codewhale.permissions.rules import (
+    NO_RULES,
     PERMISSIONS_FILE,
+    RuleFacts,
+    RuleSet,
     add_rule,
     parse_rules,
     read_permissions,
     read_rules,
     remove_rule,
 )
-from codewhale.process.environment import home_inside
+from codewhale.process.command import home_inside
 from codewhale.process.itself import own_places, start_folders
 from codewhale.process.repository import find_repository, read_small, steering
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
@@ -72,7 +72,7 @@ class Lookups(Protocol):
         """Whether a sandbox holds on this machine."""
         ...
 
-    def rights(self) -> Any:
+    def sandbox_options(self) -> Any:
         """What is configured of the sandbox."""
         ...
 
@@ -104,7 +104,7 @@ class _Held(Struct, frozen=True):
     policy: Policy
 
 
-class Permits:
+class PermissionService:
     """The gate of every session of this process."""
 
     def __init__(self, home: str, lookups: Lookups, audit: AuditLog) -> None:
@@ -117,7 +117,7 @@ class Permits:
         self._grants: dict[str, RuleSet] = {}
         self._laws: dict[str, tuple[tuple[str, Any], Constitution]] = {}
         self._told: set[str] = set()
-        self._judges = Judges(
+        self._judges = PolicyInputs(
             analyse=lookups.analyse,
             url=lookups.url,
             paths=_names,
@@ -126,7 +126,7 @@ class Permits:
             job=lookups.job,
             unfinished=lookups.unfinished,
             constitution=self._held_by_law,
-            rights=lookups.rights,
+            sandbox_options=lookups.sandbox_options,
         )
 
     def decide(self, request: DecisionRequest) -> Decision:
@@ -226,7 +226,7 @@ class Permits:
             self._tell(session, f"{path}: a project may only make things narrower; its rows that allow are ignored")
         return kept
 
-    def _held_by_law(self, request: DecisionRequest, view: View) -> Opinion | None:
+    def _held_by_law(self, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
         return self._law(request.session, request.workspace).opinion(request, view)
 
     def _law(self, session: str, workspace: str) -> Constitution:

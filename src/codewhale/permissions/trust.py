@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
 from codewhale.lib.toml import parse_toml
-from codewhale.permissions.constitution_file import find_constitution
-from codewhale.permissions.skillplaces import skill_files, workspace_places
+from codewhale.permissions.constitution import find_constitution
+from codewhale.permissions.skill_folders import skill_files, workspace_places
 from codewhale.process.rowfile import RowFile, is_own
 from codewhale.protocol.errors import ConfigError
 
@@ -39,7 +39,7 @@ class Trusted(Struct, frozen=True, omit_defaults=True):
     named: dict[str, str] = {}
 
 
-class Standing(Struct, frozen=True):
+class ProjectFile(Struct, frozen=True):
     """A project file as it is now. `changed` are files it names that are not what they were when it was trusted;
     `named` all that it names, with their hashes."""
 
@@ -70,7 +70,7 @@ class TrustStore:
         row = self.all().get(path)
         return row is not None and row.sha256 == sha256 and not _changed(row)
 
-    def survey(self, workspace: str) -> list[Standing]:
+    def survey(self, workspace: str) -> list[ProjectFile]:
         """The project files that a workspace has, its skills among them, and how each stands. Raises ConfigError."""
         rows = self.all()
         root = os.path.realpath(workspace)
@@ -79,7 +79,7 @@ class TrustStore:
         found = (_standing(root, path, rows) for path in (*steering, *skills))
         return [standing for standing in found if standing is not None]
 
-    def add(self, standing: Standing) -> None:
+    def add(self, standing: ProjectFile) -> None:
         """Trust a file exactly as it was surveyed. Raises ConfigError, and then nothing has changed."""
         with self._changing() as rows:
             rows[standing.path] = Trusted(standing.sha256, rfc3339(self._clock.now()), standing.named)
@@ -99,7 +99,7 @@ class TrustStore:
             )
 
 
-def _standing(root: str, path: str, rows: dict[str, Trusted]) -> Standing | None:
+def _standing(root: str, path: str, rows: dict[str, Trusted]) -> ProjectFile | None:
     data = read_file(path)
     if data is None:
         return None
@@ -107,10 +107,10 @@ def _standing(root: str, path: str, rows: dict[str, Trusted]) -> Standing | None
     named = _named(root, data) if path.endswith(".toml") else {}
     row = rows.get(path)
     if row is None:
-        return Standing(path, "new", sha256, data, named)
+        return ProjectFile(path, "new", sha256, data, named)
     changed = _changed(row)
     state: State = "trusted" if row.sha256 == sha256 and not changed else "changed"
-    return Standing(path, state, sha256, data, named, changed)
+    return ProjectFile(path, state, sha256, data, named, changed)
 
 
 def _changed(row: Trusted) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 bounds on bytes, time, hops and what is unpacked. What may be dialled is asked of the guard that is handed in."""
 
 import asyncio
+import functools
 import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -9,10 +10,116 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from codewhale.process.addresses import Judged
-
 if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
     import httpcore2
+
+Kind = Literal[
+    "public", "loopback", "private", "link-local", "metadata", "shared", "multicast", "translated", "reserved"
+]
+
+# `ipaddress` knows too little (`is_global` is true for NAT64, 6to4, site-local and multicast addresses), so the blocks
+# stand here: RFC 6890 and its successors, IANA as of 2026-11. The first block that holds an address tells its kind.
+_V4: tuple[tuple[str, Kind], ...] = (
+    ("169.254.169.254/32", "metadata"),
+    ("169.254.170.0/24", "metadata"),
+    ("168.63.129.16/32", "metadata"),
+    ("100.100.100.200/32", "metadata"),
+    ("192.0.0.192/32", "metadata"),
+    ("0.0.0.0/8", "reserved"),
+    ("10.0.0.0/8", "private"),
+    ("100.64.0.0/10", "shared"),
+    ("127.0.0.0/8", "loopback"),
+    ("169.254.0.0/16", "link-local"),
+    ("172.16.0.0/12", "private"),
+    ("192.0.0.0/24", "reserved"),
+    ("192.0.2.0/24", "reserved"),
+    ("192.88.99.0/24", "translated"),
+    ("192.168.0.0/16", "private"),
+    ("198.18.0.0/15", "reserved"),
+    ("198.51.100.0/24", "reserved"),
+    ("203.0.113.0/24", "reserved"),
+    ("224.0.0.0/4", "multicast"),
+    ("240.0.0.0/4", "reserved"),
+)
+_V6: tuple[tuple[str, Kind], ...] = (
+    ("fd00:ec2::254/128", "metadata"),
+    ("fd20:ce::254/128", "metadata"),
+    ("::1/128", "loopback"),
+    ("64:ff9b::/96", "translated"),
+    ("64:ff9b:1::/48", "translated"),
+    ("2001::/32", "translated"),
+    ("2001::/23", "reserved"),
+    ("2001:db8::/32", "reserved"),
+    ("2002::/16", "translated"),
+    ("3fff::/20", "reserved"),
+    ("fc00::/7", "private"),
+    ("fe80::/10", "link-local"),
+    ("fec0::/10", "private"),
+    ("ff00::/8", "multicast"),
+    ("2000::/3", "public"),
+)
+
+
+class Judged(Struct, frozen=True):
+    """What is said of a URL or a host. `rule` and `reason` tell why it is refused, "" where it is not; `host` is in
+    lower case, an address in its usual spelling; `target` is path and query as they are sent."""
+
+    ok: bool
+    rule: str = ""
+    reason: str = ""
+    scheme: str = ""
+    host: str = ""
+    port: int = 0
+    target: str = ""
+
+
+_LOCAL_ENDS = frozenset("localhost localdomain local internal intranet lan home corp private arpa onion svc".split())
+
+
+def is_local_name(host: str) -> bool:
+    """Whether a host name is one of this machine or of its own network by its spelling: without a dot, or under an end
+    that the public tree does not have (RFC 6762, 6761, 8375; ICANN's list of colliding names)."""
+    name = host.lower().rstrip(".")
+    return "." not in name or name.rpartition(".")[2] in _LOCAL_ENDS
+
+
+def address_kind(text: str) -> Kind:
+    """The kind of an IPv4 or IPv6 address in its usual spelling (a zone after % is ignored); an address that carries
+    another inside is of the kind of the inner one where that is not public. Raises ValueError for anything else."""
+    from ipaddress import IPv4Address, ip_address
+
+    address = ip_address(text.partition("%")[0])
+    if isinstance(address, IPv4Address):
+        found: Kind = next((kind for network, kind in _v4() if address in network), "public")
+        return found
+    if address.ipv4_mapped is not None:
+        return address_kind(str(address.ipv4_mapped))
+    if int(address) >> 32 == 0 and int(address) > 1:  # IPv4-compatible, long withdrawn (RFC 4291)
+        inner = address_kind(str(IPv4Address(int(address))))
+        return inner if inner != "public" else "translated"
+    # What is in none of these blocks is not in use: only 2000::/3 is global unicast (RFC 4291, 2.4).
+    kind: Kind = next((kind for network, kind in _v6() if address in network), "reserved")
+    inside = address.sixtofour or (IPv4Address(int(address) & 0xFFFFFFFF) if kind == "translated" else None)
+    if inside is not None and (inner := address_kind(str(inside))) != "public":
+        return inner
+    return kind
+
+
+@functools.cache
+def _v4() -> "tuple[tuple[IPv4Network, Kind], ...]":
+    from ipaddress import IPv4Network
+
+    return tuple((IPv4Network(block), kind) for block, kind in _V4)
+
+
+@functools.cache
+def _v6() -> "tuple[tuple[IPv6Network, Kind], ...]":
+    from ipaddress import IPv6Network
+
+    return tuple((IPv6Network(block), kind) for block, kind in _V6)
+
 
 _CONNECT_SECONDS = 5.0
 _MOST_ADDRESSES = 8
@@ -29,7 +136,7 @@ class Guard(Struct, frozen=True):
     addresses: Callable[[str, Sequence[str]], Judged]
 
 
-class Bounds(Struct, frozen=True):
+class FetchLimits(Struct, frozen=True):
     """What a fetch may take: `bytes` of content, unpacked or not, `seconds` in all, `hops` after the first."""
 
     bytes: int = 5_000_000
@@ -37,7 +144,7 @@ class Bounds(Struct, frozen=True):
     hops: int = 10
 
 
-class Reply(Struct, frozen=True):
+class FetchReply(Struct, frozen=True):
     """What came. `url` answered in the end, `hops` are those that led there; `headers` by lower-case name. `cut` says
     which bound ended the content early, "" where it is whole."""
 
@@ -89,13 +196,13 @@ class Wires(Struct, frozen=True):
 async def fetch(
     url: str,
     guard: Guard,
-    bounds: Bounds | None = None,
+    bounds: FetchLimits | None = None,
     headers: Mapping[str, str] | None = None,
     wires: Wires | None = None,
-) -> Reply:
+) -> FetchReply:
     """GET a URL, redirects followed, each hop checked like the first. Raises DialError; a content longer or slower than
     the bounds comes as far as they go."""
-    bounds, wires = bounds or Bounds(), wires or Wires()
+    bounds, wires = bounds or FetchLimits(), wires or Wires()
     given = {name.lower(): value for name, value in (headers or {}).items() if name.lower() not in _OURS}
     hops: list[str] = []
     began, first = asyncio.get_running_loop().time(), ""
@@ -115,7 +222,7 @@ async def fetch(
                 raise DialError("timeout", f"{there.host} did not answer within {bounds.seconds:g} seconds") from None
             hop.cut = "seconds"
         if not hop.location:
-            return Reply(url, hop.status, hop.headers, bytes(hop.content), tuple(hops), hop.cut)
+            return FetchReply(url, hop.status, hop.headers, bytes(hop.content), tuple(hops), hop.cut)
         hops.append(url)
         if len(hops) > bounds.hops:
             raise DialError("failed", f"{url} is the end of {bounds.hops} redirects and leads on")
@@ -125,7 +232,7 @@ async def fetch(
 class _Hop:
     """One request and what came of it so far."""
 
-    def __init__(self, url: str, there: Judged, headers: Mapping[str, str], bounds: Bounds) -> None:
+    def __init__(self, url: str, there: Judged, headers: Mapping[str, str], bounds: FetchLimits) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.content = bytearray()

@@ -11,18 +11,16 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from codewhale.process.command import Ceiling, Completed, Held, Launch
+from codewhale.process.command import Ceiling, Completed, Launch, SandboxProfile, hide_own
 from codewhale.process.confinement import Confined, confine
-from codewhale.process.environment import hide_own
-from codewhale.process.output import Early, HeadTail
-from codewhale.process.owners import Direct, Owner, Supervised
-from codewhale.process.pipes import Reader, Writer
+from codewhale.process.streams import EarlyOutput, HeadTail, PipeReader, PipeWriter
+from codewhale.process.supervisor import Direct, Owner, Supervised
 from codewhale.protocol.errors import ToolError
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-__all__ = ("Ceiling", "Child", "Completed", "Held", "Launch", "run", "settle", "start")
+__all__ = ("Ceiling", "Child", "Completed", "Launch", "SandboxProfile", "run", "settle", "start")
 
 GRACE = 0.15
 KILL_SECONDS = 1.7
@@ -65,9 +63,9 @@ class Child:
         self._begun = time.monotonic()
         tail = launch.output_limit // 3
         self._kept = {stream: HeadTail(launch.output_limit - tail, tail) for stream in ("stdout", "stderr")}
-        self._early = Early(self._take, watch=bool(confined.mechanism))
-        self._readers: list[Reader] = []
-        self._stdin: Writer | None = None
+        self._early = EarlyOutput(self._take, watch=bool(confined.mechanism))
+        self._readers: list[PipeReader] = []
+        self._stdin: PipeWriter | None = None
         self._owner: Owner | None = None
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._started.add_done_callback(lambda started: started.cancelled() or started.exception())
@@ -126,9 +124,9 @@ class Child:
 
     def _attach(self, ends: "_Ends") -> None:
         for stream, fd in ends.outputs.items():
-            self._readers.append(Reader(fd, self._heard(stream), self._advance))
+            self._readers.append(PipeReader(fd, self._heard(stream), self._advance))
         if ends.stdin is not None:
-            self._stdin = Writer(ends.stdin, end=b"\x04" if self._launch.tty else None)
+            self._stdin = PipeWriter(ends.stdin, end=b"\x04" if self._launch.tty else None)
 
     def _heard(self, stream: str) -> Callable[[bytes], None]:
         return lambda data: self._early.feed(stream, data)
@@ -197,7 +195,7 @@ class Child:
             self._finishing.cancel()
         self._close()
         self._readers, self._stdin = [], None
-        complaint, self._early = self._early, Early(self._take, watch=False)
+        complaint, self._early = self._early, EarlyOutput(self._take, watch=False)
         self._exited_after = None
         try:
             self._hold = await confine(self._asked, self._hold.watch)

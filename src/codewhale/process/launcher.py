@@ -84,7 +84,7 @@ def read(path: str) -> bytes:
         return file.read(4096)
 
 
-class Bounds:
+class TreeLimits:
     """How many processes and how much resident memory a tree may have (0: any), and when to look: never while the whole
     machine has less, then whenever that has grown by an eighth of the bound, and now and then: the more runs, the more
     seldom, for a thousand launchers may look at one machine. `pause` is the seconds to the next question."""
@@ -200,7 +200,7 @@ class Hold:
         if self.broker:
             sys.dont_write_bytecode = True  # beside our own code nothing is left
             sys.path += [os.path.dirname(path) for path in self.broker]
-            self.link = __import__("broker").Link(self.served)
+            self.link = __import__("broker").BrokerLink(self.served)
         if self.lock < 0:
             return
         self._share()
@@ -297,7 +297,7 @@ class Launcher:
         self.control = control
         self.status = status
         self.hold = hold
-        self.bounds = Bounds(*most[:2])
+        self.bounds = TreeLimits(*most[:2])
         self.file_size = most[2]
         self.command = 0
         self.running = False

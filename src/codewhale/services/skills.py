@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codewhale.lib.bounded import check_nesting, read_regular
 from codewhale.lib.text import one_line
-from codewhale.permissions.skillplaces import FILES, Place, places, skill_files
+from codewhale.permissions.skill_folders import FILES, SkillFolder, places, skill_files
 from codewhale.permissions.trust import TrustStore
 
 FILE_LIMIT = 1 << 20
@@ -121,7 +121,7 @@ class Skills:
             known = self._known[file] = _understood(file, stamp)
         return known
 
-    def _untrusted(self, place: Place, file: str, found: _Read) -> str:
+    def _untrusted(self, place: SkillFolder, file: str, found: _Read) -> str:
         if not place.workspace or self._trust.holds(file, found.digest):
             return ""
         return "it is not trusted; to use it: codewhale trust add " + one_line(file)

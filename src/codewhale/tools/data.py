@@ -7,7 +7,7 @@ import msgspec
 
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
-from codewhale.process.sidework import AT_ONCE, MEMORY, NO_MEMORY, SECONDS, Work
+from codewhale.process.isolated import AT_ONCE, MEMORY, NO_MEMORY, SECONDS, IsolatedWork
 from codewhale.protocol.errors import ErrorKind, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
@@ -74,7 +74,7 @@ def _one_of_two(args: ValidateData) -> ToolError:
 async def _judged(data: bytes, args: ValidateData) -> dict[str, Any]:
     """The verdict of a process of its own: what a file holds may keep a parser busy for hours, or take all memory."""
     source = args.path if args.path is not None else "content"
-    done = await Work(_MODULE, data, (source, args.format)).do()
+    done = await IsolatedWork(_MODULE, data, (source, args.format)).do()
     if done.timed_out:
         raise _too_much(args, "timeout", f"more than {SECONDS:g} seconds")
     if done.exit_code != 0:

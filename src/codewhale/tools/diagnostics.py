@@ -6,9 +6,8 @@ import os
 import platform
 import sys
 
-from codewhale.process.confinement import held_where_possible
+from codewhale.process.confinement import BUBBLEWRAP, held_where_possible, sandbox
 from codewhale.process.launch import Launch, run
-from codewhale.process.probing import BUBBLEWRAP, sandbox
 from codewhale.process.programs import find_program
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from codewhale.lib.textform import TextForm, decode, looks_binary
 from codewhale.lib.threads import run_to_end
-from codewhale.process.sidework import AT_ONCE
+from codewhale.process.isolated import AT_ONCE
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.files import FileChange

@@ -11,8 +11,8 @@ import msgspec
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
 from codewhale.permissions.denial import denial
-from codewhale.process.launch import Completed, Held
-from codewhale.process.output import shown
+from codewhale.process.launch import Completed, SandboxProfile
+from codewhale.process.streams import shown
 from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
@@ -80,7 +80,7 @@ class VerifyTools:
         as they are. Ten minutes at most."""
         runner = await find_runner(call.workspace, args.args or "", bool(args.all_features))
         try:
-            held = Held(call.profile, call.allowances)
+            held = SandboxProfile(call.profile, call.allowances)
             done = await run_tests(call.workspace, runner, self._seconds, call.progress, held)
         except OSError as error:
             raise ToolError(
@@ -140,7 +140,7 @@ class VerifyTools:
         own = [_own(command, call.workspace) for command in args.commands or ()]
         gates = await find_gates(call.workspace, profile, level == "full", args.max_python_files or 200)
         call.progress(f"0 of {len(gates) + len(own)} gates")
-        held = Held(call.profile, call.allowances)
+        held = SandboxProfile(call.profile, call.allowances)
         results = await run_gates([*gates, *own], self._seconds, call.workspace, held, call.progress)
         tree = await tree_hash(call.workspace)
         counts = {status: sum(1 for result in results if result.status == status) for status in _STATUSES}
@@ -211,7 +211,7 @@ def _bad_directory(command: VerifierCommand, problem: str) -> ToolError:
     )
 
 
-def _held_back(held: Held, ends: list[tuple[int | None, str]]) -> dict[str, Any]:
+def _held_back(held: SandboxProfile, ends: list[tuple[int | None, str]]) -> dict[str, Any]:
     """What the sandbox refused the first of these (exit code, output) that it refused anything, as metadata."""
     for code, output in ends:
         refused = denial(held.profile, held.allowances, code, output)

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.process.command import Completed
+from codewhale.process.isolated import MEMORY, NO_MEMORY, SECONDS, IsolatedWork
 from codewhale.process.programs import find_program, not_installed
-from codewhale.process.sidework import MEMORY, NO_MEMORY, SECONDS, Work
 from codewhale.protocol.errors import ErrorKind, NextCall, ToolError
 
 TEXT_LIMIT = 128 * 1024
@@ -45,7 +45,7 @@ class ImageFacts(Struct, frozen=True):
 async def pdf_text(path: str, data: bytes, first: int, last: int, workspace: str = "") -> PdfText:
     """The text of pages `first` to `last` (0: to the end), cleaned, until 128 KiB are reached. Raises ToolError
     for a document that cannot be read, in time or at all."""
-    done = await _run(path, Work(_MODULE, data, (str(first), str(last), str(TEXT_LIMIT))))
+    done = await _run(path, IsolatedWork(_MODULE, data, (str(first), str(last), str(TEXT_LIMIT))))
     if done.exit_code == _NO_MODULE:
         return await by_program(path, data, first, last, workspace)
     if done.exit_code != 0 or done.stdout_gap >= 0:
@@ -68,14 +68,14 @@ async def by_program(path: str, data: bytes, first: int, last: int, workspace: s
             expected="a text file",
             received="a PDF",
         )
-    done = await _run(path, Work("", data, (program, "-q", "-enc", "UTF-8", *span, "-", "-")))
+    done = await _run(path, IsolatedWork("", data, (program, "-q", "-enc", "UTF-8", *span, "-", "-")))
     if done.exit_code != 0:
         raise _unreadable(path, done)
     pages = done.stdout.decode("utf-8", "replace")[:TEXT_LIMIT].removesuffix("\f").split("\f")
     return PdfText(first, 0, tuple(clean(page) for page in pages))
 
 
-async def _run(path: str, work: Work) -> Completed:
+async def _run(path: str, work: IsolatedWork) -> Completed:
     done = await work.do()
     if done.timed_out:
         raise _too_much(path, "timeout", f"{SECONDS:.0f} seconds")

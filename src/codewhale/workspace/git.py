@@ -14,11 +14,12 @@ from codewhale.process.programs import find_program, not_installed
 from codewhale.process.repository import (
     Repository,
     config_files,
+    ended_where_it_waits,
     find_repository,
     read_head,
     read_small,
+    refuse_specials,
 )
-from codewhale.process.specials import ended_where_it_waits, refuse_specials
 from codewhale.protocol.errors import ToolError
 
 OUTPUT_LIMIT = 4 << 20

@@ -5,7 +5,7 @@ import stat
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
-from codewhale.permissions.dressed import meant
+from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.errors import Corrected, Look, NextCall, ToolError
 
 

@@ -24,8 +24,8 @@ from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
 from codewhale.lib.patterns import is_tame
 from codewhale.process.confinement import held_where_possible
+from codewhale.process.isolated import IsolatedWork
 from codewhale.process.launch import Completed, Launch, run
-from codewhale.process.sidework import Work
 
 LARGEST_FILE = 10 << 20
 LINE_LIMIT = 500
@@ -186,7 +186,7 @@ class _Said(Struct):
 
 
 async def _apart(order: _Order) -> Found:
-    work = Work(__name__, msgspec.json.encode(order), (), order.root, order.seconds + _GRACE, 64 << 20)
+    work = IsolatedWork(__name__, msgspec.json.encode(order), (), order.root, order.seconds + _GRACE, 64 << 20)
     done = await work.do()
     if done.exit_code != 0 or done.timed_out or done.stdout_gap >= 0:
         raise PatternTooSlow("")

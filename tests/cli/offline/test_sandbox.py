@@ -6,8 +6,8 @@ import pytest
 
 from codewhale.cli.offline.sandbox import SandboxError, check_sandbox, run_in_sandbox, wrong_order
 from codewhale.permissions.denial import denial
+from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 from codewhale.process.launch import Launch
-from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
 
 
 async def test_the_check_tries_what_it_says_and_leaves_nothing() -> None:

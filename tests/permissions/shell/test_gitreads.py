@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.shell.gitreads import look_anew, why_more
+from codewhale.permissions.shell.reads import look_anew, why_more
 
 COMMANDS = ("status", "diff", "log", "show")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.shell import ground
+from codewhale.permissions.shell import paths
 
 
 def test_a_pattern_is_what_the_shell_makes_of_it(tmp_path: Path) -> None:
@@ -12,41 +12,41 @@ def test_a_pattern_is_what_the_shell_makes_of_it(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     here = str(tmp_path)
-    assert ground.expand("*.py", here) == ["a.py", "b.py"]
-    assert ground.expand("*/*.py", here) == ["d/e.py", "g/e.py"]
-    assert ground.expand("d/.*.py", here) == ["d/.f.py"]
-    assert ground.expand("[ab].py", here) == ["a.py", "b.py"]
-    assert ground.expand("*.c", here) == ["*.c"]
-    assert ground.expand(f"{here}/?.py", "/") == [f"{here}/a.py", f"{here}/b.py"]
+    assert paths.expand("*.py", here) == ["a.py", "b.py"]
+    assert paths.expand("*/*.py", here) == ["d/e.py", "g/e.py"]
+    assert paths.expand("d/.*.py", here) == ["d/.f.py"]
+    assert paths.expand("[ab].py", here) == ["a.py", "b.py"]
+    assert paths.expand("*.c", here) == ["*.c"]
+    assert paths.expand(f"{here}/?.py", "/") == [f"{here}/a.py", f"{here}/b.py"]
 
 
 def test_very_many_names_are_not_known(tmp_path: Path) -> None:
-    for number in range(ground.MOST_NAMES + 1):
+    for number in range(paths.MOST_NAMES + 1):
         (tmp_path / str(number)).touch()
-    assert ground.expand("*", str(tmp_path)) is None
+    assert paths.expand("*", str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["a b", "-n", "@x", "a'b", "a\nb", "sub/ x"])
 def test_odd_names_are_met_wherever_they_are(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
-    assert ground.trouble_below([str(tmp_path)], str(tmp_path), "*") == ""
+    assert paths.trouble_below([str(tmp_path)], str(tmp_path), "*") == ""
     (tmp_path / name).touch()
-    assert "odd name" in ground.trouble_below([str(tmp_path)], str(tmp_path), "*")
-    assert ground.trouble_below([str(tmp_path)], str(tmp_path)) == ""
+    assert "odd name" in paths.trouble_below([str(tmp_path)], str(tmp_path), "*")
+    assert paths.trouble_below([str(tmp_path)], str(tmp_path)) == ""
 
 
 def test_a_link_that_leads_out_is_met(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     (inside / "sub").mkdir(parents=True)
     (inside / "sub" / "ok").symlink_to("../sub")
-    assert ground.trouble_below([str(inside)], str(inside)) == ""
+    assert paths.trouble_below([str(inside)], str(inside)) == ""
     (inside / "sub" / "out").symlink_to(tmp_path)
-    assert "leads out" in ground.trouble_below([str(inside)], str(inside))
+    assert "leads out" in paths.trouble_below([str(inside)], str(inside))
 
 
 def test_no_path_is_too_odd(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for path in ("\0", "/nowhere/x", str(tmp_path / "loop")):
-        assert ground.expand(f"{path}/*", str(tmp_path)) == [f"{path}/*"]
-        assert not ground.is_folder(path) and ground.content(path) is None and ground.real(path)
-        assert ground.trouble_below([path], "/", "*") == ""
+        assert paths.expand(f"{path}/*", str(tmp_path)) == [f"{path}/*"]
+        assert not paths.is_folder(path) and paths.content(path) is None and paths.real_path(path)
+        assert paths.trouble_below([path], "/", "*") == ""

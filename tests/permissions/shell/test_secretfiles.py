@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.permissions.shell.secretfiles import secret_file
+from codewhale.permissions.shell.paths import secret_file
 
 
 @pytest.mark.parametrize(

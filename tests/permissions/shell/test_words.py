@@ -4,11 +4,11 @@ import pytest
 
 from codewhale.permissions.shell.judge import ShellContext, analyse
 from codewhale.permissions.shell.parse import parse
-from codewhale.permissions.shell.paths import Places, secret
+from codewhale.permissions.shell.paths import ShellPaths, secret
 from codewhale.permissions.shell.words import UNKNOWN, bare, braces, odd_character
 
 KNOWN = {"PWD": "/w", "HOME": "/home/me"}
-PLACES = Places("/w", "/home/me")
+PLACES = ShellPaths("/w", "/home/me")
 
 
 def words(line: str) -> list[list[str]]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.callers import Places
+from codewhale.process.confinement import CHOICE, LANDLOCK, sandbox
 from codewhale.process.launch import Completed, Launch, run, start
-from codewhale.process.probing import CHOICE, LANDLOCK, sandbox
+from codewhale.process.sandbox.broker import ServedPlaces
 from codewhale.process.sandbox.landlock import LEAST_ABI, landlock_abi
 from support.stage import until
 
@@ -249,7 +249,7 @@ print(len(os.listdir('/proc/self/fd')))
 
 
 def test_places_know_what_is_held() -> None:
-    places = Places(["tops=/w", "hold=.git", "hold=tools", "hold=stra\u00dfe", "tops=/w/.git", "hold=config"])
+    places = ServedPlaces(["tops=/w", "hold=.git", "hold=tools", "hold=stra\u00dfe", "tops=/w/.git", "hold=config"])
     for path in ("/w", "/w/a", "/w/a/.git/config", "/w/.git/index", "/w/.git", "/w/config"):
         assert places.serves(path.encode()), path
     for path in ("/", "/wx", "/w/.GIT/x", "/w/tools/x/y", "/w/.git/config", "/w/.git/CONFIG/x", "/w/STRASSE"):

@@ -9,14 +9,14 @@ import pytest
 
 from codewhale.process.sandbox.bubblewrap import bubblewrap
 from codewhale.process.sandbox.landlock import LEAST_ABI, landlock_abi, scoped
-from codewhale.process.sandbox.profiles import Confinement, GitPlace, Plan, Site
+from codewhale.process.sandbox.profiles import Confinement, GitPlace, SandboxPlan, Site
 
 
 def site(workspace: Path, *git: GitPlace, foreign: bool = False, lasting: bool = True, home: str = "") -> Site:
     return Site(str(workspace), str(workspace), "/tmp/private", home, "", git, foreign, lasting)
 
 
-def mounts(plan: Plan, kind: str) -> list[tuple[str, str]]:
+def mounts(plan: SandboxPlan, kind: str) -> list[tuple[str, str]]:
     """(source, place) of each mount of a kind, in order."""
     return [(plan.argv[n + 1], plan.argv[n + 2]) for n, word in enumerate(plan.argv) if word == kind]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.process.sandbox.caches import FAMILIES, cache_folders, private_caches
+from codewhale.process.sandbox.profiles import FAMILIES, cache_folders, private_caches
 
 
 def test_an_opened_family_has_its_real_folders_where_they_are(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.sandbox.gitconfig import entries, named_files, steering, steers
+from codewhale.process.sandbox.gitfiles import entries, named_files, steering, steers
 
 TEXTS = (
     "[core]\n\tbare = false\n",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.sandbox.gitplaces import arms_of, existing_arms, harmless
+from codewhale.process.sandbox.gitfiles import arms_of, existing_arms, harmless
 from support.repos import make_repo, raw_git
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.process.sandbox.guards import HELD, find_guards
+from codewhale.process.sandbox.bubblewrap import HELD, find_guards
 from codewhale.process.sandbox.profiles import GitPlace, Site
 
 

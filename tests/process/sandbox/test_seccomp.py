@@ -4,11 +4,11 @@ import struct
 
 import pytest
 
-from codewhale.process.sandbox.seccomp import (
+from codewhale.process.sandbox.landlock import (
     EAFNOSUPPORT,
     ENOSYS,
     EPERM,
-    Filter,
+    SeccompFilter,
     asked_calls,
     build_filter,
     machine_known,
@@ -45,7 +45,7 @@ def judged(code: bytes, arch: int, number: int, *arguments: int) -> int:
 def test_the_same_calls_are_refused_on_each_kind_of_machine(machine: str) -> None:
     arch, numbers = ARCHES[machine], NUMBERS[machine]
     for bare in (False, True):
-        code = build_filter(Filter(bare=bare), machine)
+        code = build_filter(SeccompFilter(bare=bare), machine)
         assert judged(code, arch, numbers["read"], 3) == 0
         assert judged(code, arch, numbers["mount"]) == judged(code, arch, numbers["keyctl"]) == EPERM
         assert judged(code, arch, numbers["clone3"]) == ENOSYS
@@ -63,7 +63,7 @@ def test_the_same_calls_are_refused_on_each_kind_of_machine(machine: str) -> Non
 @pytest.mark.parametrize("machine", ARCHES)
 def test_without_namespaces_more_is_refused(machine: str) -> None:
     arch, numbers = ARCHES[machine], NUMBERS[machine]
-    inside, bare = build_filter(Filter(), machine), build_filter(Filter(bare=True), machine)
+    inside, bare = build_filter(SeccompFilter(), machine), build_filter(SeccompFilter(bare=True), machine)
     assert judged(inside, arch, numbers["utimensat"]) == 0 and judged(bare, arch, numbers["utimensat"]) == EPERM
     assert judged(inside, arch, numbers["shmget"]) == 0 and judged(bare, arch, numbers["shmget"]) == EPERM
     assert judged(bare, arch, numbers["prlimit64"], 0) == 0 and judged(bare, arch, numbers["prlimit64"], 7) == EPERM
@@ -72,12 +72,12 @@ def test_without_namespaces_more_is_refused(machine: str) -> None:
 @pytest.mark.parametrize("machine", ARCHES)
 def test_a_broker_is_asked_about_what_changes_names_alone(machine: str) -> None:
     arch, numbers = ARCHES[machine], NUMBERS[machine]
-    code = build_filter(Filter(bare=True, asks=True), machine)
+    code = build_filter(SeccompFilter(bare=True, asks=True), machine)
     calls = {name: number for name, number in asked_calls(machine).items() if name != "seccomp"}
     assert {"mkdirat", "unlinkat", "renameat2", "linkat", "symlinkat", "openat", "fchmodat"} < set(calls)
     for name in set(calls) - {"open", "openat"}:
         assert judged(code, arch, calls[name]) == ASKED, name
-        assert judged(build_filter(Filter(bare=True), machine), arch, calls[name]) != ASKED
+        assert judged(build_filter(SeccompFilter(bare=True), machine), arch, calls[name]) != ASKED
     for flags, answer in ((0, 0), (0o2000000, 0), (1, ASKED), (2, ASKED), (0o100, ASKED), (0o1000, ASKED)):
         assert judged(code, arch, numbers["openat"], 0, 0, flags, 0o644) == answer
     assert judged(code, arch, numbers["openat"], 0, 0, 0o101, 0o4755) == EPERM
@@ -89,19 +89,19 @@ def test_a_broker_is_asked_about_what_changes_names_alone(machine: str) -> None:
 def test_families_of_sockets(machine: str) -> None:
     arch, socket = ARCHES[machine], NUMBERS[machine]["socket"]
     table = {
-        Filter(): {1, 2, 10, 16},
-        Filter(network=True): {1, 2, 10, 16},
-        Filter(bare=True): set(),
-        Filter(bare=True, network=True): {2, 10, 16},
+        SeccompFilter(): {1, 2, 10, 16},
+        SeccompFilter(network=True): {1, 2, 10, 16},
+        SeccompFilter(bare=True): set(),
+        SeccompFilter(bare=True, network=True): {2, 10, 16},
     }
     for wanted, families in table.items():
         code = build_filter(wanted, machine)
         assert {family for family in range(46) if judged(code, arch, socket, family) == 0} == families
-    assert judged(build_filter(Filter(), machine), arch, socket, 40) == EAFNOSUPPORT
+    assert judged(build_filter(SeccompFilter(), machine), arch, socket, 40) == EAFNOSUPPORT
 
 
 def test_x32_calls_and_unknown_machines_are_refused() -> None:
-    assert judged(build_filter(Filter(), "x86_64"), ARCHES["x86_64"], 0x40000000) == EPERM
+    assert judged(build_filter(SeccompFilter(), "x86_64"), ARCHES["x86_64"], 0x40000000) == EPERM
     assert not machine_known("vax")
     with pytest.raises(KeyError):
-        build_filter(Filter(), "vax")
+        build_filter(SeccompFilter(), "vax")

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.programs import find_program
-from codewhale.process.sandbox.trusted import own_env, split_loader, trusted_folders, trusted_program
+from codewhale.process.programs import find_program, own_env, split_loader, trusted_folders, trusted_program
 
 
 def make(folder: Path, name: str = "tool", mode: int = 0o755) -> str:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from codewhale.process.sandbox.wards import Ward
+from codewhale.process.sandbox.watch import Ward
 from support.repos import make_repo
 
 

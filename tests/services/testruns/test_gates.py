@@ -4,10 +4,10 @@ import json
 import time
 from pathlib import Path
 
-from codewhale.process.command import Held
+from codewhale.process.command import SandboxProfile
 from codewhale.services.testruns.gates import Gate, find_gates, run_gates
 
-FREE = Held("none")
+FREE = SandboxProfile("none")
 
 
 def shell(folder: Path, name: str, command: str) -> Gate:

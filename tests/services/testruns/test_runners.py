@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.command import Held
+from codewhale.process.command import SandboxProfile
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.gates import find_gates
 from codewhale.services.testruns.runners import (
@@ -23,7 +23,7 @@ from codewhale.services.testruns.runners import (
 )
 from support.running import eventually, pids, program, running
 
-FREE = Held("none")
+FREE = SandboxProfile("none")
 
 
 def quiet(line: str) -> None:

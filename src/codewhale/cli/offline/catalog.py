@@ -10,7 +10,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import load_known, resolve_model
-from codewhale.permissions.decide import decide
+from codewhale.permissions.policy import decide
 from codewhale.process.repository import find_root
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import ConfigError

@@ -9,15 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.config import home_dir
-from codewhale.permissions.constitution import Constitution
-from codewhale.permissions.constitution_file import find_constitution, folder_of, parse_constitution
-from codewhale.permissions.floor import NOTHING_SPECIAL
-from codewhale.permissions.pipeline import Judges, Policy
-from codewhale.permissions.rules import RuleSet
-from codewhale.permissions.rules_file import PERMISSIONS_FILE, read_permissions, read_rules
+from codewhale.permissions.constitution import Constitution, find_constitution, folder_of, parse_constitution
+from codewhale.permissions.paths import NOTHING_SPECIAL
+from codewhale.permissions.policy import Policy, PolicyInputs
+from codewhale.permissions.rules import PERMISSIONS_FILE, RuleSet, read_permissions, read_rules
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.permissions.trust import TrustStore
-from codewhale.process.probing import sandbox
+from codewhale.process.confinement import sandbox
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.modes import Authority, Mode
@@ -58,7 +56,7 @@ class PolicyCheck:
         except ValueError as error:
             raise ConfigError(f"--rules {options.rules}: {error}") from None
         self._policy = Policy(
-            Judges(
+            PolicyInputs(
                 analyse=self._analyse,
                 url=lambda url: None,
                 paths=lambda subject, request: (),

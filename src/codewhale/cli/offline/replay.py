@@ -21,7 +21,7 @@ from codewhale.app.sessions import envelopes
 from codewhale.app.settings import open_config
 from codewhale.catalog.lifecycle import state_of
 from codewhale.catalog.registry import Catalog
-from codewhale.permissions.decide import decide
+from codewhale.permissions.policy import decide
 from codewhale.process.repository import find_root
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import SessionError, ToolError

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from codewhale.permissions.trust import PROJECT_FILES, Standing, TrustStore
+from codewhale.permissions.trust import PROJECT_FILES, ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 
 
@@ -39,7 +39,7 @@ def listed(home: str, workspace: str, every: bool = False) -> list[TrustRow]:
     return sorted(found, key=lambda row: row.path)
 
 
-def waiting(home: str, workspace: str, names: Sequence[str]) -> list[Standing]:
+def waiting(home: str, workspace: str, names: Sequence[str]) -> list[ProjectFile]:
     """The project files that may be trusted anew: the named ones, all without names. Raises ConfigError for a name that
     is no project file, and for one that cannot be trusted."""
     found = {item.path: item for item in TrustStore(home).survey(workspace)}
@@ -48,7 +48,7 @@ def waiting(home: str, workspace: str, names: Sequence[str]) -> list[Standing]:
     return [_one(found, workspace, name) for name in names]
 
 
-def trust(home: str, items: Iterable[Standing]) -> None:
+def trust(home: str, items: Iterable[ProjectFile]) -> None:
     """Trust files as they were surveyed. Raises ConfigError."""
     store = TrustStore(home)
     for item in items:
@@ -63,7 +63,7 @@ def forget(home: str, workspace: str, names: Sequence[str]) -> list[str]:
     return [path for path in dict.fromkeys(paths) if store.remove(os.path.normpath(path))]
 
 
-def _one(found: dict[str, Standing], workspace: str, name: str) -> Standing:
+def _one(found: dict[str, ProjectFile], workspace: str, name: str) -> ProjectFile:
     item = found.get(os.path.normpath(os.path.join(os.path.realpath(workspace), name)))
     if item is None:
         there = ", ".join(found) or f"none; there could be {', '.join(PROJECT_FILES)}"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from codewhale.permissions.shell.paths import Places, secret
+from codewhale.permissions.shell.paths import ShellPaths, secret
 
 Values = list[tuple[str, str]]
 
@@ -50,7 +50,7 @@ _PS_FIELDS = re.compile(
 _CREDENTIAL = re.compile(r"token|secret|passw|extraheader|url|credential|key|proxy|cookie", re.I)
 
 
-def _test(words: list[str], where: str, places: Places) -> tuple[str, str]:
+def _test(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
     counted = words[-1:] == ["]]"] and not _COUNTING.isdisjoint(words)
     for word in words:
         if word.startswith("-") and word not in _TESTS and not word[1:].isdigit():
@@ -64,7 +64,7 @@ def _test(words: list[str], where: str, places: Places) -> tuple[str, str]:
     return "", ""
 
 
-def _find(words: list[str], where: str, places: Places) -> tuple[str, str]:
+def _find(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
     rest = iter(words)
     roots = True
     if not {"-L", "-follow"}.isdisjoint(words) and (why := places.links(["."], where)):
@@ -126,7 +126,7 @@ def _printf(options: list[str], values: Values, operands: list[str]) -> str:
     return "" if operands else "printf has no format"
 
 
-def _ps(words: list[str], where: str, places: Places) -> tuple[str, str]:
+def _ps(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
     """ps takes options in three styles: these spellings are the same in all, and none shows the environment."""
     rest = iter(words)
     for word in rest:
@@ -166,13 +166,13 @@ def _config(options: list[str], values: Values, operands: list[str]) -> str:
     return "git config may show credentials" if _CREDENTIAL.search(operands[0]) else ""
 
 
-def _command(words: list[str], where: str, places: Places) -> tuple[str, str]:
+def _command(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
     if words[:1] in (["-v"], ["-V"]) and not any(word.startswith("-") for word in words[1:]):
         return "", ""
     return "shell.option", "command runs what it names"
 
 
-def _tar(words: list[str], where: str, places: Places) -> tuple[str, str]:
+def _tar(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
     if not words or not re.fullmatch(r"-?[vfzjJa]*t[vfzjJa]*|--list", words[0]):
         return "shell.write", "tar may unpack"
     for word in words[1:]:
@@ -189,7 +189,7 @@ def _unzip(options: list[str], values: Values, operands: list[str]) -> str:
 
 
 # Whole command lines of their own kind, and looks at operands that were sorted already.
-SYNTAXES: dict[str, Callable[[list[str], str, Places], tuple[str, str]]] = {
+SYNTAXES: dict[str, Callable[[list[str], str, ShellPaths], tuple[str, str]]] = {
     "find": _find,
     "ps": _ps,
     "test": _test,

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from codewhale.permissions.shell.harm import Call, Harm, secret_word, written
+from codewhale.permissions.shell.harm import Harm, ShellCall, secret_word, written
 from codewhale.permissions.shell.parse import Redirect
 from codewhale.permissions.shell.table import harm, roles
 from codewhale.permissions.shell.words import UNKNOWN, Word
@@ -27,21 +27,21 @@ _SENDERS = frozenset(("senders", "fetchers", "lookups"))
 _WHOLE = re.compile(r"(?:^|\s)(?:~|/|/root|/home(?:/\w+)?|/etc|/var)/?(?=\s|$)")
 
 
-class Flow(Struct):
+class DataFlow(Struct):
     """The calls of a line, those of them that can be part of harm other than by what they print, the ones that feed
     each command (by the command's id), and its redirections."""
 
-    calls: list[Call]
-    telling: list[Call]
-    feeding: dict[int, list[Call]]
+    calls: list[ShellCall]
+    telling: list[ShellCall]
+    feeding: dict[int, list[ShellCall]]
     redirects: list[Redirect]
 
-    def sources(self, call: Call) -> list[Call]:
+    def sources(self, call: ShellCall) -> list[ShellCall]:
         """The calls whose output a call reads or carries in its words."""
         return self.feeding.get(id(call.command), [])
 
 
-def decodes(call: Call) -> bool:
+def decodes(call: ShellCall) -> bool:
     """Whether a command turns encoded text into plain text."""
     name, texts = call.name, call.texts
     if name in ("base64", "base32", "basenc", "openssl", "gpg", "gbase64", "age"):
@@ -55,14 +55,14 @@ def decodes(call: Call) -> bool:
     return "decoders" in call.roles.sets
 
 
-def fetches(call: Call) -> bool:
+def fetches(call: ShellCall) -> bool:
     """Whether what a command prints comes from the network, or is decoded by the code it is given."""
     if "interpreters" in call.roles.sets:
         return bool(_CODE_FROM.search(call.text))
     return "fetchers" in call.roles.sets or (call.name == "openssl" and "s_client" in call.texts)
 
 
-def runs_input(call: Call) -> bool:
+def runs_input(call: ShellCall) -> bool:
     """Whether a command runs what it reads or carries: a shell or interpreter without a script, eval, source."""
     if call.name in ("eval", "source", ".", "crontab", "at", "batch", "parallel") or UNKNOWN in call.words[0].text:
         return True
@@ -76,7 +76,7 @@ def runs_input(call: Call) -> bool:
     return not operands or operands[0] in _STDIN or call.command.carries or "-s" in call.texts or UNKNOWN in operands[0]
 
 
-def may_run_input(calls: list[Call], redirects: list[Redirect]) -> bool:
+def may_run_input(calls: list[ShellCall], redirects: list[Redirect]) -> bool:
     """Whether something in a line may run what the line is given as its input."""
     kept = any(">" in redirect.op for redirect in redirects) or any("writes_all" in call.roles.sets for call in calls)
     for call in calls:
@@ -87,7 +87,7 @@ def may_run_input(calls: list[Call], redirects: list[Redirect]) -> bool:
     return False
 
 
-def remote_code(flow: Flow) -> Harm | None:
+def remote_code(flow: DataFlow) -> Harm | None:
     """Text from the network or from an encoding that a command of the line runs."""
     for call in flow.telling:
         for source in flow.sources(call) if call.command.feeds and runs_input(call) else ():
@@ -99,7 +99,7 @@ def remote_code(flow: Flow) -> Harm | None:
     return Harm("floor.remote-code", f"{ran} is fetched and run in one line") if ran else None
 
 
-def _fetched_then_run(flow: Flow) -> str:
+def _fetched_then_run(flow: DataFlow) -> str:
     files: set[str] = set()
     folders: set[str] = set()
     hidden = {id(call.command) for call in flow.calls if call.roles.hides and (fetches(call) or decodes(call))}
@@ -122,7 +122,7 @@ def _fetched_then_run(flow: Flow) -> str:
     return ""
 
 
-def _saved(call: Call) -> Iterator[str]:
+def _saved(call: ShellCall) -> Iterator[str]:
     """The names of the files that a fetching command leaves behind."""
     yield from map(posixpath.basename, written(call))
     named = call.name in ("wget", "wget2", "aria2c", "axel") or (
@@ -142,7 +142,7 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _run(call: Call, files: set[str]) -> Iterator[str]:
+def _run(call: ShellCall, files: set[str]) -> Iterator[str]:
     """The words of a command that name what it runs."""
     first = call.words[0].text
     if "/" in first or first in files:
@@ -157,7 +157,7 @@ def _run(call: Call, files: set[str]) -> Iterator[str]:
         yield from call.operands()[1:]
 
 
-def exfiltration(flow: Flow) -> Harm | None:
+def exfiltration(flow: DataFlow) -> Harm | None:
     """Secrets, or files by the pipe, that a command sends away; and the doors that only an intruder uses."""
     senders = [call for call in flow.telling if sends(call)]
     table = harm()
@@ -178,7 +178,7 @@ def exfiltration(flow: Flow) -> Harm | None:
     return Harm("floor.exfil", reason) if reason else None
 
 
-def sends(call: Call) -> bool:
+def sends(call: ShellCall) -> bool:
     """Whether a command can carry something out of the machine to whom it names."""
     if call.name == "git":
         return (
@@ -191,7 +191,7 @@ def sends(call: Call) -> bool:
     return not _SENDERS.isdisjoint(call.roles.sets) or (call.name == "openssl" and "s_client" in call.texts)
 
 
-def _telling(call: Call) -> Iterator[Word]:
+def _telling(call: ShellCall) -> Iterator[Word]:
     """The words of a command but its name, what it merely says, and the keys it proves itself with."""
     skip = call.name == "gh" and call.texts[:1] == ["auth"]
     for word in call.words[1:]:
@@ -200,7 +200,7 @@ def _telling(call: Call) -> Iterator[Word]:
         skip = word.text in _IDENTITIES or (skip and call.name == "gh")
 
 
-def _sent(call: Call, sources: list[Call]) -> str:
+def _sent(call: ShellCall, sources: list[ShellCall]) -> str:
     flow = harm().flow
     carried = [source for source in sources if not flow["facts"].match(source.text)]
     if call.command.carries and carried and ("lookups" in call.roles.sets or "fetchers" in call.roles.sets):

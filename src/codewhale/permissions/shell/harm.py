@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from codewhale.permissions.shell.parse import Command, Line, Redirect
-from codewhale.permissions.shell.paths import Places, secret
+from codewhale.permissions.shell.parse import ParsedCommand, ParsedLine, Redirect
+from codewhale.permissions.shell.paths import ShellPaths, secret
 from codewhale.permissions.shell.table import Roles, harm
 from codewhale.permissions.shell.words import UNKNOWN, Word
-from codewhale.permissions.shell.wrap import code_of, name_of
+from codewhale.permissions.shell.wrappers import code_of, name_of
 
 # The longest program in a line that is judged by words that meet in it.
 _SHORT = 1500
@@ -44,12 +44,12 @@ class SimpleCommand(Struct, frozen=True):
     known: bool
 
 
-class Call(Struct):
+class ShellCall(Struct):
     """One command as harm is looked for in it: the program's name, all its words, the command it came from."""
 
     name: str
     words: list[Word]
-    command: Command
+    command: ParsedCommand
     roles: Roles
     _texts: list[str] | None = None
     _text: str = ""
@@ -111,7 +111,7 @@ def _spelled(word: Word) -> str:
     )
 
 
-def harm_of(call: Call, places: Places) -> Harm | None:
+def harm_of(call: ShellCall, places: ShellPaths) -> Harm | None:
     """What one command does that must not be done."""
     text = call.text if call.roles.rows else ""
     told = call.texts in (["--help"], ["--version"])
@@ -133,7 +133,7 @@ def harm_of(call: Call, places: Places) -> Harm | None:
     return None
 
 
-def _losses(call: Call, places: Places) -> Iterator[str]:
+def _losses(call: ShellCall, places: ShellPaths) -> Iterator[str]:
     """What wholes a command deletes or changes: the system, the home, with rm the workspace too."""
     name, here = call.name, call.command.where
     if name not in _LOSING and "recursive" not in call.roles.sets:
@@ -173,7 +173,7 @@ def _roots_of_find(texts: list[str]) -> Iterator[str]:
             yield text
 
 
-def written(call: Call) -> list[str]:
+def written(call: ShellCall) -> list[str]:
     """The paths that a command writes, as far as its words tell."""
     name, operands, sets = call.name, call.operands(), call.roles.sets
     in_place = name in ("sed", "gsed", "perl", "ruby", "yq", "sd") and ("i" in call.letters() or call.has("--in-place"))
@@ -193,7 +193,7 @@ def written(call: Call) -> list[str]:
     return call.values("f", "file") if name == "git" and operands[:1] == ["config"] else []
 
 
-def harm_of_redirect(redirect: Redirect, where: str, places: Places) -> Harm | None:
+def harm_of_redirect(redirect: Redirect, where: str, places: ShellPaths) -> Harm | None:
     """What a redirection writes that must not be written, or the connection it opens."""
     target = redirect.target.text
     if _CONNECTS.match(target):
@@ -213,7 +213,7 @@ def connection(text: str) -> Harm | None:
     return Harm("floor.exfil", "it opens a connection out of the machine") if _CONNECTS.search(text) else None
 
 
-def harm_of_code(call: Call) -> Harm | None:
+def harm_of_code(call: ShellCall) -> Harm | None:
     """What a program handed to an interpreter in the line does that must not be done, by its text. A long one does many
     things, and words far apart in it say little: only its strings are looked at, as lines."""
     if "interpreters" not in call.roles.sets:
@@ -225,7 +225,7 @@ def harm_of_code(call: Call) -> Harm | None:
     return None
 
 
-def bomb(line: Line) -> Harm | None:
+def bomb(line: ParsedLine) -> Harm | None:
     """A function that calls itself in a pipeline or in the background."""
     for command in line.commands:
         called = command.words[0].text if command.words else ""

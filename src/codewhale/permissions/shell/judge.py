@@ -10,15 +10,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codewhale.permissions.shell.floor import LONGEST, Floor
 from codewhale.permissions.shell.flow import may_run_input, sends
-from codewhale.permissions.shell.gitreads import look_anew
-from codewhale.permissions.shell.harm import Call, SimpleCommand, secret_word
-from codewhale.permissions.shell.harmless import LONGEST, Floor
-from codewhale.permissions.shell.parse import INCOMPLETE, Line, feed, parse
-from codewhale.permissions.shell.paths import Places
+from codewhale.permissions.shell.harm import ShellCall, SimpleCommand, secret_word
+from codewhale.permissions.shell.parse import INCOMPLETE, ParsedLine, feed, parse
+from codewhale.permissions.shell.paths import ShellPaths
 from codewhale.permissions.shell.readings import Readings
-from codewhale.permissions.shell.reads import Reading
-from codewhale.permissions.shell.strict import read, words_of
+from codewhale.permissions.shell.reads import ReadVerdict, look_anew
+from codewhale.permissions.shell.strict_reader import read, words_of
 from codewhale.permissions.shell.table import harm
 from codewhale.permissions.shell.words import Word, odd_character
 
@@ -70,7 +69,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
         return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
     look_anew()
-    places = Places(context.workspace, context.home)
+    places = ShellPaths(context.workspace, context.home)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
     parsed = parse(line, known)
     if context.stdin:
@@ -94,9 +93,9 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     )
     plain = plain and agreed and not parsed.commands[0].assigns
     if not reading.rule and runs:
-        reading = Reading("shell.construct", "it may run what it is given as input")
+        reading = ReadVerdict("shell.construct", "it may run what it is given as input")
     if not reading.rule and reading.sandboxed and not context.sandbox:
-        reading = Reading(
+        reading = ReadVerdict(
             "shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here"
         )
     profile: Profile
@@ -125,19 +124,19 @@ def _tangles(line: str) -> int:
     return line.count("=(") + line.count("<<") + (len(_CASE.findall(line)) if "case" in line else 0)
 
 
-def _unread(text: str, line: Line) -> Reading:
+def _unread(text: str, line: ParsedLine) -> ReadVerdict:
     """Why a line is not one that every shell reads alike."""
     if odd := odd_character(text):
-        return Reading("shell.bytes", f"it holds the character {odd}, which may look like another")
+        return ReadVerdict("shell.bytes", f"it holds the character {odd}, which may look like another")
     written = next((redirect for redirect in line.redirects if ">" in redirect.op and redirect.target.text), None)
     if written is not None and written.target.text not in ("/dev/null", "1", "2"):
-        return Reading("shell.redirect", f"it redirects to {written.target.text}")
+        return ReadVerdict("shell.redirect", f"it redirects to {written.target.text}")
     if line.shapes:
-        return Reading("shell.construct", f"it holds {line.shapes[0]}")
-    return Reading("shell.construct", "it is written in a way that shells may read differently")
+        return ReadVerdict("shell.construct", f"it holds {line.shapes[0]}")
+    return ReadVerdict("shell.construct", "it is written in a way that shells may read differently")
 
 
-def _agree(strict: list[list[str | None]], line: Line) -> bool:
+def _agree(strict: list[list[str | None]], line: ParsedLine) -> bool:
     """Whether the strict reader and the grammar read the same words, as far as they are no values."""
     if INCOMPLETE in line.shapes or len(strict) != len(line.commands):
         return False
@@ -152,7 +151,7 @@ def _same(words: list[str | None], seen: list[Word]) -> bool:
     )
 
 
-def _asked(rule: str, calls: list[Call], line: Line) -> str:
+def _asked(rule: str, calls: list[ShellCall], line: ParsedLine) -> str:
     """The rule that a question names: what most needs a person, wherever in the line it stands."""
     if rule in _A_PERSONS:
         return rule
@@ -170,7 +169,7 @@ def _asked(rule: str, calls: list[Call], line: Line) -> str:
     return rule
 
 
-def _reaches(call: Call) -> bool:
+def _reaches(call: ShellCall) -> bool:
     """Whether a call would use the network."""
     words = harm().reaches.get(call.name)
     return (

@@ -1,7 +1,7 @@
 """A shell line taken apart: every simple command in it, wherever it hides, and every shape that is more than words.
 
 The grammar is tree-sitter's for bash. It is read leniently here, so that what is dangerous is found in broken lines
-too; that a line is harmless is believed only where plain.py reads the very same words.
+too; that a line is harmless is believed only where strict_reader.py reads the very same words.
 """
 
 import functools
@@ -38,17 +38,17 @@ class Redirect(Struct):
     op: str
     fd: str
     target: Word
-    feeds: "list[Command]"
+    feeds: "list[ParsedCommand]"
 
 
-class Command(Struct):
+class ParsedCommand(Struct):
     """One simple command. `feeds` are the commands whose output it reads or carries in its words, `input` the text
     it is given by a here-document or here-string, `where` the folder it runs in ("" when that is not known),
     `within` the function that it stands in."""
 
     words: list[Word]
     assigns: list[tuple[str, Word]]
-    feeds: "list[Command]"
+    feeds: "list[ParsedCommand]"
     redirects: list[Redirect]
     input: str = ""
     where: str = ""
@@ -58,16 +58,16 @@ class Command(Struct):
     carries: bool = False
 
 
-class Line(Struct):
+class ParsedLine(Struct):
     """What a line holds. `shapes` names each construct that is more than commands of plain words."""
 
-    commands: list[Command]
+    commands: list[ParsedCommand]
     redirects: list[Redirect]
     shapes: list[str]
     variables: dict[str, str]
 
 
-def parse(text: str, variables: dict[str, str]) -> Line:
+def parse(text: str, variables: dict[str, str]) -> ParsedLine:
     """Take a line apart; `variables` are the ones whose values are known. Never raises for any text."""
     source = text.encode("utf-8", "surrogatepass")
     walk = _Walk(source, dict(variables))
@@ -80,7 +80,7 @@ def parse(text: str, variables: dict[str, str]) -> Line:
     return walk.line
 
 
-def feed(line: Line, text: str) -> None:
+def feed(line: ParsedLine, text: str) -> None:
     """Give a line its input: every command has it that reads from no other command and is given no text."""
     for command in line.commands:
         if not command.input and not (command.piped and command.feeds):
@@ -100,7 +100,7 @@ class _Walk:
 
     def __init__(self, source: bytes, variables: dict[str, str]) -> None:
         self._source = source
-        self.line = Line([], [], [], variables)
+        self.line = ParsedLine([], [], [], variables)
         self._function = ""
         self._alone: dict[bytes, list[Word]] = {}
 
@@ -190,7 +190,7 @@ class _Walk:
         if not body:
             self._shape("a redirection without a command")
 
-    def _redirect(self, node: Any, body: list[Command], depth: int) -> None:
+    def _redirect(self, node: Any, body: list[ParsedCommand], depth: int) -> None:
         if node.type == "heredoc_redirect":
             self._shape("a here-document")
             self._heredoc(node, body, depth)
@@ -215,7 +215,7 @@ class _Walk:
             elif body:
                 body[-1].words.append(word)
 
-    def _heredoc(self, node: Any, body: list[Command], depth: int) -> None:
+    def _heredoc(self, node: Any, body: list[ParsedCommand], depth: int) -> None:
         begin = len(self.line.commands)
         tail = []
         for child in node.children:
@@ -249,7 +249,7 @@ class _Walk:
         return name, value
 
     def _command(self, node: Any, depth: int) -> None:
-        command = Command([], [], [], [], where=self.line.variables.get("PWD", ""), within=self._function)
+        command = ParsedCommand([], [], [], [], where=self.line.variables.get("PWD", ""), within=self._function)
         raw = self._source[node.start_byte : node.end_byte]
         if node.type == "command" and _WORDS_ALONE.fullmatch(raw):
             if raw not in self._alone:
@@ -274,14 +274,14 @@ class _Walk:
             self.line.variables.update({name: word.text for name, word in command.assigns if word.known})
         self._moved(command)
 
-    def _moved(self, command: Command) -> None:
+    def _moved(self, command: ParsedCommand) -> None:
         """Follow cd, so that later paths are taken from where they will be."""
         if command.words and command.words[0].text in ("cd", "pushd", "popd") and not self._function:
             targets = [word for word in command.words[1:] if word.text not in ("--", "-P", "-L", "-e")]
             word = targets[0] if targets else Word(self.line.variables.get("HOME", UNKNOWN))
             self.line.variables["PWD"] = _join(self.line.variables, word)
 
-    def _parts(self, node: Any, command: Command, depth: int) -> None:
+    def _parts(self, node: Any, command: ParsedCommand, depth: int) -> None:
         for child in node.children:
             if child.type == "variable_assignment" and not command.words:
                 command.assigns.append(self._assign(child, depth))

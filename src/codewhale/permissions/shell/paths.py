@@ -1,15 +1,177 @@
-"""What a path in a command line stands for, by its text alone: in the workspace, open to all, secret, or guarded."""
+"""What a path in a command line stands for (in the workspace, open to all, secret, guarded), and what lies there on the
+disk. Looks at the disk are bounded; what is beyond a bound is not known."""
 
+import fnmatch
 import functools
+import os
 import posixpath
 import re
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
-from codewhale.permissions.shell import ground
-from codewhale.permissions.shell.secretfiles import secret_file
 from codewhale.permissions.shell.words import UNKNOWN
+
+# Entries that a pattern may meet, and that a look through folders may.
+MOST_NAMES = 500
+MOST_ENTRIES = 40_000
+_GLOB = re.compile(r"[*?\[]")
+_ODD = re.compile(r"[\s'\"\\]|^[-@]")
+
+
+@functools.lru_cache(maxsize=1024)
+def real_path(path: str) -> str:
+    """Where a path really leads; kept until one look at a line is over."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def program_in(inside: str, name: str) -> str:
+    """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none."""
+    paths = (os.path.join(folder, name) for folder in _own_folders(os.environ.get("PATH", ""), inside))
+    return next(filter(os.path.lexists, paths), "")
+
+
+@functools.lru_cache(maxsize=16)
+def _own_folders(path: str, inside: str) -> list[str]:
+    own = [folder for folder in path.split(os.pathsep) if not os.path.isabs(folder) or _beneath(folder, inside)]
+    own += [folder for folder in path.split(os.pathsep) if _beneath(real_path(folder), real_path(inside))]
+    return [os.path.join(inside, folder) for folder in own]
+
+
+def _beneath(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_folder(path: str) -> bool:
+    """Whether a folder is there."""
+    try:
+        return os.path.isdir(path)
+    except ValueError:
+        return False
+
+
+def content(path: str, most: int = 65_536) -> bytes | None:
+    """What a regular file holds, None where there is none or it is larger."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(handle, "rb") as file:
+        try:
+            data = file.read(most + 1)
+        except OSError:
+            return None
+    return data if len(data) <= most else None
+
+
+def expand(pattern: str, folder: str) -> list[str] | None:
+    """The names that a pattern stands for there, the pattern itself where there are none; None when too many would have
+    to be looked at. A bracket counts as any character, so that there may be more names than the shell takes."""
+    left = MOST_ENTRIES
+    names = ["/" if pattern.startswith("/") else ""]
+    for part in filter(None, pattern.split("/")):
+        if not _GLOB.search(part):
+            names = [f"{name}{part}/" for name in names if os.path.lexists(os.path.join(folder, name, part))]
+            continue
+        wanted = re.compile(fnmatch.translate(re.sub(r"\[[^]]+\]", "?", part)))
+        met: list[str] = []
+        for name in names:
+            for entry in _entries(os.path.join(folder, name)):
+                left -= 1
+                if wanted.match(entry.name) and entry.name.startswith(".") <= part.startswith("."):
+                    met.append(f"{name}{entry.name}/")
+            if left < 0 or len(met) > MOST_NAMES:
+                return None
+        names = met
+    tail = "/" if pattern.endswith("/") else ""
+    return sorted(name.rstrip("/") + tail for name in names if name not in ("", "/")) or [pattern]
+
+
+def trouble_below(
+    roots: Sequence[str],
+    inside: str,
+    names: str = "",
+    linked: bool = True,
+    avoided: Callable[[str], bool] = lambda path: False,
+) -> str:
+    """Why going through folders may lead elsewhere: with `linked`, a link out of `inside`; a name that is not surely
+    one word and no option, or a path that is `avoided`; files of other names do not count. "" for none."""
+    wanted = re.compile(fnmatch.translate(names or "*"))
+    left = MOST_ENTRIES
+    waiting, seen = set(roots), set()
+    while waiting:
+        seen.add(folder := waiting.pop())
+        for entry in _entries(folder):
+            left -= 1
+            if left < 0:
+                return f"there are more than {MOST_ENTRIES} files to look at"
+            folder_there = entry.is_dir(follow_symlinks=False)
+            if not folder_there and not wanted.match(entry.name):
+                continue
+            if names and _ODD.search(entry.name):
+                return f"{entry.name!r} is an odd name for a file"
+            if names and not folder_there and avoided(entry.path):
+                return f"{entry.name} may hold a secret"
+            if linked and entry.is_symlink():
+                target = real_path(entry.path)
+                if not _beneath(target, inside):
+                    return f"{entry.path} is a link that leads out"
+                waiting |= {target} - seen
+            elif folder_there and (entry.name != ".git" or names == "*"):
+                waiting |= {entry.path} - seen
+    return ""
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            yield from found
+    except (OSError, ValueError):
+        return
+
+
+_ENV = re.compile(r"\.env(?:rc|\..+)?|.+\.env")
+# Samples are meant to be read, and public halves to be public.
+_HARMLESS = re.compile(r".*(?:[._-](?:example|sample|template|dist|defaults?|schema)|\.pub|\.md)(?:\.[a-z]+)?")
+_NAMES = re.compile(
+    r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:[._-].*)?|.*\.(?:pem|key|p12|pfx|pkcs12|p8|jks|keystore|kdbx?|ppk|ovpn|asc|gpg|age)"
+    r"|\.netrc|_netrc|\.pgpass|\.my\.cnf|\.npmrc|\.yarnrc\.yml|\.pypirc|\.git-credentials|\.htpasswd|\.dockercfg|\.s3cfg"
+    r"|\.boto|\.vault-token|\.terraformrc|credentials\.tfrc\.json|.*\.tfvars(?:\.json)?|.*\.tfstate(?:\.backup)?"
+    r"|credentials?(?:\.(?:json|ya?ml|toml|ini|csv|db))?|secrets?(?:\.(?:json|ya?ml|toml|ini|env|txt|properties))?"
+    r"|(?:service[-_]?account|client[-_]secret|application[-_]default[-_]credentials|.*[-_]credentials).*\.json"
+    r"|kubeconfig|.*\.kubeconfig|master\.key|.*\.keytab|shadow|gshadow|passwords?(?:\.(?:txt|csv|json|ya?ml))?"
+)
+# Folders of which every file counts, and files that count in a certain folder alone.
+_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".password-store", "gcloud", "keyrings"})
+_PLACES = re.compile(
+    r"(?:.*/)?(?:\.kube/config|\.docker/config\.json|\.cargo/credentials(?:\.toml)?|\.gem/credentials"
+    r"|\.config/(?:gh|glab-cli|hub|rclone|op)(?:/.*)?|\.m2/settings(?:-security)?\.xml|\.gradle/gradle\.properties"
+    r"|\.codewhale/(?:secrets/.*|trust\.json)|proc/[^/]+/(?:environ|mem|cmdline)"
+    r"|(?:firefox|chrome|chromium)/.*(?:logins\.json|key4\.db|login data|cookies))"
+)
+
+
+def secret_file(path: str) -> str:
+    """Why a path looks like that of a file with secrets, "" when it does not; `path` may be relative, quoted by nobody,
+    of any case."""
+    plain = path.replace("\\", "/").casefold().rstrip("/")
+    name = plain.rpartition("/")[2]
+    if _PLACES.fullmatch(plain):
+        return f"{path} keeps credentials"
+    if _HARMLESS.fullmatch(name):
+        return ""
+    if _ENV.fullmatch(name):
+        return f"{name} usually holds passwords and keys"
+    if _NAMES.fullmatch(name):
+        return f"{name} is named like a file of keys or passwords"
+    folder = next((part for part in plain.split("/")[:-1] if part in _FOLDERS), "")
+    return f"{folder}/ keeps credentials" if folder else ""
+
 
 # What every program may read anyway and no credential stands in.
 _OPEN = re.compile(
@@ -55,7 +217,7 @@ _PLAIN_DEVICES = re.compile(r"/dev/(?:null|zero|full|std(?:out|err|in)|tty|u?ran
 _EVERYTHING = re.compile(r"(?:^|(?<=/))(?:\.?\*+|\.\[!?\.\]\*|\.\?\?\*|\.)(?:/?\*+)*/*$")
 
 
-class Places(Struct, frozen=True):
+class ShellPaths(Struct, frozen=True):
     """Where the line runs: absolute paths of the workspace and of the person's home, "" when not known."""
 
     workspace: str
@@ -85,10 +247,10 @@ class Places(Struct, frozen=True):
             return "", ""
         if not self.inside(path):
             return "shell.outside", f"{text} is outside the workspace"
-        real = ground.real(posixpath.join(here, text))
+        real = real_path(posixpath.join(here, text))
         if real == path or _OPEN.fullmatch(real):
             return "", ""
-        top = ground.real(self.workspace)
+        top = real_path(self.workspace)
         if real != top and not real.startswith(top.rstrip("/") + "/"):
             return "shell.outside", f"{text} is a link that leads out of the workspace"
         return (
@@ -102,7 +264,7 @@ class Places(Struct, frozen=True):
     def links(self, operands: list[str], here: str) -> str:
         """Why following links below these paths may lead out of the workspace."""
         roots = [self.absolute(text, here) for text in operands or ["."]]
-        return ground.trouble_below([root for root in roots if self.inside(root)], ground.real(self.workspace))
+        return trouble_below([root for root in roots if self.inside(root)], real_path(self.workspace))
 
     def odd_names(self, lister: list[str]) -> str:
         """Why a list of the files of the workspace may hold more than names, or names of what lies elsewhere."""
@@ -116,13 +278,13 @@ class Places(Struct, frozen=True):
             option in lister for option in ("--hidden", "-H", "-u", "-uu", "-uuu")
         )
         avoided = (lambda path: secret(self.below(path))) if hidden else (lambda path: False)
-        return ground.trouble_below([self.workspace], ground.real(self.workspace), names, linked, avoided)
+        return trouble_below([self.workspace], real_path(self.workspace), names, linked, avoided)
 
     def chosen(self, here: str) -> str:
         """The file that names a program of the project for one of the machine's."""
         while self.inside(here):
             for name in _CHOOSERS:
-                if _OWN_PATH.search(ground.content(posixpath.join(here, name)) or b""):
+                if _OWN_PATH.search(content(posixpath.join(here, name)) or b""):
                     return name
             if here == self.workspace:
                 break
@@ -131,17 +293,17 @@ class Places(Struct, frozen=True):
 
     def shadowed(self, here: str) -> str:
         """The file that Python would load in place of one of its own modules."""
-        names = ground.expand("*.py", here) or ["*"]
-        names += ground.expand("*/__init__.py", here) or ["*"]
+        names = expand("*.py", here) or ["*"]
+        names += expand("*/__init__.py", here) or ["*"]
         return next((name for name in names if "*" not in name or len(name) == 1), "")
 
     def loaded(self, here: str) -> str:
         """The file from which a test runner would load code or options."""
         for name in _SETTINGS:
-            text = ground.content(posixpath.join(here, name)) or b""
+            text = content(posixpath.join(here, name)) or b""
             if b"pytest" in text and _LOADS.search(text):
                 return name
-        found = [*(ground.expand("conftest.py*", here) or ["*"]), *(ground.expand("*/conftest.py", here) or ["*"])]
+        found = [*(expand("conftest.py*", here) or ["*"]), *(expand("*/conftest.py", here) or ["*"])]
         return next((name for name in found if "*" not in name or len(name) == 1), "")
 
     def guarded(self, text: str, here: str) -> bool:

@@ -6,13 +6,12 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from codewhale.permissions.shell import ground
-from codewhale.permissions.shell.harmless import DEEPEST
-from codewhale.permissions.shell.paths import Places
-from codewhale.permissions.shell.reads import Candidate, Reading, only_reads, program
-from codewhale.permissions.shell.strict import Block, Part, Simple, Step, Term, read
+from codewhale.permissions.shell.floor import DEEPEST
+from codewhale.permissions.shell.paths import ShellPaths, expand, is_folder
+from codewhale.permissions.shell.reads import Candidate, ReadVerdict, only_reads, program
+from codewhale.permissions.shell.strict_reader import Compound, Part, Pipeline, Simple, Term, read
 from codewhale.permissions.shell.words import UNKNOWN, Word
-from codewhale.permissions.shell.wrap import quiet
+from codewhale.permissions.shell.wrappers import quiet
 
 # Commands looked at in one line, each round of a loop counted.
 _MOST = 3000
@@ -41,7 +40,7 @@ _SETS = re.compile(r"[-+][eux]+|-[eux]*o|pipefail|errexit|nounset|xtrace")
 class _AskedError(Exception):
     """There is more in the line than reading."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadVerdict) -> None:
         self.reading = reading
 
 
@@ -62,23 +61,23 @@ class _State(Struct):
 class Readings:
     """One look at a line that runs in `folder`."""
 
-    def __init__(self, places: Places, folder: str) -> None:
+    def __init__(self, places: ShellPaths, folder: str) -> None:
         self._places = places
         self._folder = folder
         self._left = _MOST
         self._sandboxed = False
 
-    def line(self, steps: tuple[Step, ...], fed: bool) -> Reading:
+    def line(self, steps: tuple[Pipeline, ...], fed: bool) -> ReadVerdict:
         """The first thing that is more than reading, an empty Reading for none."""
         if not steps:
-            return Reading("shell.construct", "there is no command in it")
+            return ReadVerdict("shell.construct", "there is no command in it")
         try:
             self._script(steps, _State({}, (self._folder,), fed=fed), 0)
         except _AskedError as asked:
             return asked.reading
-        return Reading(sandboxed=self._sandboxed)
+        return ReadVerdict(sandboxed=self._sandboxed)
 
-    def _script(self, steps: tuple[Step, ...], state: _State, depth: int) -> None:
+    def _script(self, steps: tuple[Pipeline, ...], state: _State, depth: int) -> None:
         """Go through pipelines. Behind && one is where the one before it succeeded, behind || where it failed, and
         behind anything else it may be in either place."""
         failed: tuple[str, ...] = ()
@@ -97,7 +96,7 @@ class Readings:
                 failed = skipped = ()
         state.failed = state.folders
 
-    def _pipe(self, step: Step, state: _State, depth: int) -> None:
+    def _pipe(self, step: Pipeline, state: _State, depth: int) -> None:
         before: list[list[str]] | None = []
         for number, stage in enumerate(step.stages):
             own = state.copy() if len(step.stages) > 1 else state
@@ -114,7 +113,7 @@ class Readings:
         if len(step.stages) == 1:
             state.fed = state.fed and not (step.stages[0].reads or step.stages[0].given)
 
-    def _files(self, stage: Simple | Block, state: _State, depth: int) -> None:
+    def _files(self, stage: Simple | Compound, state: _State, depth: int) -> None:
         for term in stage.given:
             self._one(term, state, depth)
         for term in stage.reads:
@@ -125,7 +124,7 @@ class Readings:
                 if rule:
                     _ask(rule, why)
 
-    def _block(self, block: Block, state: _State, depth: int) -> None:
+    def _block(self, block: Compound, state: _State, depth: int) -> None:
         if block.kind == "subshell":
             self._script(block.bodies[0], state.copy(), depth)
         elif block.kind == "group":
@@ -143,7 +142,7 @@ class Readings:
             self._branches(block, state, depth)
         state.failed = state.folders
 
-    def _branches(self, block: Block, state: _State, depth: int) -> None:
+    def _branches(self, block: Compound, state: _State, depth: int) -> None:
         ends = []
         for number, body in enumerate(block.bodies):
             last = number == len(block.bodies) - 1
@@ -159,7 +158,7 @@ class Readings:
                 if state.variables.get(name, "") != end.variables.get(name, ""):
                     state.variables[name] = None
 
-    def _for(self, block: Block, state: _State, depth: int) -> None:
+    def _for(self, block: Compound, state: _State, depth: int) -> None:
         _assignable(block.name, None)
         values = [text for term in block.terms for text in self._texts(term, state, depth, loop=True)[0]]
         self._forget(block, state)
@@ -168,19 +167,19 @@ class Readings:
             self._round(block.bodies[0], state, depth)
         state.variables[block.name] = None
 
-    def _round(self, body: tuple[Step, ...], state: _State, depth: int) -> None:
+    def _round(self, body: tuple[Pipeline, ...], state: _State, depth: int) -> None:
         """A round of a loop, which must end where it began."""
         folders = state.folders
         self._script(body, state, depth)
         if state.folders != folders:
             _ask("shell.construct", "a loop changes the folder")
 
-    def _forget(self, block: Block, state: _State) -> None:
+    def _forget(self, block: Compound, state: _State) -> None:
         """What a loop assigns is not known in it: a later round may have done it."""
         waiting = [step for body in block.bodies for step in body]
         while waiting:
             for stage in waiting.pop().stages:
-                if isinstance(stage, Block):
+                if isinstance(stage, Compound):
                     waiting += [step for body in stage.bodies for step in body]
                     state.variables.update({stage.name: None} if stage.name else {})
                     continue
@@ -227,7 +226,7 @@ class Readings:
         moved = tuple(self._places.absolute(target, folder) for folder in state.folders)
         if not target or target == "-" or "" in moved:
             _ask("shell.expansion", "the folder is not known before it runs")
-        state.failed = () if all(map(ground.is_folder, moved)) else state.folders
+        state.failed = () if all(map(is_folder, moved)) else state.folders
         state.folders = moved
 
     def _carry(self, words: list[Word], state: _State, before: list[list[str]] | None, depth: int) -> None:
@@ -313,7 +312,7 @@ class Readings:
             rule, why = self._places.reading(text, folder)
             if rule:
                 _ask(rule, why)
-            found = ground.expand(text, folder)
+            found = expand(text, folder)
             names.update(dict.fromkeys(found or _ask("shell.expansion", f"{text} stands for very many names")))
         bad = next((name for name in names if name != text and name.startswith(("-", "@", "+"))), "")
         if bad:
@@ -360,14 +359,14 @@ class Readings:
 
 
 def _ask(rule: str, why: str) -> NoReturn:
-    raise _AskedError(Reading(rule, why))
+    raise _AskedError(ReadVerdict(rule, why))
 
 
 def _both(*folders: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder for some in folders for folder in some))
 
 
-def _plain(steps: tuple[Step, ...]) -> bool:
+def _plain(steps: tuple[Pipeline, ...]) -> bool:
     """Whether a line is simple commands of words without patterns and values."""
     stages = [stage for step in steps for stage in step.stages]
     return all(

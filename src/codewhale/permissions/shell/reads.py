@@ -1,16 +1,139 @@
-"""What only reads: commands held against a table of programs and their harmless options."""
+"""What only reads: commands held against a table of programs and their harmless options; and whether a git command that
+reads may run a program that a repository names, or read another one's."""
 
+import functools
+import os
 import re
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from codewhale.permissions.shell import ground
+from codewhale.lib.bounded import read_regular
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
-from codewhale.permissions.shell.gitreads import why_more
-from codewhale.permissions.shell.paths import Places
+from codewhale.permissions.shell.paths import ShellPaths, program_in, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import UNKNOWN, Word
+from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere, read_small
+from codewhale.process.sandbox.gitfiles import steering
+from codewhale.protocol.protected import is_git_directory
+
+_MOST_INDEX = 1 << 26
+_GITLINK = 0o160000
+# Settings that steer commands which write or dial, and none that reads.
+_IDLE = re.compile(
+    r"core\.(?:editor|hookspath)|user\.signingkey|(?:commit|tag|push)\.gpgsign|(?:alias|difftool|mergetool|merge|rebase|sequence"
+    r"|credential|https?|gui|gitflow|svn-remote)\..*|remote\..*\.(?:receivepack|proxy|gh-resolved)|(?:diff|merge)\.(?:gui)?tool"
+)
+# Commands that look into the work trees of submodules, each of which has settings of its own.
+_DEEP = frozenset("status diff diff-files diff-index describe grep ls-files stash".split())
+
+
+def look_anew() -> None:
+    """Forget what was seen of the disk: a line is about to be looked at, and what it meets is as it is then."""
+    real_path.cache_clear()
+    why_more.cache_clear()
+
+
+@functools.lru_cache(maxsize=256)
+def why_more(folder: str, command: str) -> str:
+    """Why a git command in a folder may do more than read the repository that the folder is in; "" for nothing. Kept
+    until one look at a line is over."""
+    found = find_repository(folder)
+    if found is None and named_elsewhere(folder):
+        return "its .git names a repository that does not name it"
+    bare = _bare_at(folder, found.root if found is not None else "/")
+    if bare:
+        return f"{bare} looks like the inside of a repository"
+    if found is None:
+        return ""
+    for file in (os.path.join(found.common, "config"), os.path.join(found.gitdir, "config.worktree")):
+        data = read_small(file)
+        if data is None and os.path.lexists(file):
+            return f"{file} cannot be read"
+        for name, value in steering(data or b""):
+            if not _IDLE.fullmatch(name) and not (name == "core.pager" and value in ("", "cat")):
+                return f"its setting {name} may start a program"
+            if name == "core.hookspath" and _hooked(os.path.join(found.root, os.path.expanduser(value))):
+                return "it has a hook that reading starts"
+    if _hooked(os.path.join(found.common, "hooks")):
+        return "it has a hook that reading starts"
+    return _submodule(found) if command in _DEEP else ""
+
+
+def _small_names(found: Repository) -> bool:
+    """Whether names of objects are of the length that the index is read with here."""
+    settings = config_entries(os.path.join(found.common, "config"))
+    return all(name != "extensions.objectformat" or value == "sha1" for name, value in settings)
+
+
+def _hooked(folder: str) -> bool:
+    return os.path.lexists(os.path.join(folder, "post-index-change"))
+
+
+def _bare_at(folder: str, top: str) -> str:
+    """The folder, or one above it up to the top of the work tree, that git takes for a git directory."""
+    folder = os.path.realpath(folder)
+    while True:
+        try:
+            names = set(os.listdir(folder))
+        except OSError:
+            names = set()
+        if ".git" not in names and is_git_directory(names):
+            return folder
+        if folder in (top, "/"):
+            return ""
+        folder = os.path.dirname(folder)
+
+
+def _submodule(found: Repository) -> str:
+    """Which repository stands where the index says that one does."""
+    shared = [name for name in _names(found.gitdir) if name.startswith("sharedindex.")]
+    for name in ("index", *shared):
+        file = os.path.join(found.gitdir, name)
+        try:
+            data = read_regular(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), _MOST_INDEX)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            data = None
+        if data is None:
+            return f"{file} cannot be read"
+        if struct.pack(">I", _GITLINK) not in data:
+            continue
+        if not _small_names(found):
+            return "repositories may be in it"
+        try:
+            inside = [path for path in _gitlinks(data) if os.path.lexists(os.path.join(found.root, path, ".git"))]
+        except (ValueError, struct.error):
+            return "repositories may be in it"
+        if inside:
+            return f"the repository {inside[0]} in it has settings of its own"
+    return ""
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _gitlinks(data: bytes) -> Iterator[str]:
+    """The paths of an index at which it holds a commit. Raises ValueError for a form that is not known."""
+    signature, version, count = struct.unpack_from(">4sII", data)
+    if signature != b"DIRC" or version not in (2, 3):
+        raise ValueError("the version of the index")
+    at = 12
+    for _ in range(count):
+        (mode,) = struct.unpack_from(">I", data, at + 24)
+        (flags,) = struct.unpack_from(">H", data, at + 60)
+        begin = at + (64 if flags & 0x4000 else 62)
+        end = data.index(b"\0", begin)
+        if mode == _GITLINK:
+            yield os.fsdecode(data[begin:end])
+        at += (end - at) // 8 * 8 + 8
+
 
 _FOLDERS = re.compile(r"/(?:usr/)?bin/")
 # A pattern for all names with an ending, or for folders; checks that mind a text that is not known.
@@ -19,7 +142,7 @@ _UNKNOWN_TEXT = frozenset(("printf", "test"))
 _PATH_VALUES = frozenset(("r", "reference", "f", "file", "O", "exclude-from", "ignore-rev"))
 
 
-class Reading(Struct, frozen=True):
+class ReadVerdict(Struct, frozen=True):
     """The look at one command: the rule and reason why it must be asked about ("" when it only reads), and whether it
     needs the sandbox to do no more than that."""
 
@@ -28,7 +151,7 @@ class Reading(Struct, frozen=True):
     sandboxed: bool = False
 
 
-class Given(Struct):
+class SortedWords(Struct):
     """The words of a call, sorted: names and letters of options as they came, their values, operands."""
 
     options: list[str]
@@ -46,13 +169,13 @@ class Candidate(Struct, frozen=True):
     fed: bool = False
 
 
-def only_reads(call: Candidate, places: Places) -> Reading:
+def only_reads(call: Candidate, places: ShellPaths) -> ReadVerdict:
     """Judge one command by its words."""
     name, folders = program(call.words[0]), call.folders
     if not name:
-        return Reading("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
-    if planted := ground.program_in(places.workspace, name):
-        return Reading("shell.project-code", f"{planted} stands where {name} is looked for")
+        return ReadVerdict("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
+    if planted := program_in(places.workspace, name):
+        return ReadVerdict("shell.project-code", f"{planted} stands where {name} is looked for")
     rest = [word.text for word in call.words[1:]]
     versions = _version(name, rest, call, places)
     if versions is not None:
@@ -64,7 +187,7 @@ def only_reads(call: Candidate, places: Places) -> Reading:
             if rest[0] == "-C":
                 rule, why = places.reading_from(rest[1], folders)
                 if rule:
-                    return Reading(rule, why, True)
+                    return ReadVerdict(rule, why, True)
                 folders, rest = tuple(places.absolute(rest[1], folder) for folder in folders), rest[1:]
             rest = rest[1:]
         name = f"git {rest[0]}" if rest else "git"
@@ -72,21 +195,21 @@ def only_reads(call: Candidate, places: Places) -> Reading:
         command = name.partition(" ")[2]
         why = next((why for folder in folders if (why := why_more(folder, command))), "") if rules is not None else ""
         if why:
-            return Reading("shell.repository", f"git there may run programs or read elsewhere: {why}")
+            return ReadVerdict("shell.repository", f"git there may run programs or read elsewhere: {why}")
     else:
         rules = reads().programs.get(name)
     if rules is None:
-        return Reading("shell.unknown", f"{name} is not known to only read")
+        return ReadVerdict("shell.unknown", f"{name} is not known to only read")
     if call.more and (not rules.any or rules.at):
-        return Reading("shell.option", f"{name} may take the name of a file for an option")
+        return ReadVerdict("shell.option", f"{name} may take the name of a file for an option")
     doubt = next((why for word in call.words[1:] if (why := _doubt(word, rules))), "")
     if doubt:
-        return Reading("shell.expansion", doubt)
+        return ReadVerdict("shell.expansion", doubt)
     rule, why = _look(name, rules, rest, folders, places)
-    return Reading(rule, why, rules.sandbox)
+    return ReadVerdict(rule, why, rules.sandbox)
 
 
-def _version(name: str, rest: list[str], call: Candidate, places: Places) -> Reading | None:
+def _version(name: str, rest: list[str], call: Candidate, places: ShellPaths) -> ReadVerdict | None:
     """What is said of a question for a program's version, None for anything else. A program that takes code from its
     input must have none, and one that a file of the project chooses is asked about where there is such a file."""
     versions, questions = reads().versions, reads().questions
@@ -102,10 +225,10 @@ def _version(name: str, rest: list[str], call: Candidate, places: Places) -> Rea
     looks += [places.loaded] if (module or name) in questions["loading"] else []
     why = next((why for look in looks for folder in call.folders if (why := look(folder))), "")
     if why:
-        return Reading("shell.project-code", f"a file of the project decides what runs: {why}")
+        return ReadVerdict("shell.project-code", f"a file of the project decides what runs: {why}")
     if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
-        return Reading("shell.construct", f"{name} may run what it reads")
-    return Reading(sandboxed=name in questions["chosen"])
+        return ReadVerdict("shell.construct", f"{name} may run what it reads")
+    return ReadVerdict(sandboxed=name in questions["chosen"])
 
 
 def program(word: Word) -> str:
@@ -132,10 +255,10 @@ def _doubt(word: Word, rules: Reads) -> str:
     return f"{pattern} may stand for hidden files" if hidden or "[" in pattern else ""
 
 
-def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: Places) -> tuple[str, str]:
+def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: ShellPaths) -> tuple[str, str]:
     if rules.check in SYNTAXES:
         return next((said for where in folders if (said := SYNTAXES[rules.check](words, where, places))[0]), ("", ""))
-    given = Given([], [], [])
+    given = SortedWords([], [], [])
     bad = _loosely(rules, words, given) if rules.any else _strictly(rules, words, given)
     if bad:
         return "shell.option", f"{name} {bad} is not known to only read"
@@ -152,13 +275,13 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
     return ("shell.option", why) if why else _paths(rules, given, folders, places)
 
 
-def _operands(rules: Reads, given: Given) -> list[str]:
+def _operands(rules: Reads, given: SortedWords) -> list[str]:
     """The operands that are paths."""
     patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
     return given.operands[1:] if patterned else list(given.operands)
 
 
-def _paths(rules: Reads, given: Given, folders: tuple[str, ...], places: Places) -> tuple[str, str]:
+def _paths(rules: Reads, given: SortedWords, folders: tuple[str, ...], places: ShellPaths) -> tuple[str, str]:
     paths = [] if rules.text else _operands(rules, given)
     paths += [value for option, value in given.values if option in _PATH_VALUES and not rules.any]
     for path in paths:
@@ -170,7 +293,7 @@ def _paths(rules: Reads, given: Given, folders: tuple[str, ...], places: Places)
     return "", ""
 
 
-def _loosely(rules: Reads, words: list[str], given: Given) -> str:
+def _loosely(rules: Reads, words: list[str], given: SortedWords) -> str:
     """Sort the words of a program whose options do no harm but those in `bars`; returns the first that is barred."""
     ended, value = False, False
     for word in words:
@@ -196,7 +319,7 @@ def _loosely(rules: Reads, words: list[str], given: Given) -> str:
     return ""
 
 
-def _strictly(rules: Reads, words: list[str], given: Given) -> str:
+def _strictly(rules: Reads, words: list[str], given: SortedWords) -> str:
     """Sort the words; returns the first that is not allowed, "" for none."""
     waiting, ended = "", False
     for word in words:
@@ -214,7 +337,7 @@ def _strictly(rules: Reads, words: list[str], given: Given) -> str:
     return f"without the value of {waiting}" if waiting else ""
 
 
-def _long(rules: Reads, word: str, given: Given) -> tuple[bool, str]:
+def _long(rules: Reads, word: str, given: SortedWords) -> tuple[bool, str]:
     """Whether a long option is allowed, and its name if its value is still to come."""
     option, equals, value = word.partition("=")
     given.options.append(option)
@@ -226,7 +349,7 @@ def _long(rules: Reads, word: str, given: Given) -> tuple[bool, str]:
     return option in rules.long or option + "?" in rules.long, ""
 
 
-def _short(rules: Reads, letters: str, given: Given) -> tuple[bool, str]:
+def _short(rules: Reads, letters: str, given: SortedWords) -> tuple[bool, str]:
     """Whether all letters are allowed, and the one whose value is still to come."""
     if letters.isdigit():
         return rules.counts or rules.log, ""

@@ -45,7 +45,7 @@ class ReadTable(Struct, frozen=True):
     questions: dict[str, frozenset[str]]
 
 
-class Names(Struct, frozen=True):
+class ProgramNames(Struct, frozen=True):
     """A set of program names; one that was written with a * stands for all that begin so."""
 
     whole: frozenset[str]
@@ -70,14 +70,14 @@ class HarmTable(Struct, frozen=True):
     that a question names by program, the words behind a program that mean the network, how many operands stand before
     a wrapped command."""
 
-    names: dict[str, Names]
-    carrying: Names
-    telling: Names
+    names: dict[str, ProgramNames]
+    carrying: ProgramNames
+    telling: ProgramNames
     rows: dict[str, tuple[HarmRow, ...]]
     starts: tuple[tuple[str, HarmRow], ...]
     code: tuple[HarmRow, ...]
     flow: dict[str, re.Pattern[str]]
-    asks: dict[str, Names]
+    asks: dict[str, ProgramNames]
     reaches: dict[str, frozenset[str]]
     leading: dict[str, int]
 
@@ -179,10 +179,10 @@ def _rules(rows: dict[str, Any]) -> dict[str, Reads]:
     return {name: convert(rows[row["same"]] if "same" in row else row, Reads) for name, row in rows.items()}
 
 
-def _names(text: str) -> Names:
+def _names(text: str) -> ProgramNames:
     words = text.split()
     whole = frozenset(word for word in words if not word.endswith("*"))
-    return Names(whole, tuple(word[:-1] for word in words if word.endswith("*")))
+    return ProgramNames(whole, tuple(word[:-1] for word in words if word.endswith("*")))
 
 
 def _filled(pattern: str, fragments: dict[str, str]) -> str:

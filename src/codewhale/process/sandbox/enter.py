@@ -29,7 +29,7 @@ _MOST_MOUNTS = 1 << 22
 FAILED = 125
 
 
-class Failed(Exception):
+class EnterError(Exception):
     """A right could not be given up; the text says which."""
 
 
@@ -57,14 +57,14 @@ class Kernel:
         """syscall(2)."""
         result = int(self._libc.syscall(ctypes.c_long(number), *args))
         if result < 0:
-            raise Failed(f"{what}: {os.strerror(ctypes.get_errno())}")
+            raise EnterError(f"{what}: {os.strerror(ctypes.get_errno())}")
         return result
 
     def prctl(self, what: str, option: int, *args: object) -> None:
         """prctl(2) of up to four arguments."""
         filled = (*args, *(ctypes.c_ulong(0),) * (4 - len(args)))
         if self._libc.prctl(option, *filled) < 0:
-            raise Failed(f"{what}: {os.strerror(ctypes.get_errno())}")
+            raise EnterError(f"{what}: {os.strerror(ctypes.get_errno())}")
 
     def drop_capabilities(self, keep: int) -> None:
         """All but those of the mask `keep`, also for programs executed as root."""
@@ -76,7 +76,7 @@ class Kernel:
         self._libc.capget(header, own)
         rights = (ctypes.c_uint32 * 6)(own[0] & keep, own[1] & keep, 0, 0, 0, 0)
         if self._libc.capset(header, rights) < 0:
-            raise Failed(f"capabilities: {os.strerror(ctypes.get_errno())}")
+            raise EnterError(f"capabilities: {os.strerror(ctypes.get_errno())}")
 
 
 class _Rules:
@@ -180,7 +180,7 @@ def _ask(kernel: Kernel, listener: str, number: int, code: bytes) -> bool:
         try:
             connection.sendmsg([b"1"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("<i", fd))])
         except OSError as error:
-            raise Failed(f"broker: {error.strerror}") from None
+            raise EnterError(f"broker: {error.strerror}") from None
     os.close(fd)
     return True
 
@@ -197,7 +197,7 @@ def main(args: "list[str]") -> None:
     split = 0 if args[0] == "scope" else args.index("--")
     try:
         enter(args[:split]) if split else scope()
-    except Failed as error:
+    except EnterError as error:
         os.write(2, f"sandbox: {error}\n".encode())
         os._exit(FAILED)
     try:

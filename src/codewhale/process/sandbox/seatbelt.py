@@ -3,8 +3,7 @@ behaviour; only its text is tested, it has not run on a Mac."""
 
 from collections.abc import Iterator, Sequence
 
-from codewhale.process.sandbox.caches import cache_folders, private_caches
-from codewhale.process.sandbox.profiles import Confinement, Plan, Site
+from codewhale.process.sandbox.profiles import Confinement, SandboxPlan, Site, cache_folders, private_caches
 from codewhale.protocol.protected import PROTECTED_FILES, PROTECTED_FOLDERS, RULE_FILES
 
 PROGRAM = "/usr/bin/sandbox-exec"
@@ -12,11 +11,11 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 _ESCAPES = {'"': '\\"', "\\": "\\\\"}
 
 
-def seatbelt(argv: Sequence[str], confinement: Confinement, site: Site) -> Plan:
+def seatbelt(argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
     """The plan for one command."""
     temp = {"TMPDIR": site.temp, "TMP": site.temp, "TEMP": site.temp}
     caches = cache_folders(confinement.caches, site.home, {})
-    return Plan(
+    return SandboxPlan(
         argv=(PROGRAM, "-p", seatbelt_profile(confinement, site, caches), *argv),
         env={**temp, **private_caches(confinement.caches, f"{site.temp}/.cache")},
     )

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
-from codewhale.permissions.dressed import meant
+from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.errors import Corrected, ErrorKind, ToolError
 from codewhale.services.shelljobs.job import JobSpec, JobView
 from codewhale.services.shelljobs.service import ShellJobs

@@ -13,7 +13,7 @@ from codewhale.lib.clock import Clock
 from codewhale.lib.ids import short_id
 from codewhale.process.launch import Child, Completed
 from codewhale.process.launcher import stat
-from codewhale.process.output import Telling, whole_characters
+from codewhale.process.streams import Telling, whole_characters
 from codewhale.protocol.events import Event, JobEnded, JobOutput, JobStarted
 from codewhale.services.shelljobs.log import JobLog
 

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable
 
 from codewhale.process.launch import Child, Launch, settle, start
-from codewhale.process.output import shown, whole_characters
+from codewhale.process.streams import shown, whole_characters
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ShellOutput, ShellRan
 from codewhale.services.shelljobs.beginning import ShellEnv, shell_argv

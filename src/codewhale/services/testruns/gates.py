@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from codewhale.process.launch import Completed, Held, Launch, run
-from codewhale.process.output import shown
+from codewhale.process.launch import Completed, Launch, SandboxProfile, run
 from codewhale.process.programs import not_installed
 from codewhale.process.repository import find_repository
+from codewhale.process.streams import shown
 from codewhale.protocol.errors import ToolError
 from codewhale.services.testruns.project import has, interpreter, scripts, which
 from codewhale.services.testruns.runners import find_python, node_manager
@@ -99,7 +99,7 @@ async def run_gates(
     gates: Sequence[Gate],
     seconds: float,
     root: str,
-    held: Held,
+    held: SandboxProfile,
     progress: Callable[[str], None] = lambda text: None,
 ) -> list[GateResult]:
     """Run them, four at a time, each within `seconds` and what `held` leaves it of the workspace `root` and the
@@ -123,7 +123,7 @@ async def run_gates(
     return sorted((task.result() for task in tasks), key=lambda result: result.name)
 
 
-async def _run(gate: Gate, seconds: float, root: str, held: Held) -> GateResult:
+async def _run(gate: Gate, seconds: float, root: str, held: SandboxProfile) -> GateResult:
     if gate.skipped:
         return _skipped(gate, gate.skipped)
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from codewhale.lib.bounded import check_nesting
-from codewhale.process.environment import child_env
+from codewhale.process.command import child_env
 
 READ_LIMIT = 1 << 20
 

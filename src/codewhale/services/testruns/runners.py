@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from codewhale.lib.text import one_line
 from codewhale.process.confinement import held_where_possible
-from codewhale.process.launch import Completed, Held, Launch, run, settle, start
+from codewhale.process.launch import Completed, Launch, SandboxProfile, run, settle, start
 from codewhale.process.programs import not_installed
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.services.testruns.project import has, interpreter, package, read_text, scripts, which
@@ -97,7 +97,7 @@ def runner_program(root: str) -> str:
 
 
 async def run_tests(
-    root: str, runner: Runner, seconds: float, progress: Callable[[str], None], held: Held
+    root: str, runner: Runner, seconds: float, progress: Callable[[str], None], held: SandboxProfile
 ) -> Completed:
     """Run them to the end or the timeout, the last line printed told to `progress` now and then, within what `held`
     leaves them. A cancellation is raised with what they came to so far. Raises OSError when the program cannot be

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from codewhale.lib.beneath import PathRefused, Root
-from codewhale.permissions.dressed import meant, undressed
+from codewhale.permissions.path_spelling import meant, undressed
 from codewhale.protocol.errors import Corrected, Look, ToolError
 
 Redact = Callable[[str], str]

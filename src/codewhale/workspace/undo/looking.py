@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
-from codewhale.permissions.shell.secretfiles import secret_file
+from codewhale.permissions.shell.paths import secret_file
 from codewhale.workspace.snapshots import Change, Content, FileState, blob_id
 
 FILE_LIMIT = 32 << 20

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from codewhale.permissions.shell.strict import Block, Simple, read, words_of
+from codewhale.permissions.shell.strict_reader import Compound, Simple, read, words_of
 
 
 def words(line: str) -> list[list[str | None]]:
@@ -27,13 +27,13 @@ def test_compound_commands_are_trees() -> None:
     )
     assert steps is not None
     loop, reads = steps[0].stages[0], steps[1].stages[0]
-    assert isinstance(loop, Block) and (loop.kind, loop.name) == ("for", "f")
+    assert isinstance(loop, Compound) and (loop.kind, loop.name) == ("for", "f")
     assert [term.text for term in loop.terms] == ["a", "*.b"]
     branch = loop.bodies[0][0].stages[0]
-    assert isinstance(branch, Block) and len(branch.bodies) == 3
+    assert isinstance(branch, Compound) and len(branch.bodies) == 3
     inner = branch.bodies[1][0].stages[0]
     assert isinstance(inner, Simple) and [term.text for term in inner.reads] == ["x"]
-    assert isinstance(reads, Block) and [term.text for term in reads.reads] == ["y"]
+    assert isinstance(reads, Compound) and [term.text for term in reads.reads] == ["y"]
 
 
 def test_output_of_commands_comes_before_its_command() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.lib.beneath import Root
-from codewhale.permissions.dressed import bare, meant, undressed
+from codewhale.permissions.path_spelling import bare, meant, undressed
 
 
 @pytest.fixture

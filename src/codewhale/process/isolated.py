@@ -1,5 +1,6 @@
 """Work on what strangers wrote (documents, data, patterns) in an interpreter of its own, which can be ended: bounded in
-memory, processor time, wall time and output, unable to write files, and in the sandbox where this machine has one."""
+memory, processor time, wall time and output, unable to write files, and in the sandbox where this machine has one.
+"""
 
 import math
 
@@ -33,7 +34,7 @@ except MemoryError:
 """
 
 
-class Work(Struct, frozen=True):
+class IsolatedWork(Struct, frozen=True):
     """What to do: `module` is one of ours that reads `data` from standard input and writes to standard output; with ""
     it is the program that `args` begins with, by its path. `folder` is one that it looks into, "" for none."""
 

@@ -1,5 +1,4 @@
-"""Where skills stand, and which files they are. Apart from what reads them, which is loaded only where there is such
-a folder."""
+"""Where skills stand, and which files they are."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ FILES = ("SKILL.md", "skill.md")
 _DEPTH, _FOLDERS = 8, 2_000
 
 
-class Place(Struct, frozen=True):
+class SkillFolder(Struct, frozen=True):
     """A folder that may hold skills, how it is shown, and the workspace whose bounds and trust hold for it ("" is a
     person's own)."""
 
@@ -24,19 +23,19 @@ class Place(Struct, frozen=True):
     workspace: str = ""
 
 
-def workspace_places(workspace: str) -> Iterator[Place]:
+def workspace_places(workspace: str) -> Iterator[SkillFolder]:
     """The folders of a workspace, those that win first."""
     for name in WORKSPACE_FOLDERS:
-        yield Place(os.path.join(workspace, name), name, workspace)
+        yield SkillFolder(os.path.join(workspace, name), name, workspace)
 
 
-def places(workspace: str, home: str, person: str) -> Iterator[Place]:
+def places(workspace: str, home: str, person: str) -> Iterator[SkillFolder]:
     """The folders for a workspace, those that win first; `home` is the harness's own folder, `person` the person's."""
     yield from workspace_places(workspace)
     for name in HOME_FOLDERS:
-        yield Place(os.path.join(person, name), f"~/{name}")
+        yield SkillFolder(os.path.join(person, name), f"~/{name}")
     own = os.path.join(home, "skills")
-    yield Place(own, own)
+    yield SkillFolder(own, own)
 
 
 def any_there(workspace: str, home: str, person: str) -> bool:
@@ -44,7 +43,7 @@ def any_there(workspace: str, home: str, person: str) -> bool:
     return any(os.path.isdir(place.folder) for place in places(workspace, home, person))
 
 
-def skill_files(place: Place) -> Iterator[tuple[str, str]]:
+def skill_files(place: SkillFolder) -> Iterator[tuple[str, str]]:
     """Each skill file beneath a place, with the path it is shown by: hidden folders and the insides of a skill are left
     out; a link out of a workspace is not followed, nor one that was gone through before."""
     within = os.path.realpath(place.workspace) if place.workspace else ""

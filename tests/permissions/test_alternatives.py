@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.permissions.instead import instead
+from codewhale.permissions.alternatives import instead
 from codewhale.protocol.errors import Look
 
 CATALOG = Catalog.load()

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.process.sidework import MEMORY, NO_MEMORY, Work
+from codewhale.process.isolated import MEMORY, NO_MEMORY, IsolatedWork
 from support.running import eventually
 
 MODULE = "codewhale.workspace.dataformats"
 
 
-def python(code: str, seconds: float = 10.0) -> Work:
+def python(code: str, seconds: float = 10.0) -> IsolatedWork:
     """Work that runs some Python as a program."""
-    return Work("", b"", (sys.executable, "-I", "-c", code), seconds=seconds)
+    return IsolatedWork("", b"", (sys.executable, "-I", "-c", code), seconds=seconds)
 
 
 async def test_a_module_of_ours_reads_its_data_and_answers() -> None:
-    done = await Work(MODULE, b'{"a": 1}', ("a.json", "auto")).do()
+    done = await IsolatedWork(MODULE, b'{"a": 1}', ("a.json", "auto")).do()
     assert done.exit_code == 0 and b'"valid": true' in done.stdout, done.stderr
 
 
@@ -36,7 +36,7 @@ async def test_what_takes_too_much_memory_is_ended() -> None:
 
 
 async def test_a_module_that_runs_into_its_memory_says_so() -> None:
-    done = await Work(MODULE, b"[" + b"[],[],[],[]," * 4_000_000 + b"[]]", ("a.json", "auto"), seconds=60).do()
+    done = await IsolatedWork(MODULE, b"[" + b"[],[],[],[]," * 4_000_000 + b"[]]", ("a.json", "auto"), seconds=60).do()
     assert done.exit_code == NO_MEMORY
 
 
@@ -51,7 +51,7 @@ async def test_no_module_of_the_folder_is_taken_for_one_of_pythons(
 ) -> None:
     (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'taken')!r}, 'w')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    done = await Work(MODULE, b"{}", ("a.json", "auto"), folder=str(tmp_path)).do()
+    done = await IsolatedWork(MODULE, b"{}", ("a.json", "auto"), folder=str(tmp_path)).do()
     assert done.exit_code == 0 and not (tmp_path / "taken").exists(), done.stderr
 
 

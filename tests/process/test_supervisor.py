@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from codewhale.process.owners import Direct, Supervised
+from codewhale.process.supervisor import Direct, Supervised
 from support.running import eventually
 
 

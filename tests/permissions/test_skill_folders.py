@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.permissions.skillplaces import any_there, places
+from codewhale.permissions.skill_folders import any_there, places
 
 
 def test_the_workspace_comes_before_the_person(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The one decision about a call. Each layer says deny, ask, allow or nothing, and the strictest word of the highest
 layer holds: any deny; then any ask of a hook, a rule, the floor or the project's constitution; then any allow; then
-what the call itself needs."""
+what the call itself needs in its mode."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,17 +9,83 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.permissions import floor, modes
-from codewhale.permissions.paths import started_by
+from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, started_by
 from codewhale.permissions.prefixes import offered
-from codewhale.permissions.rules import NO_RULES, RuleSet, View, host_of
-from codewhale.permissions.shell.secretfiles import secret_file
+from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet, host_of
+from codewhale.permissions.shell.paths import secret_file
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
 
 if TYPE_CHECKING:
     from codewhale.permissions.shell.judge import ShellJudgement
+
+CHANGES = frozenset({Effect.WRITES, Effect.EXECUTES})
+
+READ = Opinion("allow", "mode.read", "Reading is always allowed.")
+PLAN_READ = Opinion("allow", "mode.plan.read", "Reading is allowed in plan mode.")
+WRITE = Opinion("allow", "mode.agent.write", "Workspace writes are allowed in agent mode.")
+YOLO = Opinion("allow", "mode.yolo", "Yolo mode allows every call.")
+AUTO = Opinion("allow", "authority.auto", "No rule asks for this call.")
+
+
+def by_mode(request: DecisionRequest) -> Opinion | None:
+    """What plan mode refuses; the other modes refuse nothing by themselves."""
+    if request.mode is not Mode.PLAN or not CHANGES.intersection(request.effects):
+        return None
+    return Opinion(
+        "deny",
+        "mode.plan",
+        f"Plan mode changes no file and runs no program, so {request.tool} is refused. Finish the plan with reading "
+        "tools; the person can switch to agent mode (/mode agent, or --mode agent) to carry it out.",
+    )
+
+
+def by_need(request: DecisionRequest) -> Opinion:
+    """What a call needs by what it does: reads and workspace writes run, programs and network writes are asked about,
+    unless the person has said that what no rule asks for may run."""
+    effects = request.effects
+    if request.mode is Mode.PLAN:
+        return PLAN_READ
+    if all(effect is Effect.READS for effect in effects):
+        return READ
+    risky = Effect.EXECUTES in effects or (Effect.NETWORK in effects and Effect.WRITES in effects)
+    unseen = request.unseen and request.authority is Authority.PERSON and request.mode is not Mode.YOLO
+    if not risky and unseen:
+        reason = f"{request.tool} writes text that the call does not show; look at the diff."
+        return Opinion("ask", "mode.agent.unseen", reason)
+    if request.mode is Mode.YOLO:
+        return YOLO
+    if not risky:
+        return WRITE
+    if runs_unasked(request) and not (request.tainted and Effect.NETWORK in effects):
+        return AUTO
+    return Opinion("ask", "mode.agent.execute", f"{request.tool} runs a program.")
+
+
+def runs_unasked(request: DecisionRequest) -> bool:
+    """Whether the person has said that what nothing asks about may run."""
+    return request.authority is Authority.AUTO or request.approval is Approval.AUTO
+
+
+def answered(request: DecisionRequest) -> bool:
+    """Whether somebody is there who may be asked."""
+    return request.authority is Authority.PERSON and request.approval is not Approval.NEVER
+
+
+def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
+    """The refusal that an ask becomes where nobody may be asked."""
+    reason = asked.reason
+    if request.authority is Authority.PERSON:
+        text = f"{reason} The person has said that nothing is asked (approval never), so it is refused."
+        return Opinion("deny", "approval.never", text)
+    how = "`codewhale exec --auto` (runs what no rule asks about) or `--yolo`"
+    if request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
+        how = "a rule that allows it in permissions.toml"
+        how += "" if request.mode is Mode.YOLO else ", or `--yolo`"
+    text = f"{reason} Nobody is here to approve it. Go on without it, or end and say that it needs {how}."
+    return Opinion("deny", f"authority.{request.authority.value}", text)
+
 
 SANDBOX = "workspace-write"
 # Lines of text for a job that are judged each.
@@ -42,7 +108,7 @@ _CACHES = {
 }  # fmt: skip
 
 
-class Rights(Struct, frozen=True):
+class SandboxOptions(Struct, frozen=True):
     """What the person has configured of the sandbox: whether commands get the network ("off": never, "ask": with an
     approval that needs it, and offered; "on": always), allowances that every command which may write has, and
     narrowings that every command has."""
@@ -52,7 +118,7 @@ class Rights(Struct, frozen=True):
     less: tuple[str, ...] = ()
 
 
-class Judges(Struct, frozen=True):
+class PolicyInputs(Struct, frozen=True):
     """What the decision asks others, each only when a call needs it. `analyse` judges a command line in its folder,
     `url` an address. `paths` are the paths below the workspace that a path stands for, as it is named and as it really
     is; `special` tells what is special below the workspace. `sandboxed` tells whether a sandbox holds here, `job`
@@ -61,19 +127,19 @@ class Judges(Struct, frozen=True):
 
     url: Callable[[str], Opinion | None]
     paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
-    special: Callable[[DecisionRequest], floor.Special]
+    special: Callable[[DecisionRequest], Special]
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
     unfinished: Callable[[str, str], str] = lambda session, job: ""
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
-    rights: Callable[[], Rights] = Rights
-    constitution: Callable[[DecisionRequest, View], Opinion | None] = lambda request, view: None
+    sandbox_options: Callable[[], SandboxOptions] = SandboxOptions
+    constitution: Callable[[DecisionRequest, RuleFacts], Opinion | None] = lambda request, view: None
 
 
 class Policy:
     """The layers over one set of rules. `disabled` tools are denied in every mode."""
 
-    def __init__(self, judges: Judges, rules: RuleSet = NO_RULES, disabled: frozenset[str] = frozenset()) -> None:
+    def __init__(self, judges: PolicyInputs, rules: RuleSet = NO_RULES, disabled: frozenset[str] = frozenset()) -> None:
         self._judges = judges
         self._rules = rules
         self._disabled = disabled
@@ -81,9 +147,9 @@ class Policy:
     def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
         decision = self.judge(request, grants)
-        if decision.verdict != "ask" or modes.answered(request):
+        if decision.verdict != "ask" or answered(request):
             return decision
-        refusal = modes.unanswered(request, decision)
+        refusal = unanswered(request, decision)
         rule = refusal.rule if decision.rule.startswith("mode.") else decision.rule
         return Decision("deny", rule, refusal.reason)
 
@@ -92,11 +158,11 @@ class Policy:
         if request.tool in self._disabled:
             text = f"{request.tool} is switched off by the person's configuration (tools.disabled). Work without it."
             return Decision("deny", "config.tools.disabled", text)
-        refused = modes.by_mode(request)
+        refused = by_mode(request)
         if refused is not None:
             return Decision("deny", refused.rule, refused.reason)
         if not (self._rules or grants or request.opinions or request.subjects):
-            return self._final(modes.by_need(request), request, {})
+            return self._final(by_need(request), request, {})
         return self._layers(request, grants)
 
     def _layers(self, request: DecisionRequest, grants: RuleSet) -> Decision:
@@ -108,7 +174,7 @@ class Policy:
                 judgements[subject] = self._judges.analyse(subject, request)
             return judgements[subject]
 
-        view = View(analyse, lambda subject: self._judges.paths(subject, request))
+        view = RuleFacts(analyse, lambda subject: self._judges.paths(subject, request))
         said = [opinion for opinion in request.opinions if opinion.verdict]
         said += self._rules.opinions(request, view) + grants.opinions(request, view)
         said += self._floor(request, view)
@@ -117,10 +183,10 @@ class Policy:
         said += [held] if held is not None else []
         strictest = min(said, key=_strictness, default=None)
         if strictest is None:
-            strictest = modes.by_need(request) if _yolo(request) else self._unruled(request, view)
+            strictest = by_need(request) if _yolo(request) else self._unruled(request, view)
         return self._final(strictest, request, judgements)
 
-    def _typed(self, request: DecisionRequest, grants: RuleSet, view: View) -> Iterator[Opinion]:
+    def _typed(self, request: DecisionRequest, grants: RuleSet, view: RuleFacts) -> Iterator[Opinion]:
         """What forbids or asks about text that a running job is to be told, or that a command may run from its input:
         each line is judged as if it were a command line, for a shell may read it. Nothing of it is allowed by that."""
         analyse = self._judges.analyse
@@ -135,11 +201,11 @@ class Policy:
             return
         lines = [(line.strip(), cwd) for text, cwd in texts for line in (text, *_LINE_END.split(text)[:MOST_LINES])]
         typed = replace(request, subjects=tuple(CommandSubject(*line) for line in dict.fromkeys(lines) if line[0]))
-        heard = View(lambda subject: analyse(subject, request), view.paths)
+        heard = RuleFacts(lambda subject: analyse(subject, request), view.paths)
         said = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
         yield from (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
 
-    def _floor(self, request: DecisionRequest, view: View) -> Iterator[Opinion]:
+    def _floor(self, request: DecisionRequest, view: RuleFacts) -> Iterator[Opinion]:
         for subject in request.subjects:
             if isinstance(subject, CommandSubject):
                 judged = view.analyse(subject)
@@ -153,7 +219,7 @@ class Policy:
                     yield Opinion("ask", judged.rule, judged.reason)
         written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
         if written:
-            held = floor.by_path(request, written, self._judges.special(request))
+            held = by_path(request, written, self._judges.special(request))
             if held is not None:
                 yield held
         for subject in request.subjects:
@@ -161,7 +227,7 @@ class Policy:
             if dialled is not None and dialled.verdict == "deny":
                 yield dialled
 
-    def _unruled(self, request: DecisionRequest, view: View) -> Opinion:
+    def _unruled(self, request: DecisionRequest, view: RuleFacts) -> Opinion:
         """What holds where nobody has said anything: what is built in, of each subject and of the call itself."""
         judged = [self._built_in(subject, request, view) for subject in request.subjects]
         said = [opinion for opinion in judged if opinion is not None]
@@ -170,9 +236,9 @@ class Policy:
             reasons = list(dict.fromkeys(opinion.reason for opinion in asks))
             more = f" And {len(reasons) - _MOST_REASONS} more." if len(reasons) > _MOST_REASONS else ""
             return Opinion("ask", asks[0].rule, " ".join(reasons[:_MOST_REASONS]) + more)
-        return said[0] if said and len(said) == len(judged) else modes.by_need(request)
+        return said[0] if said and len(said) == len(judged) else by_need(request)
 
-    def _built_in(self, subject: Subject, request: DecisionRequest, view: View) -> Opinion | None:
+    def _built_in(self, subject: Subject, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
         match subject:
             case CommandSubject():
                 return self._command(view.analyse(subject), request)
@@ -191,7 +257,7 @@ class Policy:
             if judged.sandbox == "none" or self._judges.sandboxed():
                 return Opinion("allow", judged.rule, judged.reason)
             return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would keep it to that.")
-        contained = judged.sandbox == SANDBOX and modes.runs_unasked(request)
+        contained = judged.sandbox == SANDBOX and runs_unasked(request)
         if contained and self._judges.sandboxed():
             return Opinion("allow", "authority.auto", f"It runs in a sandbox: {judged.reason}")
         if contained:
@@ -213,7 +279,7 @@ class Policy:
         if verdict == "deny" or Effect.EXECUTES not in request.effects:
             return Decision(verdict, said.rule, said.reason, offer=_offer(said, request, judgements))
         profile, allowances = self._profile(said, request, list(judgements.values()))
-        if said is modes.AUTO and profile == "none":
+        if said is AUTO and profile == "none":
             return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox holds here.")
         return Decision(verdict, said.rule, said.reason, profile, allowances, _offer(said, request, judgements))
 
@@ -224,23 +290,25 @@ class Policy:
         network where it needs to, what runs unasked never does but in yolo mode."""
         if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return strictest, self._judges.rights().less if strictest != "none" else ()
+            return strictest, self._judges.sandbox_options().less if strictest != "none" else ()
         if not self._judges.sandboxed():
             return "none", ()
-        rights = self._judges.rights()
+        rights = self._judges.sandbox_options()
         own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
         own += (OFFLINE,) if rights.network == "off" else ()
         needed = () if said.rule == "authority.auto" else self._needed(request, judged, rights)
         return SANDBOX, tuple(dict.fromkeys((*needed, *own)))
 
-    def _needed(self, request: DecisionRequest, judged: "list[ShellJudgement]", rights: Rights) -> tuple[str, ...]:
+    def _needed(
+        self, request: DecisionRequest, judged: "list[ShellJudgement]", rights: SandboxOptions
+    ) -> tuple[str, ...]:
         reaches = rights.network != "off" and (_yolo(request) or any(one.sandbox == "none" for one in judged))
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
         return (NETWORK, *caches) if reaches else tuple(caches)
 
 
-def _written(subject: PathSubject, view: View) -> Opinion | None:
+def _written(subject: PathSubject, view: RuleFacts) -> Opinion | None:
     """What others do with a file once it is written."""
     names = view.paths(subject) if subject.write else ()
     for name in names:
@@ -286,3 +354,23 @@ def _offer(said: Opinion, request: DecisionRequest, judgements: "dict[CommandSub
             return Offer(request.tool, "host", host) if host else None
         case _:
             return None
+
+
+def decide(request: DecisionRequest, disabled: frozenset[str] = frozenset()) -> Decision:
+    """Allow, ask or deny one call by mode, effects and authority; `disabled` tools are denied in every mode. A call
+    with a command line is not for here."""
+    return Policy(_BARE, disabled=disabled).decide(request)
+
+
+def _named(subject: PathSubject, request: DecisionRequest) -> tuple[str, ...]:
+    path = beneath(subject.path, request.workspace or "/")
+    return () if path is None else (path,)
+
+
+_BARE = PolicyInputs(
+    url=lambda url: None,
+    paths=_named,
+    special=lambda request: NOTHING_SPECIAL,
+    sandboxed=lambda: True,
+    job=lambda session, job: None,
+)

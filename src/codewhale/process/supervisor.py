@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from codewhale.process import launcher
 from codewhale.process.itself import interpreter
 
-if TYPE_CHECKING:  # it is imported with the first process alone
+if TYPE_CHECKING:
     from subprocess import Popen
 
 Report = Callable[..., None]

@@ -1,16 +1,20 @@
 """Watching a workspace for what a command leaves there that would make plain git run things: new repositories and
 worktrees, folders that git takes for one, and changes of those that nothing can be laid over."""
 
+import asyncio
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
 from codewhale.lib.beneath import Root
-from codewhale.process.sandbox.gitplaces import SET_ASIDE, arms_of, existing_arms, harmless, read_file
-from codewhale.process.sandbox.profiles import beneath
+from codewhale.lib.text import one_line
+from codewhale.process.sandbox.gitfiles import SET_ASIDE, arms_of, existing_arms, harmless, read_file
+from codewhale.process.sandbox.profiles import Confinement, Site, beneath
 from codewhale.protocol.protected import is_git_directory
 
 MOST_FOLDERS = 200_000
@@ -191,3 +195,60 @@ def _lines(told: Sequence[str]) -> list[str]:
         return []
     more = [f"and {len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
     return ["This would make plain git run programs or look elsewhere, so it does not stay:", *told[:_SHOWN], *more]
+
+
+Ended = asyncio.Future[Any]
+# Files that are laid over each; what is beyond is put back afterwards.
+_MOST_ARMS = 256
+# Seconds between two looks, and at least so many times the cost of one.
+_PAUSE, _SHARE = 1.0, 20
+
+
+class CommandWatch:
+    """What is watched for one command. `arms` are there already and must stay as they are; `held` it cannot change."""
+
+    def __init__(self, roots: Sequence[str], home: str) -> None:
+        self._wards = [_ward(root, home) for root in roots]
+        self.held: tuple[str, ...] = ()
+        self._left = self._last = False
+        found = dict.fromkeys(path for ward in self._wards for path in ward.enter())
+        self.arms = tuple(found)[:_MOST_ARMS]
+
+    async def follow(self, gone: Ended, done: Ended, tell: Callable[[str], None]) -> None:
+        """Look now and then while anything of it runs, and a last time after that."""
+        cost = 0.0
+        while not gone.done():
+            await asyncio.wait((gone,), timeout=max(_PAUSE, _SHARE * cost))
+            if not gone.done():
+                began = time.monotonic()
+                await self.look(gone, tell)
+                cost = time.monotonic() - began
+        await asyncio.wait((done,))
+        if not self._last:
+            await self.look(gone, tell)
+        self.leave()
+
+    async def look(self, gone: Ended, tell: Callable[[str], None]) -> None:
+        """Put back or set aside what is there now, and tell."""
+        self._last = gone.done()
+        for ward in self._wards:
+            for line in await asyncio.to_thread(ward.mend, self.held):
+                tell(f"codewhale: {one_line(line, 400)}\n")
+
+    def leave(self) -> None:
+        """The command is gone. A second time does nothing."""
+        if not self._left:
+            self._left = True
+            for ward in self._wards:
+                ward.leave()
+
+
+def watched(site: Site, wanted: Confinement) -> CommandWatch:
+    """A share for a command that may write there; it looks through all of it."""
+    outside = (place.path for place in site.git if not beneath(place.path, site.workspace))
+    return CommandWatch(list(dict.fromkeys((site.workspace, *outside, *wanted.folders))), site.home)
+
+
+@lru_cache(maxsize=256)
+def _ward(root: str, home: str) -> Ward:
+    return Ward(root, home)

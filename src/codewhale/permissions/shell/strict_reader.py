@@ -36,7 +36,7 @@ class Part(Struct, frozen=True):
     kind: Kind
     text: str = ""
     quoted: bool = False
-    steps: "tuple[Step, ...]" = ()
+    steps: "tuple[Pipeline, ...]" = ()
 
 
 class Term(Struct, frozen=True):
@@ -61,25 +61,25 @@ class Simple(Struct, frozen=True):
     given: tuple[Term, ...] = ()
 
 
-class Block(Struct, frozen=True):
+class Compound(Struct, frozen=True):
     """A compound command: its kind (group, subshell, if, while, for), a loop's variable and words, what it holds."""
 
     kind: str
-    bodies: "tuple[tuple[Step, ...], ...]"
+    bodies: "tuple[tuple[Pipeline, ...], ...]"
     name: str = ""
     terms: tuple[Term, ...] = ()
     reads: tuple[Term, ...] = ()
     given: tuple[Term, ...] = ()
 
 
-class Step(Struct, frozen=True):
+class Pipeline(Struct, frozen=True):
     """A pipeline, and the operator behind it."""
 
-    stages: "tuple[Simple | Block, ...]"
+    stages: "tuple[Simple | Compound, ...]"
     by: str
 
 
-def read(text: str) -> tuple[Step, ...] | None:
+def read(text: str) -> tuple[Pipeline, ...] | None:
     """The pipelines of a line, None for one with anything beyond the subset."""
     reader = _Reader(text)
     try:
@@ -89,7 +89,7 @@ def read(text: str) -> tuple[Step, ...] | None:
         return None
 
 
-def words_of(steps: tuple[Step, ...]) -> Iterator[list[str | None]]:
+def words_of(steps: tuple[Pipeline, ...]) -> Iterator[list[str | None]]:
     """The words of every simple command, in the order in which the grammar comes by."""
     for step in steps:
         for stage in step.stages:
@@ -124,12 +124,12 @@ class _Reader:
         self.at = 0
         self._depth = 0
 
-    def script(self, ends: tuple[str, ...]) -> tuple[Step, ...]:
+    def script(self, ends: tuple[str, ...]) -> tuple[Pipeline, ...]:
         """Pipelines up to one of the words in `ends` (which is not taken), or to the end of the line."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise _UnreadError
-        steps: list[Step] = []
+        steps: list[Pipeline] = []
         while True:
             self._space(lines=True)
             if self.at == len(self.text) or self._reserved() in ends:
@@ -139,7 +139,7 @@ class _Reader:
             if operator is None:
                 raise _UnreadError
             self.at = operator.end()
-            steps.append(Step(stages, operator[0]))
+            steps.append(Pipeline(stages, operator[0]))
         if (not steps and ends) or (steps and steps[-1].by in ("&&", "||")):
             raise _UnreadError
         self._depth -= 1
@@ -163,14 +163,14 @@ class _Reader:
             raise _UnreadError
         self.at += len(word)
 
-    def _body(self, *ends: str) -> tuple[Step, ...]:
+    def _body(self, *ends: str) -> tuple[Pipeline, ...]:
         """The pipelines up to a word that is taken too."""
         body = self.script(ends)
         if self._reserved() not in ends:
             raise _UnreadError
         return body
 
-    def _pipe(self) -> tuple[Simple | Block, ...]:
+    def _pipe(self) -> tuple[Simple | Compound, ...]:
         while re.match(r"![ \t]", self.text[self.at : self.at + 2]):
             self.at += 1
             self._space()
@@ -183,12 +183,12 @@ class _Reader:
             self._space()
         return tuple(stages)
 
-    def _command(self) -> Simple | Block:
+    def _command(self) -> Simple | Compound:
         if self.text.startswith("(", self.at) and not self.text.startswith("((", self.at):
             self.at += 1
             body = self._body(")")
             self.at += 1
-            return self._behind(Block("subshell", (body,)))
+            return self._behind(Compound("subshell", (body,)))
         word = self._reserved()
         if not word:
             return self._simple()
@@ -198,17 +198,17 @@ class _Reader:
         if word == "{" and self.text[self.at : self.at + 1] in (" ", "\t", "\n"):
             body = self._body("}")
             self._take("}")
-            return self._behind(Block("group", (body,)))
+            return self._behind(Compound("group", (body,)))
         if word in ("while", "until"):
             head = self._body("do")
-            return self._behind(Block("while", (head, self._loop())))
+            return self._behind(Compound("while", (head, self._loop())))
         if word == "if":
-            return self._behind(Block("if", tuple(self._branches())))
+            return self._behind(Compound("if", tuple(self._branches())))
         if word == "for":
             return self._behind(self._for())
         raise _UnreadError
 
-    def _branches(self) -> Iterator[tuple[Step, ...]]:
+    def _branches(self) -> Iterator[tuple[Pipeline, ...]]:
         yield self._body("then")
         self._take("then")
         yield self._body("elif", "else", "fi")
@@ -222,13 +222,13 @@ class _Reader:
             yield self._body("fi")
         self._take("fi")
 
-    def _loop(self) -> tuple[Step, ...]:
+    def _loop(self) -> tuple[Pipeline, ...]:
         self._take("do")
         body = self._body("done")
         self._take("done")
         return body
 
-    def _for(self) -> Block:
+    def _for(self) -> Compound:
         self._space()
         found = re.compile(r"([a-zA-Z_]\w*)[ \t]+in[ \t]+", re.A).match(self.text, self.at)
         if found is None:
@@ -239,7 +239,7 @@ class _Reader:
             terms.append(self._term())
             self._space()
         self.at += 1
-        return Block("for", (self._loop(),), found[1], tuple(terms))
+        return Compound("for", (self._loop(),), found[1], tuple(terms))
 
     def _condition(self) -> Simple:
         """What stands between [[ and ]]: words alone."""
@@ -270,13 +270,13 @@ class _Reader:
             raise _UnreadError
         return Simple(tuple(assigns), tuple(words), tuple(reads), tuple(given))
 
-    def _behind(self, block: Block) -> Block:
+    def _behind(self, block: Compound) -> Compound:
         reads: list[Term] = []
         given: list[Term] = []
         while self._more():
             if not self._redirect(reads, given):
                 raise _UnreadError
-        return Block(block.kind, block.bodies, block.name, block.terms, tuple(reads), tuple(given))
+        return Compound(block.kind, block.bodies, block.name, block.terms, tuple(reads), tuple(given))
 
     def _more(self) -> bool:
         self._space()

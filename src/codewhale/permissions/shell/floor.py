@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from codewhale.permissions.shell.flow import Flow, exfiltration, remote_code
-from codewhale.permissions.shell.harm import Call, Harm, bomb, connection, harm_of, harm_of_code, harm_of_redirect
-from codewhale.permissions.shell.parse import INCOMPLETE, Command, Line, parse
-from codewhale.permissions.shell.paths import Places
+from codewhale.permissions.shell.flow import DataFlow, exfiltration, remote_code
+from codewhale.permissions.shell.harm import Harm, ShellCall, bomb, connection, harm_of, harm_of_code, harm_of_redirect
+from codewhale.permissions.shell.parse import INCOMPLETE, ParsedCommand, ParsedLine, parse
+from codewhale.permissions.shell.paths import ShellPaths
 from codewhale.permissions.shell.table import TAKERS, roles
 from codewhale.permissions.shell.words import UNKNOWN, Word, bare, braces, in_dollar_single
-from codewhale.permissions.shell.wrap import Inner, carried, code_of, lines_in_code, name_of
+from codewhale.permissions.shell.wrappers import Inner, carried, code_of, lines_in_code, name_of
 
 DEEPEST = 3
 LONGEST = 16 * 1024
@@ -23,27 +23,27 @@ _OPERATORS = re.compile(r"[;&|\n()`]+|\$\(|(?<!\S)[{}](?!\S)")
 class Floor:
     """One search. `calls` are all it came by, those of the outermost line first and wrapped ones behind wrappers."""
 
-    def __init__(self, places: Places, known: dict[str, str]) -> None:
+    def __init__(self, places: ShellPaths, known: dict[str, str]) -> None:
         self._places = places
         self._known = known
         self._left = _MOST
         self._seen: set[str] = set()
         self._safe: set[tuple[str, str]] = set()
-        self.calls: list[Call] = []
+        self.calls: list[ShellCall] = []
 
-    def harm(self, text: str, line: Line, depth: int = 0) -> Harm | None:
+    def harm(self, text: str, line: ParsedLine, depth: int = 0) -> Harm | None:
         """The first thing in a line, or in a line inside it, that must not happen."""
         self._seen.add(text)
         if INCOMPLETE in line.shapes:
             line.commands.extend(_rough(text, self._known))
-        calls: list[Call] = []
+        calls: list[ShellCall] = []
         for command in _distinct(line.commands):
             self._unwrap(command, calls)
         self.calls += calls
         telling = [call for call in calls if _tells(call)]
         if not line.redirects and not line.shapes and not telling:
             return None
-        flow = Flow(calls, telling, _feeding(calls), line.redirects)
+        flow = DataFlow(calls, telling, _feeding(calls), line.redirects)
         where = line.variables.get("PWD", "")
         redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
         return (
@@ -56,7 +56,7 @@ class Floor:
             or (self._deeper(flow, depth) if depth <= DEEPEST else None)
         )
 
-    def _alone(self, call: Call) -> Harm | None:
+    def _alone(self, call: ShellCall) -> Harm | None:
         """What a call does by itself; one that was looked at before is as harmless as it was then."""
         key = call.text, call.command.where
         if key in self._safe and not call.command.assigns:
@@ -64,19 +64,19 @@ class Floor:
         self._safe.add(key)
         return harm_of(call, self._places)
 
-    def _unwrap(self, command: Command, calls: list[Call]) -> None:
+    def _unwrap(self, command: ParsedCommand, calls: list[ShellCall]) -> None:
         """Add a command, and the ones behind the wrappers in it."""
         waiting = [_split(command.words)]
         while waiting and waiting[0] and self._left > 0:
             words = waiting.pop(0)
             self._left -= 1 + len(words) // 10
             name = name_of(words[0])
-            call = Call(name, words, command, roles(name))
+            call = ShellCall(name, words, command, roles(name))
             calls.append(call)
             if call.roles.carries:
                 waiting[:0] = _wrapped(carried(words))
 
-    def _deeper(self, flow: Flow, depth: int) -> Harm | None:
+    def _deeper(self, flow: DataFlow, depth: int) -> Harm | None:
         """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""
         for call in flow.telling:
             if not call.roles.lines:
@@ -94,7 +94,7 @@ class Floor:
                     return found
         return None
 
-    def _lines(self, call: Call, sources: list[Call]) -> Iterator[str]:
+    def _lines(self, call: ShellCall, sources: list[ShellCall]) -> Iterator[str]:
         if call.roles.carries:
             yield from (found.line for found in carried(call.words) if found.line is not None)
         if "shells" in call.roles.sets or call.name in TAKERS:
@@ -111,12 +111,12 @@ def _wrapped(inner: Iterable[Inner]) -> list[list[Word]]:
     return [found.words for found in inner if found.line is None and found.words]
 
 
-def _inputs(call: Call, sources: list[Call]) -> list[str]:
+def _inputs(call: ShellCall, sources: list[ShellCall]) -> list[str]:
     """The texts that reach a command from a here-document, a here-string or the line's own input."""
     return list(dict.fromkeys(one.command.input for one in (call, *sources) if one.command.input))
 
 
-def _said(sources: list[Call]) -> Iterator[str]:
+def _said(sources: list[ShellCall]) -> Iterator[str]:
     """What echo and printf among them print."""
     for source in sources:
         if source.name == "echo":
@@ -134,12 +134,12 @@ def _printed(format: str, values: list[str]) -> str:
     return " ".join([in_dollar_single(_DIRECTIVE.sub(value, format)), *reversed(values)])
 
 
-def _tells(call: Call) -> bool:
+def _tells(call: ShellCall) -> bool:
     """Whether a call can be part of any harm other than by what it prints."""
     return call.roles.tells or bool(call.command.assigns) or UNKNOWN in call.words[0].text
 
 
-def _distinct(commands: list[Command]) -> Iterator[Command]:
+def _distinct(commands: list[ParsedCommand]) -> Iterator[ParsedCommand]:
     """Commands without those that do again, on their own, what one before them did."""
     seen = set()
     for command in commands:
@@ -152,14 +152,14 @@ def _distinct(commands: list[Command]) -> Iterator[Command]:
             yield command
 
 
-def _feeding(calls: list[Call]) -> dict[int, list[Call]]:
+def _feeding(calls: list[ShellCall]) -> dict[int, list[ShellCall]]:
     fed = [call for call in calls if call.command.feeds]
     if not fed:
         return {}
-    by_command: dict[int, list[Call]] = {}
+    by_command: dict[int, list[ShellCall]] = {}
     for call in calls:
         by_command.setdefault(id(call.command), []).append(call)
-    feeding: dict[int, list[Call]] = {}
+    feeding: dict[int, list[ShellCall]] = {}
     for call in fed:
         if id(call.command) not in feeding:
             feeding[id(call.command)] = [one for feed in call.command.feeds for one in by_command.get(id(feed), ())]
@@ -181,11 +181,11 @@ def _split(words: list[Word]) -> list[Word]:
     return out
 
 
-def _rough(text: str, known: dict[str, str]) -> list[Command]:
+def _rough(text: str, known: dict[str, str]) -> list[ParsedCommand]:
     """Commands as they look in text that no grammar reads: cut at every operator and blank."""
     found = []
     for piece in _OPERATORS.split(text)[:200]:
         words = [bare(part.strip("'\"")) for word in piece.split()[:100] for part in braces(word)]
         if words and words[0].text:
-            found.append(Command(words, [], [], [], where=known["PWD"]))
+            found.append(ParsedCommand(words, [], [], [], where=known["PWD"]))
     return found

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from codewhale.permissions.floor import Special
 from codewhale.permissions.network import judge_url
-from codewhale.permissions.paths import beneath
-from codewhale.permissions.pipeline import Judges, Policy, Rights
+from codewhale.permissions.paths import Special, beneath
+from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import NO_RULES, RuleSet
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, Origin, PathSubject, Subject, UrlSubject
 
-DEFAULT = Rights()
+DEFAULT = SandboxOptions()
 PERSON, HEADLESS, AUTO = Authority.PERSON, Authority.HEADLESS, Authority.AUTO
 EFFECTS = {
     "exec_shell": (Effect.EXECUTES,), "run_tests": (Effect.EXECUTES,), "run_verifiers": (Effect.EXECUTES,),
@@ -32,13 +31,13 @@ def url(address: str) -> Opinion | None:
 
 
 def policy(
-    rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None, rights: Rights = DEFAULT
+    rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None, rights: SandboxOptions = DEFAULT
 ) -> Policy:
     """A policy over a workspace /w."""
     return Policy(judging(sandboxed, held, rights), RuleSet(rules))
 
 
-def judging(sandboxed: bool = True, held: Opinion | None = None, rights: Rights = DEFAULT) -> Judges:
+def judging(sandboxed: bool = True, held: Opinion | None = None, rights: SandboxOptions = DEFAULT) -> PolicyInputs:
     """What the policy of a workspace /w asks."""
 
     def judgement(subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
@@ -48,7 +47,7 @@ def judging(sandboxed: bool = True, held: Opinion | None = None, rights: Rights 
         path = beneath(subject.path, "/w")
         return () if path is None else (path,)
 
-    return Judges(
+    return PolicyInputs(
         url=url,
         paths=named,
         special=lambda request: Special(),
@@ -56,7 +55,7 @@ def judging(sandboxed: bool = True, held: Opinion | None = None, rights: Rights 
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,
         constitution=lambda request, view: held,
-        rights=lambda: rights,
+        sandbox_options=lambda: rights,
     )
 
 
@@ -281,7 +280,7 @@ def test_judging_leaves_an_ask_an_ask() -> None:
     ],
 )  # fmt: skip
 def test_the_network_is_what_was_configured(network: str, mode: Mode, line: str, allowances: tuple[str, ...]) -> None:
-    rights = Rights(network, ("write:/shared",), ("hide:/secret",))
+    rights = SandboxOptions(network, ("write:/shared",), ("hide:/secret",))
     decided = policy((), rights=rights).judge(asking("exec_shell", CommandSubject(line), mode=mode))
     own = ("write:/shared", "hide:/secret")
     assert set(decided.allowances) == {*allowances, *own} and decided.sandbox == "workspace-write"
