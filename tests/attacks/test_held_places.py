@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from codewhale.process.confinement import Confined, confine
+from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK, Confined, confine, sandbox
 from codewhale.process.launch import Child, Launch, run
-from codewhale.process.probing import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
-from codewhale.process.sandbox.bubblewrap import _CREDENTIALS
-from codewhale.process.sandbox.guards import HELD
+from codewhale.process.sandbox.bubblewrap import _CREDENTIALS, HELD
 from codewhale.protocol.protected import (
     GIT_FILES,
     GIT_FOLDERS,
