@@ -18,16 +18,16 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codewhale.codesearch import fresh
+from codewhale.codesearch import scan
 from codewhale.codesearch.answering import CodeSearch
-from codewhale.codesearch.build import Index, is_stale, refresh, settle
+from codewhale.codesearch.build import Index, is_stale, prepare, refresh
 from codewhale.codesearch.languages import Languages
+from codewhale.codesearch.model import Stamp
 from codewhale.codesearch.rank import Ranker
 from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.stamps import Stamps
 
 BYTES_A_FILE = 8_500
 LARGEST = 400_000
@@ -103,7 +103,7 @@ async def _measured(root: str, total: int, index: Index, state: str) -> dict[str
     built = time.perf_counter() - begun
     used, held = _cpu() - before, together.stop()
     size = os.path.getsize(index.path)
-    await settle(index)
+    await prepare(index)
     os.sync()  # a tree at rest: the kernel does not write out meanwhile what was just made
     store = index.open()
     await is_stale(index, store)
@@ -113,7 +113,7 @@ async def _measured(root: str, total: int, index: Index, state: str) -> dict[str
     begun = time.perf_counter()
     reader = Reader(index.open())
     opened = time.perf_counter() - begun
-    chunks = reader.live_chunks
+    chunks = reader.chunk_count
     ranked = _questions(reader)
     reader.close()
     return {
@@ -213,18 +213,18 @@ async def _timed(work: Any) -> float:
 
 async def _edits(root: str, index: Index) -> list[float]:
     """Seconds from a file's change to its being searchable, less the looking for what has changed. As in a session the
-    database stays open meanwhile, and what can wait is done between the changes."""
-    kept, look, looked = index.open(), fresh.look_at, 0.0
+    database stays open meanwhile."""
+    kept, changes, looked = index.open(), scan.changes, 0.0
 
-    def timed_look(root: str, stamps: Stamps, watched: fresh.Watched | None) -> tuple[list[str], bool]:
+    def timed_look(root: str, stamps: Mapping[str, Stamp], watched: scan.Watched | None) -> tuple[list[str], bool]:
         nonlocal looked
         begun = time.perf_counter()
         try:
-            return look(root, stamps, watched)
+            return changes(root, stamps, watched)
         finally:
             looked += time.perf_counter() - begun
 
-    fresh.look_at = timed_look
+    scan.changes = timed_look
     paths = sorted(index.stamps(kept))
     random.Random(3).shuffle(paths)
     found = []
@@ -233,10 +233,9 @@ async def _edits(root: str, index: Index) -> list[float]:
             file.write(f"\nchanged_{random.random()} = 1\n")
         await asyncio.sleep(0.03)
         begun, looked = time.perf_counter(), 0.0
-        await refresh(index, settled=False)
+        await refresh(index)
         found.append(time.perf_counter() - begun - looked)
-        await settle(index)
-    fresh.look_at = look
+    scan.changes = changes
     kept.close()
     return found
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch import build
-from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, refresh, settle
-from codewhale.codesearch.indexing import RACY_NS, Task, indexed
+from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, prepare, refresh
+from codewhale.codesearch.indexing import RACY_NS, ReadTask, read_files
+from codewhale.codesearch.model import BODY, DEFINED, SYMBOL
 from codewhale.codesearch.reader import Reader
 from codewhale.process.launch import Launch, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
@@ -67,8 +67,8 @@ async def test_a_tree_is_indexed_and_answers(tree: Path, tmp_path: Path, unpacke
     index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
     report = await refresh(index)
     assert (report.indexed, report.complete) == (2, True)
-    assert found(index, "b", "harbour") == ["notes.md"]
-    assert found(index, "d", "resolveapikey") == found(index, "s", "key") == found(index, "p", "auth") == ["auth.py"]
+    assert found(index, BODY, "harbour") == ["notes.md"]
+    assert found(index, DEFINED, "resolveapikey") == found(index, SYMBOL, "key") == ["auth.py"]
 
 
 async def test_a_second_look_reads_nothing(tree: Path, tmp_path: Path, unpacked: Path) -> None:
@@ -89,40 +89,6 @@ async def test_random_changes_leave_what_a_rebuild_makes(tmp_path: Path, unpacke
             await same_as_rebuilt(index, tmp_path)
 
 
-async def test_full_segments_stay_and_small_ones_become_few(
-    tmp_path: Path, unpacked: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "_SEGMENT_BYTES", (40_000, 40_000))
-    monkeypatch.setattr(build, "_LEAST_TASK", 50_000)
-    monkeypatch.setattr(build, "_TASK_BYTES", 50_000)
-    root = tmp_path / "tree"
-    root.mkdir()
-    for number in range(360):
-        (root / f"part{number}.py").write_text(f"def reef_{number}():\n" + "    pass  # " + "sand " * 800)
-    index = grammars(Index(str(root), str(tmp_path / "home")), unpacked)
-    await refresh(index)
-    full = _segments(index)
-    assert len(set(full.values())) > 25
-    edited = [f"part{number}.py" for number in range(70)]
-    for path in edited:
-        (root / path).write_text("def keel(): pass\n")
-        await refresh(index)
-    now = _segments(index)
-    assert {path: number for path, number in full.items() if path not in edited} == {
-        path: number for path, number in now.items() if path not in edited
-    }
-    assert len({now[path] for path in edited}) < 45
-    await same_as_rebuilt(index, tmp_path)
-
-
-def _segments(index: Index) -> dict[str, int]:
-    store = index.open()
-    try:
-        return dict(store.rows("SELECT path, segment FROM files"))
-    finally:
-        store.close()
-
-
 async def test_content_of_the_same_size_and_time_is_seen(tree: Path, tmp_path: Path, unpacked: Path) -> None:
     index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
@@ -134,10 +100,10 @@ async def test_content_of_the_same_size_and_time_is_seen(tree: Path, tmp_path: P
     assert await is_stale(index, store)
     store.close()
     await refresh(index)
-    assert found(index, "b", "whaler") == ["notes.md"]
+    assert found(index, BODY, "whaler") == ["notes.md"]
 
 
-async def test_a_touched_file_is_not_read_into_a_new_segment(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+async def test_a_touched_file_is_not_read_again(tree: Path, tmp_path: Path, unpacked: Path) -> None:
     index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     os.utime(tree / "notes.md", ns=(1, 1))
@@ -157,7 +123,7 @@ async def test_a_worktree_has_an_index_of_its_own(tmp_path: Path, unpacked: Path
     await refresh(main)
     await refresh(other)
     assert main.path != other.path
-    assert found(other, "b", "barnacl") == ["only_here.py"] and found(main, "b", "barnacl") == []
+    assert found(other, BODY, "barnacl") == ["only_here.py"] and found(main, BODY, "barnacl") == []
 
 
 async def test_a_linked_path_is_the_same_worktree(tree: Path, tmp_path: Path) -> None:
@@ -215,8 +181,8 @@ async def test_odd_files_do_no_harm(tree: Path, tmp_path: Path, unpacked: Path) 
     reader.close()
     assert states["long.js"] == "large" and states["huge.py"] == "large" and states["empty.py"] == "empty"
     assert "picture.png" not in states and "pipe" not in states and "loop/auth.py" not in states
-    assert found(index, "b", "harbourmast") == ["latin.py"] and found(index, "p", "long") == ["long.js"]
-    assert found(index, "b", "検索") == ["名前.py"]
+    assert found(index, BODY, "harbourmast") == ["latin.py"]
+    assert found(index, BODY, "検索") == ["名前.py"]
 
 
 async def test_many_files_are_read_by_workers_with_the_same_result(tmp_path: Path, unpacked: Path) -> None:
@@ -229,31 +195,19 @@ async def test_many_files_are_read_by_workers_with_the_same_result(tmp_path: Pat
     assert seen[0][0] == 0 and seen[-1][0] == seen[-1][1] > 60
     one = grammars(Index(str(happenings.root), str(tmp_path / "second")), unpacked)
     store = one.open()
-    store.put(indexed(one.sources(), Task(one.root, happenings.files())))
+    store.put(read_files(one.sources(), ReadTask(one.root, happenings.files())))
     other = index.open()
     assert likeness(store) == likeness(other)
     store.close()
     other.close()
 
 
-async def test_after_many_files_came_neighbours_are_looked_at_together(tmp_path: Path, unpacked: Path) -> None:
-    folder = tmp_path / "tree"
-    for number in range(40):
-        (folder / f"part{number:02}").mkdir(parents=True)
-        for ending in ("py", "js", "md"):
-            (folder / f"part{number:02}" / f"one.{ending}").write_text("x = 1\n")
-    index = grammars(Index(str(folder), str(tmp_path / "home")), unpacked)
-    await refresh(index)
-    store = index.open()
-    kept = [path for group in index.stamps(store).groups for path in group.paths]
-    store.close()
-    assert len(kept) == 120 and kept == sorted(kept)
-
-
 async def test_workers_killed_in_the_middle_lose_no_file(tmp_path: Path, unpacked: Path) -> None:
     happenings = Happenings(tmp_path / "tree", 6)
     for number in range(120):
-        happenings.write(f"group{number % 7}/unit{number}.py")
+        path = happenings.root / f"group{number % 7}" / f"unit{number}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(happenings.text("a.py") + "# sand\n" * 1500)
     index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
     killed: list[int] = []
 
@@ -273,7 +227,7 @@ async def test_an_index_that_lost_files_finds_them_again(tree: Path, tmp_path: P
     store = index.open()
     store.forget(["notes.md"])  # behind the back of whoever concluded that all is in
     index.forget_stamps()
-    assert store.meta("complete") and await is_stale(index, store)
+    assert await is_stale(index, store)
     assert (await refresh(index)).complete and paths(index) == ["auth.py", "notes.md"]
     assert not await is_stale(index, store)
     store.close()
@@ -286,65 +240,15 @@ async def test_a_file_that_workers_died_of_has_its_row_and_is_read_by_workers_ag
     await refresh(index)
     store = index.open()
     grow_old(tree / "notes.md")
-    store.put(indexed(index.sources(), Task(index.root, ["notes.md"], failed=True)))
+    store.put(read_files(index.sources(), ReadTask(index.root, ["notes.md"], failed=True)))
+    store.remember(complete=1)
     index.forget_stamps()
     assert store.rows("SELECT state FROM files WHERE path = 'notes.md'") == [("failed",)]
-    assert found(index, "b", "harbour") == [] and found(index, "p", "note") == ["notes.md"]
+    assert found(index, BODY, "harbour") == [] and "notes.md" in paths(index)
     assert not await is_stale(index, store)
     (tree / "notes.md").write_text("The harbour is closed.\n")
-    assert (await refresh(index)).complete and found(index, "b", "harbour") == ["notes.md"]
+    assert (await refresh(index)).complete and found(index, BODY, "harbour") == ["notes.md"]
     store.close()
-
-
-async def test_small_segments_become_few(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
-    for number in range(60):
-        (tree / f"new{number}.py").write_text(f"value_{number} = {number}\n")
-        await refresh(index)
-    store = index.open()
-    assert store.rows("SELECT count(*) FROM segments")[0][0] <= 48
-    store.close()
-    await same_as_rebuilt(index, tmp_path)
-
-
-async def test_what_can_wait_is_done_when_it_is_said_to_be_quiet(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
-    store, counts = index.open(), []
-    for number in range(100):
-        (tree / f"new{number}.py").write_text(f"value_{number} = {number}\n")
-        await refresh(index, settled=False)
-        counts.append(store.rows("SELECT count(*) FROM segments")[0][0])
-    assert 48 < max(counts) < 96  # many are left, but not without end
-    (tree / "main.rs").write_text("fn main() {}\n")
-    (tree / "new7.py").unlink()
-    await refresh(index, settled=False)
-    await same_as_rebuilt(index, tmp_path)
-    await settle(index)
-    assert store.rows("SELECT count(*) FROM segments")[0][0] <= 24
-    assert {"python", "rust"} <= index.sources().grammars.known.keys()
-    generation = store.generation()
-    await settle(index)
-    assert store.generation() == generation and not await is_stale(index, store)
-    store.close()
-    await same_as_rebuilt(index, tmp_path / "again")
-
-
-async def test_how_many_segments_there_are_is_looked_at_before_they_can_be_too_many(
-    tree: Path, tmp_path: Path, unpacked: Path
-) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
-    store, most, looks = index.open(), 0, set()
-    for number in range(100):
-        (tree / "auth.py").write_text(f"value_{number} = {number}\n")
-        (tree / f"new{number}.py").write_text(f"value_{number} = {number}\n")
-        await refresh(index)
-        ((count,),) = store.rows("SELECT count(*) FROM segments")
-        most = max(most, count)
-        looks.add(index.enough)
-    store.close()
-    assert 30 < most <= 42 and len(looks) < 12
-    index.discard()
-    assert index.enough == 0
 
 
 @pytest.mark.parametrize("harm", ["garbage", "cut", "middle", "empty"])
@@ -360,7 +264,7 @@ async def test_a_wreck_is_set_aside_and_made_anew(tree: Path, tmp_path: Path, un
     index.forget_stamps()
     (tree / "more.py").write_text("more = 1\n")
     await refresh(index)
-    assert found(index, "b", "harbour") == ["notes.md"] and found(index, "b", "more") == ["more.py"]
+    assert found(index, BODY, "harbour") == ["notes.md"] and found(index, BODY, "more") == ["more.py"]
     await same_as_rebuilt(index, tmp_path)
 
 
@@ -471,3 +375,24 @@ async def test_a_commit_without_a_change_of_files_is_seen(tree: Path, tmp_path: 
     store = index.open()
     assert store.meta("history") == head and store.rows("SELECT count(*) FROM commits") == [(3,)]
     store.close()
+
+
+async def test_grammars_of_the_trees_languages_are_loaded_when_it_is_quiet(
+    tree: Path, tmp_path: Path, unpacked: Path
+) -> None:
+    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    (tree / "main.rs").write_text("fn main() {}\n")
+    await refresh(index)
+    index.forget_stamps()
+    again = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    assert (await refresh(again)).indexed == 0
+    await prepare(again)
+    assert {"python", "rust"} <= again.sources().grammars.known.keys()
+
+
+async def test_many_small_changes_leave_what_a_rebuild_makes(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    for number in range(60):
+        (tree / f"new{number % 20}.py").write_text(f"value_{number} = {number}\n")
+        await refresh(index)
+    await same_as_rebuilt(index, tmp_path)

@@ -1,36 +1,43 @@
 """Single files as the index sees them."""
 
-import pytest
+from collections import Counter
 
-from codewhale.codesearch.model import BODY, COMMENT, DEFINED, PATH, SYMBOL
-from codewhale.codesearch.segment import Gathering, decoded
-from codewhale.codesearch.source import LARGEST, Source, Sources
-from support.likeness import entries
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codewhale.codesearch.model import BODY, CALL, COMMENT, SYMBOL
+from codewhale.codesearch.source import LARGEST, Source, SourceReader
+from codewhale.codesearch.terms import Terms, unpacked_words
+
+TERMS = Terms()
+PLAIN = SourceReader("/nowhere")
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources(str(tmp_path_factory.mktemp("state") / "grammars"))
+def sources(tmp_path_factory: pytest.TempPathFactory) -> SourceReader:
+    return SourceReader(str(tmp_path_factory.mktemp("state") / "grammars"))
 
 
-def read(sources: Sources, path: str, data: bytes | None, *, plain: bool = False) -> tuple[Source, dict[str, set[str]]]:
+def read(
+    sources: SourceReader, path: str, data: bytes | None, *, plain: bool = False
+) -> tuple[Source, dict[str, set[str]]]:
     """The source, and its terms by field."""
-    gathering = Gathering(sources.vocabulary)
-    source = sources.read(path, data, gathering, plain=plain)
+    source = sources.read(path, data, plain=plain)
     found: dict[str, set[str]] = {}
-    for _, block in gathering.packed()[1]:
-        for key, _ in entries(decoded(block)):
-            found.setdefault(key[0], set()).add(key[1:])
+    for _, *fields in unpacked_words(source.words):
+        for field, terms in zip((BODY, COMMENT, SYMBOL, CALL), fields, strict=True):
+            if terms:
+                found.setdefault(field, set()).update(terms.split(" "))
     return source, found
 
 
-def test_each_field_has_its_words(sources: Sources) -> None:
+def test_each_field_has_its_words(sources: SourceReader) -> None:
     text = b'"""Harbours."""\n\n\ndef openGate(ship):\n    # let them in\n    return ship\n'
     source, terms = read(sources, "sea/port_side.py", text)
     assert {"harbour", "open", "gate", "opengat", "ship", "let"} & terms[BODY] >= {"harbour", "gate", "ship", "let"}
     assert {"harbour", "let"} <= terms[COMMENT] and "ship" not in terms[COMMENT]
-    assert {"open", "gate"} <= terms[SYMBOL] and terms[DEFINED] == {"opengate"}
-    assert {"port", "side", "sea"} <= terms[PATH]
+    assert {"open", "gate"} <= terms[SYMBOL] and [symbol.name for _, symbol in source.symbols] == ["openGate"]
     assert (source.lang, source.lines, source.state) == ("python", 6, "")
 
 
@@ -44,22 +51,51 @@ def test_each_field_has_its_words(sources: Sources) -> None:
         (None, "unreadable"),
     ],
 )
-def test_what_is_no_text_is_found_by_its_path(sources: Sources, data: bytes | None, state: str) -> None:
+def test_what_is_no_text_is_found_by_its_path(sources: SourceReader, data: bytes | None, state: str) -> None:
     source, terms = read(sources, "some/whale.js", data)
-    assert source.state == state and BODY not in terms
-    assert ("whale" in terms.get(PATH, ())) == (state != "binary")
+    assert source.state == state and not terms and len(source.chunks) == (state != "binary")
 
 
-def test_without_a_grammar_there_are_words_but_no_symbols(sources: Sources) -> None:
+def test_without_a_grammar_there_are_words_but_no_symbols(sources: SourceReader) -> None:
     source, terms = read(sources, "a.py", b"def openGate(): pass\n", plain=True)
-    assert "gate" in terms[BODY] and source.outline.symbols == [] and SYMBOL not in terms
+    assert "gate" in terms[BODY] and source.symbols == [] and SYMBOL not in terms
 
 
-def test_bytes_that_are_no_utf8_are_read_all_the_same(sources: Sources) -> None:
+def test_bytes_that_are_no_utf8_are_read_all_the_same(sources: SourceReader) -> None:
     _, terms = read(sources, "a.py", b"caf\xe9 = 'harbour'\n")
     assert "harbour" in terms[BODY]
 
 
-def test_cjk_is_found_by_two_letters(sources: Sources) -> None:
+def test_cjk_is_found_by_two_letters(sources: SourceReader) -> None:
     _, terms = read(sources, "a.md", "認証を解決する".encode())
     assert "認証" in terms[BODY]
+
+
+TEXT = st.lists(
+    st.sampled_from("open_gate openGate ship's Größe 認証キー x1y2 __init__ a-b HTTPServer".split()), max_size=12
+)
+
+
+@given(st.lists(TEXT.map(" ".join), min_size=1, max_size=4))
+def test_a_chunk_has_each_term_as_often_as_its_text(texts: list[str]) -> None:
+    source = PLAIN.read("a.txt", ("\n" * 60).join(texts).encode())
+    counts: Counter[str] = Counter()
+    lengths = Counter[int]()
+    for at, body, *_ in unpacked_words(source.words):
+        for term in body.split():
+            counts[term] += at & 255
+            lengths[at >> 8] += at & 255
+    assert [lengths[number] for number in range(len(source.chunks))] == [one.body_length for one in source.chunks]
+    assert counts == Counter(TERMS.count("\n".join(texts)))
+
+
+def test_counts_stop_at_255() -> None:
+    source = PLAIN.read("a.txt", b"ship " * 1000 + b"sail")
+    assert unpacked_words(source.words) == [(1, "sail", "", "", ""), (255, "ship", "", "", "")]
+    assert source.chunks[0].body_length == 1001
+
+
+def test_words_that_were_altered_are_not_read() -> None:
+    for data in (b"", b"nonsense", PLAIN.read("a.txt", b"ship").words[:-3]):
+        with pytest.raises(ValueError, match="cannot be read"):
+            unpacked_words(data)

@@ -9,31 +9,26 @@ from typing import Any
 
 import pytest
 
-from codewhale.codesearch.indexing import FileRow, Segment
-from codewhale.codesearch.model import Chunk, Outline, Symbol
-from codewhale.codesearch.segment import Gathering
-from codewhale.codesearch.stamps import Stamp
+from codewhale.codesearch.indexing import Batch
+from codewhale.codesearch.model import Chunk, IndexedChunk, IndexedFile, Stamp, Symbol
 from codewhale.codesearch.store import (
     DamagedError,
     Store,
     database_path,
     open_existing,
     open_store,
+    place,
+    split,
 )
-from codewhale.codesearch.terms import Terms
-from codewhale.codesearch.vocabulary import Vocabulary
+from codewhale.codesearch.terms import packed_words
 
 
-def segment(*paths: str) -> Segment:
-    gathering = Gathering(Vocabulary(Terms()))
-    files = []
-    for path in paths:
-        gathering.open(Chunk(1, 1, "fn", ""))
-        gathering.text("b", path.encode())
-        outline = Outline([Symbol("f", "fn", 1, 1)], [])
-        files.append(FileRow(path, "python", "", 1, 2, 3, 1, path.encode(), len(files), 1, outline))
-    rows, blocks = gathering.packed()
-    return Segment(files, rows, blocks, [])
+def batch(*paths: str) -> Batch:
+    chunk = IndexedChunk(Chunk(1, 1, "fn", "f"), 1, 0)
+    words = packed_words([({"word": 1}, {}, {}, {})])
+    symbols = [(0, Symbol("f", "fn", 1, 1))]
+    content = ([chunk], symbols, [(1, "os")], words)
+    return Batch([IndexedFile(path, "python", "", 1, 2, 3, 1, path.encode(), *content) for path in paths], [])
 
 
 CONNECT = sqlite3.connect
@@ -45,26 +40,27 @@ def path(tmp_path: Path) -> str:
 
 
 def counts(store: Store) -> tuple[int, ...]:
-    tables = ("files", "outlines", "segments", "blocks")
-    return tuple(store.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables)
+    tables = ("files", "chunks", "file_words", "symbols", "imports")
+    words = store.rows("SELECT count(*) FROM words WHERE words MATCH 'word'")[0][0]
+    return words, *(store.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables)
 
 
-def test_segments_replace_what_was_known_of_their_files(path: str, tmp_path: Path) -> None:
+def test_files_replace_what_was_known_of_them(path: str, tmp_path: Path) -> None:
     store = open_store(path, str(tmp_path))
-    store.put(segment("a.py", "b.py"))
+    store.put(batch("a.py", "b.py"))
     before = store.generation()
-    store.put(segment("a.py"))
-    assert counts(store)[:3] == (2, 2, 2) and store.generation() == before + 1
-    store.put(segment("b.py"))
-    assert counts(store)[:3] == (2, 2, 2)
+    store.put(batch("a.py"))
+    assert counts(store) == (2,) * 6 and store.generation() == before + 1
+    store.put(batch("b.py"))
+    assert counts(store) == (2,) * 6
     store.forget(["a.py", "b.py", "never there"])
-    assert counts(store) == (0, 0, 0, 0)
+    assert counts(store) == (0,) * 6
     store.close()
 
 
 def test_stamps_and_shas(path: str, tmp_path: Path) -> None:
     store = open_store(path, str(tmp_path))
-    store.put(segment("a.py"))
+    store.put(batch("a.py"))
     generation = store.generation()
     store.restamp([("a.py", Stamp(7, 8, 9))])
     assert store.stamps() == {"a.py": Stamp(7, 8, 9)} and store.shas(["a.py", "b"]) == {"a.py": b"a.py"}
@@ -74,11 +70,11 @@ def test_stamps_and_shas(path: str, tmp_path: Path) -> None:
 
 def test_a_failed_write_leaves_nothing(path: str, tmp_path: Path) -> None:
     store = open_store(path, str(tmp_path))
-    bad = segment("a.py")
+    bad = batch("a.py")
     bad.files[0].path = None  # type: ignore[assignment]
     with pytest.raises(DamagedError):
         store.put(bad)
-    assert counts(store) == (0, 0, 0, 0) and store.generation() == 0
+    assert counts(store) == (0,) * 6 and store.generation() == 0
     store.close()
 
 
@@ -92,11 +88,11 @@ def test_touches_add_up(path: str, tmp_path: Path) -> None:
 
 def test_an_index_of_another_place_or_by_other_rules_is_not_taken(path: str, tmp_path: Path) -> None:
     store = open_store(path, str(tmp_path))
-    store.put(segment("a.py"))
+    store.put(batch("a.py"))
     store.close()
     assert open_existing(path, str(tmp_path / "elsewhere")) is None
     store = open_store(path, str(tmp_path / "elsewhere"))
-    assert counts(store) == (0, 0, 0, 0)
+    assert counts(store) == (0,) * 6
     store.close()
 
 
@@ -110,7 +106,7 @@ def test_a_wreck_is_set_aside(path: str, tmp_path: Path) -> None:
     with pytest.raises(DamagedError):
         open_existing(path, str(tmp_path))
     store = open_store(path, str(tmp_path))
-    assert counts(store) == (0, 0, 0, 0) and os.path.exists(path + ".damaged") and store.is_sound()
+    assert counts(store) == (0,) * 6 and os.path.exists(path + ".damaged") and store.is_sound()
     store.close()
 
 
@@ -118,7 +114,7 @@ def test_a_reader_sees_one_state_while_another_writes(path: str, tmp_path: Path)
     store, other = open_store(path, str(tmp_path)), open_store(path, str(tmp_path))
     store.begin_reading()
     assert store.generation() == 0
-    other.put(segment("a.py"))
+    other.put(batch("a.py"))
     assert counts(store)[0] == 0 and counts(other)[0] == 1
     store.close()
     other.close()
@@ -129,8 +125,8 @@ def test_a_full_disk_is_no_damage(path: str, tmp_path: Path) -> None:
     pages = store.rows("PRAGMA page_count")[0][0]
     store.rows(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(OSError, match="full"):
-        store.put(segment(*(f"file{number}.py" for number in range(3000))))
-    assert counts(store) == (0, 0, 0, 0)
+        store.put(batch(*(f"file{number}.py" for number in range(3000))))
+    assert counts(store) == (0,) * 6
     store.close()
 
 
@@ -165,13 +161,17 @@ def test_a_wreck_is_let_go_of(path: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 async def test_who_copies_the_log_back_waits_for_no_reader(path: str) -> None:
     store, reader = open_store(path, "/w"), open_store(path, "/w")
-    store.put(segment("a.py"))
+    store.put(batch("a.py"))
     reader.begin_reading()
     assert reader.stamps().keys() == {"a.py"}
-    store.put(segment("b.py"))
+    store.put(batch("b.py"))
     async with asyncio.timeout(10):
         await asyncio.to_thread(store.checkpoint)
     assert store.rows("PRAGMA busy_timeout") == [(20_000,)]
     assert reader.stamps().keys() == {"a.py"} and store.stamps().keys() == {"a.py", "b.py"}
     reader.close()
     store.close()
+
+
+def test_places_come_apart_as_they_were_put_together() -> None:
+    assert split(place(7, 41_999, 255)) == (7, 41_999, 255) and place(7, 41_999, 255) < place(8, 0, 0)

@@ -7,9 +7,8 @@ import pytest
 
 from codewhale.codesearch.grammars import unpack
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.model import CALL
-from codewhale.codesearch.segment import Gathering, decoded, keys_of
-from codewhale.codesearch.source import Source, Sources
+from codewhale.codesearch.source import Source, SourceReader
+from codewhale.codesearch.terms import as_written, unpacked_words
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -27,54 +26,53 @@ SAMPLES = msgspec.json.decode(Path(__file__).with_name("samples.json").read_byte
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+def sources(tmp_path_factory: pytest.TempPathFactory) -> SourceReader:
     folder = str(tmp_path_factory.mktemp("state") / "grammars")
     languages = Languages()
     unpack(folder, languages, languages.parsed)
-    return Sources(folder)
+    return SourceReader(folder)
 
 
-def read(sources: Sources, path: str, text: str) -> tuple[Source, list[str]]:
-    """The source and its keys."""
-    gathering = Gathering(sources.vocabulary)
-    source = sources.read(path, text.encode(), gathering)
-    return source, [key for _, data in gathering.packed()[1] for key in keys_of(decoded(data))]
+def read(sources: SourceReader, path: str, text: str) -> tuple[Source, set[str]]:
+    """The source and the names it calls."""
+    source = sources.read(path, text.encode())
+    return source, {name for *_, calls in unpacked_words(source.words) for name in calls.split(" ")}
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: Path(sample.path).name)
-def test_what_a_source_defines_calls_and_imports(sources: Sources, sample: Sample) -> None:
-    source, keys = read(sources, sample.path, "\n".join(sample.text))
-    found = [f"{s.kind} {s.scope}.{s.name}".replace(" .", " ") for s in source.outline.symbols]
+def test_what_a_source_defines_calls_and_imports(sources: SourceReader, sample: Sample) -> None:
+    source, calls = read(sources, sample.path, "\n".join(sample.text))
+    found = [f"{s.kind} {s.scope}.{s.name}".replace(" .", " ") for _, s in source.symbols]
     assert found == sample.defines
-    assert set(sample.calls) <= {key[1:] for key in keys if key[0] == CALL}
-    assert set(sample.imports) <= {target.removeprefix("import ") for _, target in source.outline.imports}
+    assert {as_written(name) for name in sample.calls} <= calls
+    assert set(sample.imports) <= {target.removeprefix("import ") for _, target in source.imports}
 
 
 def test_there_are_twenty_languages_and_more() -> None:
     assert len(SAMPLES) >= 20
 
 
-def test_lines_are_those_of_the_definition(sources: Sources) -> None:
+def test_lines_are_those_of_the_definition(sources: SourceReader) -> None:
     source, _ = read(sources, "a.py", "\n\ndef one():\n    pass\n\n\nclass Two:\n    def three(self):\n        pass\n")
-    assert [(s.name, s.line, s.end_line) for s in source.outline.symbols] == [
+    assert [(s.name, s.line, s.end_line) for _, s in source.symbols] == [
         ("one", 3, 4),
         ("Two", 7, 9),
         ("three", 8, 9),
     ]
 
 
-def test_what_is_local_to_a_function_is_no_constant(sources: Sources) -> None:
+def test_what_is_local_to_a_function_is_no_constant(sources: SourceReader) -> None:
     text = "def big():\n" + "    inner = 1\n" * 400
     source, _ = read(sources, "a.py", text)
-    assert [s.name for s in source.outline.symbols] == ["big"]
+    assert [s.name for _, s in source.symbols] == ["big"]
 
 
-def test_functions_in_a_wrapped_module_are_found(sources: Sources) -> None:
+def test_functions_in_a_wrapped_module_are_found(sources: SourceReader) -> None:
     text = "(function (root) {\n" + "  function deep() { return 1; }\n" * 150 + "})(this);\n"
     source, _ = read(sources, "a.js", text)
-    assert {s.name for s in source.outline.symbols} == {"deep"} and len(source.outline.symbols) == 150
+    assert {s.name for _, s in source.symbols} == {"deep"} and len(source.symbols) == 150
 
 
-def test_a_broken_source_still_gives_what_can_be_read(sources: Sources) -> None:
+def test_a_broken_source_still_gives_what_can_be_read(sources: SourceReader) -> None:
     source, _ = read(sources, "a.py", "def good():\n    return 1\n\ndef bad(:\n  )))\n\nclass Also:\n    pass\n")
-    assert "good" in {s.name for s in source.outline.symbols}
+    assert "good" in {s.name for _, s in source.symbols}

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from codewhale.codesearch.model import DEFINED, SYMBOL, folded
+from codewhale.codesearch.model import SYMBOL, folded
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.terms import Terms
+from codewhale.lib.text import scrub_surrogates
 
 MOST = 3
 _SAME_LETTERS = 2  # at the beginning of names that are spelled nearly alike
@@ -25,8 +26,8 @@ def alike(reader: Reader, name: str) -> tuple[str, ...]:
 def _spelled(reader: Reader, name: str) -> Iterator[str]:
     import difflib
 
-    wanted = folded(name)
-    known = reader.terms_with_prefix(DEFINED, wanted[:_SAME_LETTERS], _LOOKED_AT)
+    wanted = folded(scrub_surrogates(name))
+    known = reader.names_with_prefix(wanted[:_SAME_LETTERS], _LOOKED_AT)
     for term in difflib.get_close_matches(wanted, known, MOST, _CLOSE):
         for _, symbol in reader.defined(term, fold=True)[:1]:
             yield symbol.name

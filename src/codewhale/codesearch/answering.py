@@ -14,16 +14,16 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, refresh, settle
+from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, prepare, refresh
 from codewhale.codesearch.cold import cold_hits
 from codewhale.codesearch.exact import exact_lines
-from codewhale.codesearch.fresh import too_few
 from codewhale.codesearch.hints import hint
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.reasons import EXACT
+from codewhale.codesearch.scan import too_few
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
 from codewhale.codesearch.store import DamagedError, database_path, open_existing
 
@@ -66,7 +66,7 @@ class _Folder:
         self.index = Index(root, state, workers=max(1, min(4, os.cpu_count() or 1)))
         self.ranker: Ranker | None = None
         self.building: asyncio.Task[None] | None = None
-        self.settling: asyncio.Task[None] | None = None
+        self.preparing: asyncio.Task[None] | None = None
         self.warmed = False
         self.problem = ""
         self.lock = asyncio.Lock()
@@ -75,7 +75,7 @@ class _Folder:
     def close(self) -> "list[asyncio.Task[None]]":
         """Stop building and let go of the database. Returns what is still coming to its end."""
         self.closed = True
-        tasks = [task for task in (self.building, self.settling) if task is not None]
+        tasks = [task for task in (self.building, self.preparing) if task is not None]
         for task in tasks:
             task.cancel()
         self.forget()
@@ -358,12 +358,12 @@ def _files_in(root: str, paths: Sequence[str]) -> list[str]:
 async def _renew(folder: _Folder, progress: Progress | None) -> None:
     folder.problem = ""
     try:
-        report = await refresh(folder.index, progress=progress, wait_seconds=600.0, settled=False)
+        report = await refresh(folder.index, progress=progress, wait_seconds=600.0)
     except BusyError as error:
         folder.problem = str(error) or "another process is building it"
         return
-    if report.indexed and (folder.settling is None or folder.settling.done()):
-        folder.settling = asyncio.create_task(_settle(folder.index))
+    if report.indexed and (folder.preparing is None or folder.preparing.done()):
+        folder.preparing = asyncio.create_task(_prepare(folder.index))
 
 
 async def _warm(folder: _Folder, progress: Progress | None) -> None:
@@ -372,7 +372,7 @@ async def _warm(folder: _Folder, progress: Progress | None) -> None:
             await _renew(folder, progress)
 
 
-async def _settle(index: Index) -> None:
+async def _prepare(index: Index) -> None:
     await asyncio.sleep(_QUIET)
-    with contextlib.suppress(BusyError, DamagedError, OSError):  # the next question meets it again, and says so
-        await settle(index)
+    with contextlib.suppress(DamagedError, OSError):  # the next question meets it again, and says so
+        await prepare(index)

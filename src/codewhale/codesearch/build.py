@@ -1,5 +1,5 @@
 """Making an index true of its tree: from nothing, or of what has changed. One way for both: what is not known as it is
-now is read again, segment by segment, and what is in is in."""
+now is read again, batch by batch, and what is in is in."""
 
 import asyncio
 import contextlib
@@ -12,22 +12,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from codewhale.codesearch import fresh, grammars, history
-from codewhale.codesearch.indexing import FAILED, Segment, Task, indexed, read
+from codewhale.codesearch import grammars, history, scan
+from codewhale.codesearch.indexing import FAILED, Batch, ReadTask, read_file, read_files
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.model import Commit
-from codewhale.codesearch.source import Sources, digest
-from codewhale.codesearch.stamps import Stamp, Stamps
-from codewhale.codesearch.store import (
-    CODE,
-    DamagedError,
-    Store,
-    database_path,
-    discard,
-    open_store,
-    set_aside,
-)
-from codewhale.codesearch.workers import segments
+from codewhale.codesearch.model import Commit, Stamp
+from codewhale.codesearch.source import SourceReader, digest
+from codewhale.codesearch.store import DamagedError, Store, database_path, discard, open_store, set_aside
+from codewhale.codesearch.terms import Terms
+from codewhale.codesearch.workers import batches
 from codewhale.lib.files import private_dir
 from codewhale.process.repository import find_repository, read_head
 
@@ -36,13 +28,7 @@ _FEW_BYTES = 1 << 20
 _TASK_BYTES = 4 << 20
 _LEAST_TASK = 256 << 10
 _TASK_FILES = 1500
-_SEGMENT_BYTES = (6 << 20, 12 << 20)  # of sources in a segment, more in a larger tree
-_SEGMENTS = 6
 _WAIT = 0.05
-# Segments of at most so many files: how many of them may stand before they become few.
-_TIERS = ((24, 40), (1500, 24))
-_LOOKED_AFTER = 8  # so many new segments, at the least, one looks whether there are too many
-_LEFT = 40  # so many segments more than wanted may be left for a quiet moment
 _MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most, and beside its size
 
 Progress = Callable[[int, int], None]
@@ -70,17 +56,14 @@ class Index:
         self.grammar_folder = os.path.join(state, "index", "grammars")
         self.workers = workers
         self.is_waiting = False  # for another process that builds
-        self.enough = 0  # before there are so many segments one need not look whether they are too many
-        self.has_holes = False  # files were forgotten since one looked
         self.is_prepared = False  # the grammars of all its languages are loaded
-        self._sources: Sources | None = None
-        self._known: tuple[int, Stamps] | None = None
-        self._rolled: tuple[int, int, int] | None = None  # the generation, and what `fresh.roll` makes of it
+        self._sources: SourceReader | None = None
+        self._known: tuple[int, dict[str, Stamp]] | None = None
 
-    def sources(self) -> Sources:
+    def sources(self) -> SourceReader:
         """What this process reads files with, made at the first need."""
         if self._sources is None:
-            self._sources = Sources(self.grammar_folder)
+            self._sources = SourceReader(self.grammar_folder)
         return self._sources
 
     def open(self) -> Store:
@@ -92,47 +75,27 @@ class Index:
         discard(self.path)
         self.forget_stamps()
 
-    def stamps(self, store: Store) -> Stamps:
+    def stamps(self, store: Store) -> dict[str, Stamp]:
         """What the store knows of every file; read again only when it has changed."""
         generation = store.generation()
         if self._known is None or self._known[0] != generation:
             self._known = (generation, store.stamps())
         return self._known[1]
 
-    def roll(self, store: Store) -> str:
-        """What tells the set of files in the store from another; counted again only when the store has changed."""
-        generation = store.generation()
-        if self._rolled is None or self._rolled[0] != generation:
-            self._rolled = (generation, *fresh.roll(self.stamps(store)))
-        return "{1} {2}".format(*self._rolled)
-
-    def knows_all(self, store: Store) -> bool:
-        """Whether the index was complete, and holds the very files it held then."""
-        return bool(store.meta("complete")) and store.meta("held") == self.roll(store)
-
-    def note(self, generation: int, found: Mapping[str, Stamp], gone: Iterable[str] = ()) -> None:
+    def note(self, generation: int, stamps: Mapping[str, Stamp], gone: Iterable[str] = ()) -> None:
         """The store has other stamps of some files, and knows others no more, by what this process wrote into it."""
         if self._known is None or generation - self._known[0] not in (0, 1):
             self._known = None  # somebody else has written as well
             return
-        before, stamps = self._known
-        came, went = [path for path in found if path not in stamps], [path for path in gone if path in stamps]
-        if len(came) + len(went) > FEW:
-            self._known = None  # so many are read again, which puts neighbours together
-            return
-        stamps.update(found)
-        for path in went:
-            del stamps[path]
-        self._known = (generation, stamps)
-        if self._rolled is not None and self._rolled[0] == before:
-            more, less = fresh.roll(came), fresh.roll(went)
-            self._rolled = (generation, self._rolled[1] + more[0] - less[0], self._rolled[2] + more[1] - less[1])
+        known = self._known[1]
+        known.update(stamps)
+        for path in gone:
+            known.pop(path, None)
+        self._known = (generation, known)
 
     def forget_stamps(self) -> None:
-        """The stamps in the store may be others, and so may its segments."""
-        self.enough = 0
+        """The stamps in the store may be others."""
         self._known = None
-        self._rolled = None
 
 
 async def refresh(
@@ -142,11 +105,9 @@ async def refresh(
     commits: Sequence[Commit] | None = None,
     wait_seconds: float = 600.0,
     anew: bool = False,
-    settled: bool = True,
 ) -> Report:
     """Make the index true of its tree. `commits` are taken as its history in the place of what git says. `progress` is
-    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing. Not
-    `settled`: what can wait is left to `settle`.
+    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing.
 
     Raises BusyError when another process is still building after `wait_seconds`, OSError when nothing can be written.
     """
@@ -156,7 +117,7 @@ async def refresh(
         for attempt in range(2):
             store = index.open()
             try:
-                return await _Refresh(index, store, progress or _unheard, settled).run(commits)
+                return await _Refresh(index, store, progress or _unheard).run(commits)
             except DamagedError:
                 if attempt:
                     raise
@@ -168,10 +129,8 @@ async def refresh(
     raise AssertionError("unreachable")
 
 
-async def settle(index: Index) -> None:
-    """Do what refreshing left, so that the next change need not wait for it: merge segments, load the grammars of the
-    tree's languages. Raises as `refresh` does."""
-    await refresh(index)
+async def prepare(index: Index) -> None:
+    """Load the grammars of the tree's languages, so that the next change need not wait for it."""
     if not index.is_prepared:
         await asyncio.to_thread(_prepare, index)
 
@@ -179,73 +138,72 @@ async def settle(index: Index) -> None:
 async def is_stale(index: Index, store: Store) -> bool:
     """Whether anything in the tree is not as the index knows it. Looks at every known file and folder, and reads what
     does not look as it did."""
-    watched = fresh.Watched.unpacked(store.meta("watched"))
+    watched = scan.Watched.unpacked(store.meta("watched"))
     stamps = index.stamps(store)
-    if watched is None or not index.knows_all(store):
+    if watched is None or not store.meta("complete"):
         return True
-    changed, moved = await asyncio.to_thread(fresh.look_at, index.root, stamps, watched)
+    changed, moved = await asyncio.to_thread(scan.changes, index.root, stamps, watched)
     if changed and len(await asyncio.to_thread(_same, index.root, store, changed)) < len(changed):
         return True
     if not moved:
         return False
-    return set((await fresh.listed(index.root)).files) != set(stamps)
+    return set((await scan.list_tree(index.root)).files) != set(stamps)
 
 
 def _same(root: str, store: Store, paths: Sequence[str]) -> dict[str, Stamp]:
     """Those of the files whose content is what it was, with the stamp they have now."""
     found: dict[str, Stamp] = {}
     for path, sha in store.shas(paths).items():
-        told = read(f"{root}/{path}")
-        if told is not None and told[0] is not None and digest(told[0]) == sha:
-            found[path] = Stamp(*told[1:])
+        read = read_file(f"{root}/{path}")
+        if read is not None and read[0] is not None and digest(read[0]) == sha:
+            found[path] = Stamp(*read[1:])
     return found
 
 
 class _Refresh:
     """One refresh, while nobody else writes."""
 
-    def __init__(self, index: Index, store: Store, progress: Progress, settled: bool) -> None:
+    def __init__(self, index: Index, store: Store, progress: Progress) -> None:
         self._index = index
         self._store = store
         self._progress = progress
-        self._settled = settled
         self._begun = time.monotonic()
         self._indexed = self._forgotten = 0
         self._done = 0
 
     async def run(self, commits: Sequence[Commit] | None) -> Report:
         """Find out what has changed, read it again, and remember how the tree stood."""
-        watched = fresh.Watched.unpacked(self._store.meta("watched"))
+        watched = scan.Watched.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
-        changed, moved = await asyncio.to_thread(fresh.look_at, self._index.root, stamps, watched)
-        moved = moved or not self._index.knows_all(self._store) or _rules_changed(changed)
-        listed = await fresh.listed(self._index.root) if moved else None
-        pending = await self._pending(stamps, changed, listed)
+        changed, moved = await asyncio.to_thread(scan.changes, self._index.root, stamps, watched)
+        moved = moved or not self._store.meta("complete") or _rules_changed(changed)
+        listing = await scan.list_tree(self._index.root) if moved else None
+        pending = await self._pending(stamps, changed, listing)
         if pending:
             await self._read(pending)
-        if listed is not None:
-            self._remember_listing(listed)
-        complete, touched = True, bool(pending or self._forgotten or listed is not None)
-        if touched or self._settled:
-            touched = await self._merge() or touched
-        if touched:
-            if listed is not None or commits is not None:
+        complete = True
+        if pending or self._forgotten or listing is not None:
+            if listing is not None:
+                self._remember_listing(listing)
+            if listing is not None or commits is not None:
                 await self._history(commits)
-            complete = await self._conclude(listed)
+            complete = await self._conclude(listing)
         return Report(self._indexed, self._forgotten, time.monotonic() - self._begun, complete)
 
-    async def _conclude(self, listed: "fresh.Listed | None") -> bool:
+    async def _conclude(self, listing: scan.TreeListing | None) -> bool:
         """Remember which files are in. The index is complete when each listed file has its row or is there no more."""
         stamps = self._index.stamps(self._store)
-        missing = [] if listed is None else [path for path in listed.files if path not in stamps]
+        missing = [] if listing is None else [path for path in listing.files if path not in stamps]
         there = await asyncio.to_thread(_there, self._index.root, missing) if missing else []
-        self._remember(complete=int(not there), held=self._index.roll(self._store), built_at=time.time_ns())
+        self._store.remember(complete=int(not there), built_at=time.time_ns())
         return not there
 
-    async def _pending(self, stamps: Stamps, changed: list[str], listed: "fresh.Listed | None") -> list[str]:
+    async def _pending(
+        self, stamps: Mapping[str, Stamp], changed: list[str], listing: scan.TreeListing | None
+    ) -> list[str]:
         """The files to read again. Those that only look changed get their new stamp; those gone are forgotten."""
-        present = stamps.keys() if listed is None else set(listed.files)
-        gone = [] if listed is None else sorted(stamps.keys() - present)
+        present = stamps.keys() if listing is None else set(listing.files)
+        gone = [] if listing is None else sorted(stamps.keys() - present)
         if gone:
             self._store.forget(gone)
             self._index.note(self._store.generation(), {}, gone)
@@ -255,8 +213,7 @@ class _Refresh:
         if same:
             self._store.restamp(same.items())
             self._index.note(self._store.generation(), same)
-        new = set() if listed is None else set(listed.files) - stamps.keys()
-        again = ({path for path in changed if path in present} | new) - same.keys()
+        again = ({path for path in changed if path in present} | (present - stamps.keys())) - same.keys()
         return sorted(again, key=_by_ending)
 
     async def _read(self, pending: list[str]) -> None:
@@ -267,17 +224,12 @@ class _Refresh:
             if few is not None:
                 self._take(few, len(pending))
                 return
-        self._remember(complete=0)
         await asyncio.to_thread(_unpack, self._index, pending)
         sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
-        tasks, shown = _tasks(self._index.root, pending, sizes, self._index.workers), 0
-        async with contextlib.aclosing(segments(tasks, self._index.grammar_folder, self._index.workers)) as found:
-            async for segment in found:
-                if segment.held:
-                    shown = max(shown, self._done + segment.held)
-                    self._progress(shown, len(pending))
-                else:
-                    await asyncio.to_thread(self._take, segment, len(pending))
+        tasks = _tasks(self._index.root, pending, sizes, self._index.workers)
+        async with contextlib.aclosing(batches(tasks, self._index.grammar_folder, self._index.workers)) as found:
+            async for batch in found:
+                await asyncio.to_thread(self._take, batch, len(pending))
         await asyncio.to_thread(self._store.checkpoint)
 
     def _have_failed(self, paths: Sequence[str]) -> bool:
@@ -285,76 +237,36 @@ class _Refresh:
         found = (self._store.rows("SELECT state FROM files WHERE path = ?", (path,)) for path in paths)
         return any(state == FAILED for rows in found for (state,) in rows)
 
-    def _take(self, segment: Segment, total: int) -> None:
-        if segment.failed:
-            segment = indexed(self._index.sources(), Task(self._index.root, segment.failed, failed=True))
-        self._store.put(segment)
-        stamps = {row.path: Stamp(row.size, row.mtime_ns, row.ctime_ns) for row in segment.files}
-        self._index.note(self._store.generation(), stamps, segment.gone)
-        self._indexed += len(segment.files)
-        self._forgotten += len(segment.gone)
-        self._done += len(segment.files) + len(segment.gone)
+    def _take(self, batch: Batch, total: int) -> None:
+        if batch.failed:
+            batch = read_files(self._index.sources(), ReadTask(self._index.root, batch.failed, failed=True))
+        self._store.put(batch)
+        stamps = {row.path: Stamp(row.size, row.mtime_ns, row.ctime_ns) for row in batch.files}
+        self._index.note(self._store.generation(), stamps, batch.gone)
+        self._indexed += len(batch.files)
+        self._forgotten += len(batch.gone)
+        self._done += len(batch.files) + len(batch.gone)
         self._progress(self._done, total)
-
-    async def _merge(self) -> bool:
-        """Read segments anew that are too many, or hold little but what is gone; whether there were such."""
-        ((count,),) = self._store.rows("SELECT count(*) FROM segments")
-        self._index.has_holes |= self._forgotten > 0
-        if self._settled:
-            if count < self._index.enough and not self._index.has_holes:
-                return False
-        elif count < self._index.enough + _LEFT:
-            return False
-        rows = self._store.rows(
-            "SELECT id, segments.chunks, held, live, weight FROM segments JOIN (SELECT segment, count(*) AS held, "
-            "sum(chunks) AS live, sum(min(size, ?) + ?) AS weight FROM files GROUP BY segment) ON segment = id "
-            "WHERE kind = ?",
-            (_MOST_COUNTED, _EACH_COUNTS, CODE),
-        )
-        again = {number for number, chunks, _, live, _ in rows if chunks > 200 and live * 2 < chunks}
-        least, room = 0, max(allowed for _, allowed in _TIERS)
-        for most, allowed in _TIERS:
-            small = {
-                number: weight
-                for number, _, held, _, weight in rows
-                if least < held <= most and weight < _SEGMENT_BYTES[0] // 2
-            }
-            room = min(room, allowed - len(small))
-            if len(small) > allowed:
-                again |= small.keys()
-            least = most
-        if again:
-            known = self._store.rows("SELECT path, segment FROM files")
-            before = self._indexed
-            await self._read(sorted((path for path, number in known if number in again), key=_by_ending))
-            self._indexed = before
-            ((count,),) = self._store.rows("SELECT count(*) FROM segments")
-        self._index.enough = count + max(_LOOKED_AFTER, room + 1)
-        self._index.has_holes = False
-        return bool(again)
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
         head = "given" if commits is not None else await history.head_commit(self._index.root)
         if commits is None and head == (self._store.meta("history") or ""):
             return
         found = list(commits) if commits is not None else await history.read_history(self._index.root) if head else []
-        rows, blocks = await asyncio.to_thread(history.segment_of, found)
-        self._store.put_history(found, msgspec.msgpack.encode(rows), blocks)
+        terms = Terms()
+        self._store.put_history(found, [terms.count(commit.subject) for commit in found])
         self._index.note(self._store.generation(), {})
-        self._remember(history=head)
+        self._store.remember(history=head)
 
-    def _remember_listing(self, listed: "fresh.Listed") -> None:
+    def _remember_listing(self, listing: scan.TreeListing) -> None:
         repository = find_repository(self._index.root)
-        self._remember(
-            watched=listed.watched.packed(),
-            listed=len(listed.files),
-            left_out=msgspec.json.encode(listed.left_out),
-            truncated=int(listed.truncated),
+        self._store.remember(
+            watched=listing.watched.packed(),
+            listed=len(listing.files),
+            left_out=msgspec.json.encode(listing.left_out),
+            truncated=int(listing.truncated),
             branch=(read_head(repository) or "") if repository is not None else "",
         )
-
-    def _remember(self, **values: object) -> None:
-        self._store.remember(**values)
 
 
 def is_unlocked(index: Index) -> bool:
@@ -373,7 +285,7 @@ def is_unlocked(index: Index) -> bool:
 
 
 def _by_ending(path: str) -> tuple[str, str]:
-    """Files of a language side by side: a worker then needs few grammars, and a segment holds few words."""
+    """Files of a language side by side: a worker then needs few grammars."""
     return path.rpartition("/")[2].rpartition(".")[2], path
 
 
@@ -381,11 +293,11 @@ def _rules_changed(paths: Sequence[str]) -> bool:
     return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
 
 
-def _few(index: Index, paths: Sequence[str]) -> Segment | None:
-    """The segment of a few files, read in this process; None when they are too large for that."""
+def _few(index: Index, paths: Sequence[str]) -> Batch | None:
+    """A few files, read in this process; None when they are too large for that."""
     if sum(_sizes(index.root, paths)) > _FEW_BYTES:
         return None
-    return indexed(index.sources(), Task(index.root, list(paths)))
+    return read_files(index.sources(), ReadTask(index.root, list(paths)))
 
 
 def _prepare(index: Index) -> None:
@@ -424,22 +336,21 @@ def _there(root: str, paths: Sequence[str]) -> list[str]:
     return found
 
 
-def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) -> list[Task]:
+def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) -> list[ReadTask]:
     """Files as tasks, neighbours together; smaller towards the end, so that the workers end together."""
-    tasks: list[Task] = []
+    tasks: list[ReadTask] = []
     weights = [min(size, _MOST_COUNTED) + _EACH_COUNTS for size in sizes]
     left = sum(weights)
-    hold = max(_SEGMENT_BYTES[0], min(_SEGMENT_BYTES[1], left // _SEGMENTS))
     start = taken = 0
     for at, weight in enumerate(weights):
         taken += weight
         wanted = max(_LEAST_TASK, min(_TASK_BYTES, left // (3 * workers)))
         if taken >= wanted or at + 1 - start >= _TASK_FILES:
-            tasks.append(Task(root, list(paths[start : at + 1]), hold=hold))
+            tasks.append(ReadTask(root, list(paths[start : at + 1])))
             left -= taken
             start, taken = at + 1, 0
     if start < len(paths):
-        tasks.append(Task(root, list(paths[start:]), hold=hold))
+        tasks.append(ReadTask(root, list(paths[start:])))
     return tasks
 
 

@@ -5,7 +5,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from codewhale.codesearch import fresh, plaintext
+from codewhale.codesearch import plaintext, scan
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.priors import PathKinds
 from codewhale.codesearch.query import read_query
@@ -25,7 +25,7 @@ async def cold_hits(root: str, query: str, limit: int, only: Filter) -> list[Hit
     """The best files by the words in their paths and texts, those of tests and examples behind the others."""
     terms = Terms()
     words = [word.lower() for word in dict.fromkeys(read_query(query, terms).words)][:_MOST_WORDS]
-    walker = Walker(root, limit=fresh.MOST_FILES, seconds=_SECONDS)
+    walker = Walker(root, limit=scan.MOST_FILES, seconds=_SECONDS)
     listing, lines = await asyncio.gather(walker.files(skip=unread_folders()), _lines(root, words))
     files = [path for path in listing.files if not is_unread(path)]
     return await asyncio.to_thread(_ranked, files, lines, words, limit, only)

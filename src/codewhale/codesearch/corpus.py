@@ -1,10 +1,10 @@
 """What ranking needs of an index that no query changes: lengths, kinds of paths, languages, history."""
 
 import math
-from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from codewhale.codesearch.model import BODY, KINDS, PATH, SYMBOL
+from codewhale.codesearch.model import BODY, KINDS, SYMBOL
 from codewhale.codesearch.priors import PROSE, PathKinds
 from codewhale.codesearch.reader import Reader
 from codewhale.codesearch.terms import Terms
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 K1, B = 1.5, 0.75
 K1_COMMIT, B_COMMIT = 1.2, 0.5
-_MOST_PATH_TERMS = 500_000
 CONTAINERS = frozenset({"class", "struct", "enum", "trait", "interface", "type", "module", "impl"})
 
 
@@ -34,17 +33,13 @@ class Corpus:
 
         self.reader, self.terms = reader, terms
         self.files = len(reader.files)
-        self.home = np.maximum(reader.chunk_file, 0)
-        live = reader.chunk_file >= 0
-        self.chunks = max(1, reader.live_chunks)
+        self.home = reader.chunk_file
+        self.chunks = max(1, reader.chunk_count)
         self.contains = np.isin(reader.chunk_kind, [KINDS.index(kind) for kind in sorted(CONTAINERS)])
-        self.norms = {field: self._norms(reader.lengths(field), live) for field in (BODY, SYMBOL)}
-        self.words = np.bincount(self.home[live], weights=reader.lengths(BODY)[live], minlength=self.files)
-        self.file_norms = self._norms(self.words, self.words >= 0)
-        path_words = np.bincount(self.home[live], weights=reader.lengths(PATH)[live], minlength=self.files)
-        self.path_norms = self._norms(path_words, path_words >= 0)
-        self._none = (np.zeros(0, np.int64), np.zeros(0))
-        self.path_terms = reader.terms_with_prefix(PATH, "", _MOST_PATH_TERMS)
+        self.norms = {field: self._norms(reader.lengths(field)) for field in (BODY, SYMBOL)}
+        self.words = np.bincount(self.home, weights=reader.lengths(BODY), minlength=self.files)
+        self.file_norms = self._norms(self.words)
+        self._paths(reader.paths)
         kinds = PathKinds()
         self.kinds = np.fromiter((kinds.of(path) for path in reader.paths), np.int64, self.files)
         self.depth = np.fromiter((path.count("/") for path in reader.paths), np.float64, self.files)
@@ -66,18 +61,33 @@ class Corpus:
         return known
 
     def paths_with(self, term: str) -> "tuple[Numbers, Floats]":
-        """(first chunk of each file, how often) for files whose path has a term."""
-        at = bisect_left(self.path_terms, term)
-        there = at < len(self.path_terms) and self.path_terms[at] == term
-        return self.reader.postings(PATH, term) if there else self._none
+        """(file, how often) for files whose path has a term."""
+        import numpy as np
+
+        found = self._by_path.get(term, ())
+        return np.array(found[::2], np.int64), np.array(found[1::2], np.float64)
 
     def _terms_of(self, text: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(term for word in self.terms.words(text) for term in self.terms.expand(word)))
 
+    def _paths(self, paths: Sequence[str]) -> None:
+        """The files of each term of their paths, each followed by how often it is in it."""
+        import numpy as np
+
+        self._by_path: dict[str, list[int]] = {}
+        lengths = np.zeros(self.files)
+        for file, path in enumerate(paths):
+            counts = self.terms.path(path)
+            lengths[file] = sum(counts.values())
+            for term, often in counts.items():
+                self._by_path.setdefault(term, []).extend((file, often))
+        self.path_terms = sorted(self._by_path)
+        self.path_norms = self._norms(lengths)
+
     @staticmethod
-    def _norms(lengths: "Floats", live: "Floats", k1: float = K1, b: float = B) -> "Floats":
+    def _norms(lengths: "Floats", k1: float = K1, b: float = B) -> "Floats":
         """BM25's k1 * (1 - b + b * length / average) of each document."""
-        average = max(1.0, float(lengths[live].mean())) if live.any() else 1.0
+        average = max(1.0, float(lengths.mean())) if len(lengths) else 1.0
         norms: Floats = k1 * (1 - b + b * lengths / average)
         return norms
 
@@ -102,4 +112,4 @@ class Corpus:
         self.commit_of = np.repeat(np.arange(self.commits), per)
         self.commit_weight = 1 / np.sqrt(np.maximum(per, 1))
         lengths = reader.commit_length
-        self.commit_norms = self._norms(lengths, lengths >= 0, K1_COMMIT, B_COMMIT)
+        self.commit_norms = self._norms(lengths, K1_COMMIT, B_COMMIT)

@@ -76,10 +76,9 @@ class Evidence:
             self.chunk_symbol[found] += weight * counts / (counts + self.corpus.norms[SYMBOL][found])
 
     def _paths(self, term: str, often: int) -> None:
-        found, counts = self.corpus.paths_with(term)
-        if len(found):
-            files = self.corpus.home[found]
-            weight = often * idf(self.corpus.files, len(found)) * (K1 + 1)
+        files, counts = self.corpus.paths_with(term)
+        if len(files):
+            weight = often * idf(self.corpus.files, len(files)) * (K1 + 1)
             self.path[files] += weight * counts / (counts + self.corpus.path_norms[files])
             if term in self.query.parts:
                 self.path_cover[files] += self.idf[term]
@@ -100,8 +99,10 @@ class Evidence:
         for pair in self.query.pairs:
             in_text, _ = self.corpus.reader.postings(BODY, pair)
             in_names = self.corpus.reader.postings(SYMBOL, pair)[0] if len(in_text) else in_text
-            for found, weight in ((in_names, 1.0), (self.corpus.paths_with(pair)[0], 1.0), (in_text, 0.5)):
-                files = np.unique(self.corpus.home[found])
+            home = self.corpus.home
+            in_paths = self.corpus.paths_with(pair)[0]
+            for found, weight in ((home[in_names], 1.0), (in_paths, 1.0), (home[in_text], 0.5)):
+                files = np.unique(found)
                 score[files] += weight * idf(self.corpus.files, len(files))
                 for file in files.tolist():
                     names = self.joined.setdefault(file, [])
@@ -117,9 +118,8 @@ class Evidence:
             if len(term) >= _LEAST_PREFIX:
                 best = np.zeros(self.corpus.files)
                 for other, share in self._alike(term):
-                    found, _ = self.corpus.paths_with(other)
-                    files = self.corpus.home[found]
-                    telling = min(self.idf[term], idf(self.corpus.files, len(found)))
+                    files, _ = self.corpus.paths_with(other)
+                    telling = min(self.idf[term], idf(self.corpus.files, len(files)))
                     best[files] = np.maximum(best[files], share * telling)
                 score += best
         return score

@@ -2,10 +2,7 @@
 
 import asyncio
 
-from codewhale.codesearch.model import BODY, Chunk, Commit
-from codewhale.codesearch.segment import Gathering, Rows
-from codewhale.codesearch.terms import Terms
-from codewhale.codesearch.vocabulary import Vocabulary
+from codewhale.codesearch.model import Commit
 from codewhale.process.repository import find_repository
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.git import git
@@ -57,12 +54,3 @@ def _parsed(data: bytes) -> list[Commit]:
         if (kept or merge) and len(kept) <= MOST_PATHS:
             found.append(Commit(fields[0], int(fields[1]), fields[2][:_SUBJECT], kept))
     return found
-
-
-def segment_of(commits: list[Commit]) -> tuple[Rows, list[tuple[str, bytes]]]:
-    """The postings of the subjects: commit number N is chunk N."""
-    gathering = Gathering(Vocabulary(Terms()))
-    for commit in commits:
-        gathering.open(Chunk(1, 1, "block", ""))
-        gathering.text(BODY, commit.subject.encode("utf-8", "replace"))
-    return gathering.packed()

@@ -172,7 +172,7 @@ class Intelligence:
 
     def _imports(self, path: str) -> Iterator[Spot]:
         file = self._file(path)
-        for line, written in self._reader.outline(file).imports:
+        for line, written in self._reader.imports(file):
             targets = self._targets(file, written)
             if targets and self._reader.files[file].lang == "go":
                 folder = self._reader.paths[targets[0]].rpartition("/")[0]
@@ -189,7 +189,7 @@ class Intelligence:
         graph = ImportGraph()
         graph.update(self._reader)
         for user in graph.importers().get(file, ()):
-            for line, written in self._reader.outline(user).imports:
+            for line, written in self._reader.imports(user):
                 targets = self._targets(user, written)
                 if file in targets:
                     package = self._reader.files[user].lang == "go"
@@ -244,7 +244,7 @@ class Intelligence:
         if file == target or (mine.lang == other.lang and mine.lang in _PACKAGED and together):
             return True
         if file not in self._imported:
-            written = (text for _, text in self._reader.outline(file).imports)
+            written = (text for _, text in self._reader.imports(file))
             self._imported[file] = frozenset(number for text in written for number in self._targets(file, text))
         return target in self._imported[file]
 

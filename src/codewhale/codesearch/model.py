@@ -3,11 +3,10 @@ from the root."""
 
 from msgspec import Struct
 
-# The fields of a chunk, each with its own postings and lengths. `body` is the whole text, comments included;
-# `comment` its comments and docstrings again; `symbol` the names defined in it and around it; `path` the terms of the
-# file's path (first chunk of a file alone). `call` holds the names that are called, as written; `defined` the names
-# that are defined, folded.
-BODY, COMMENT, SYMBOL, PATH, CALL, DEFINED = "b", "c", "s", "p", "k", "d"
+# The fields of a chunk, each with its own postings. `body` is the whole text, comments included; `comment` its comments
+# and docstrings again; `symbol` the terms of the names defined in it and around it; `call` the names that are called,
+# as written; `defined` the names that are defined, folded.
+BODY, COMMENT, SYMBOL, CALL, DEFINED = "body", "comment", "symbol", "call", "defined"
 
 # What a symbol or a chunk can be.
 KINDS = (
@@ -34,6 +33,32 @@ class Chunk(Struct, frozen=True, array_like=True):
     symbol: str
 
 
+class IndexedChunk(Struct, frozen=True, array_like=True):
+    """A chunk as it is stored, with how many terms its text and its names have."""
+
+    chunk: Chunk
+    body_length: int
+    symbol_length: int
+
+
+class IndexedFile(Struct, array_like=True):
+    """A file as it is stored. A `ctime_ns` of 0 is a stamp not to be trusted; each symbol stands with the number of
+    its chunk; `words` are packed by `terms.packed_words`."""
+
+    path: str
+    lang: str
+    state: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    lines: int
+    sha: bytes
+    chunks: list[IndexedChunk]
+    symbols: list[tuple[int, Symbol]]
+    imports: list[tuple[int, str]]
+    words: bytes
+
+
 class FileDoc(Struct, frozen=True, array_like=True):
     """A file as it was when it was indexed: `lang` is "" where it is not known; `state` says why its text is not in
     ("" when it is); its `chunks` chunks are numbered from `first` on."""
@@ -57,19 +82,20 @@ class Commit(Struct, frozen=True, array_like=True):
     paths: tuple[str, ...]
 
 
+class Stamp(Struct, frozen=True, array_like=True):
+    """What a file was known by when it was indexed. A `ctime_ns` of 0 is a stamp not to be trusted."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
 class Touch(Struct, frozen=True, array_like=True):
     """That sessions looked at or changed a path: how often, and last when (Unix nanoseconds)."""
 
     path: str
     count: int
     last_ns: int
-
-
-class Outline(Struct, frozen=True, array_like=True):
-    """What a file defines, in the order of lines, and imports: (line, as written: "a.b", "./c", "foo/bar.h")."""
-
-    symbols: list[Symbol]
-    imports: list[tuple[int, str]]
 
 
 def folded(name: str) -> str:

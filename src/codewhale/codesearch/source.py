@@ -3,6 +3,7 @@
 import hashlib
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,22 +12,9 @@ from msgspec import Struct
 from codewhale.codesearch.chunks import Lines, cut
 from codewhale.codesearch.grammars import Grammars
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.model import (
-    BODY,
-    CALL,
-    COMMENT,
-    DEFINED,
-    PATH,
-    SYMBOL,
-    Chunk,
-    Outline,
-    Symbol,
-    folded,
-)
-from codewhale.codesearch.segment import Gathering
+from codewhale.codesearch.model import Chunk, IndexedChunk, Symbol
 from codewhale.codesearch.symbols import Found, outline
-from codewhale.codesearch.terms import Terms
-from codewhale.codesearch.vocabulary import Vocabulary
+from codewhale.codesearch.terms import Terms, as_written, packed_words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -43,15 +31,18 @@ _SPACE = re.compile(r"\s+")
 
 
 class Source(Struct):
-    """What a file is, apart from its words. `state` is "" when its text is in, else why it is not ("large", "binary",
-    "minified", "empty", "unreadable"; whoever reads by worker processes adds "failed"); then it has one chunk without
-    text, or none at all for a binary one."""
+    """What a file is. `state` is "" when its text is in, else why it is not ("large", "binary", "minified", "empty",
+    "unreadable"; whoever reads by worker processes adds "failed"); then it has one chunk without text, or none at all
+    for a binary one."""
 
     lang: str
     sha: bytes
     lines: int
     state: str
-    outline: Outline
+    chunks: list[IndexedChunk]
+    symbols: list[tuple[int, Symbol]]
+    imports: list[tuple[int, str]]
+    words: bytes
 
 
 def digest(data: bytes) -> bytes:
@@ -59,31 +50,30 @@ def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-class Sources:
+class SourceReader:
     """Reads one file after another. Holds the grammars and the words met so far: one a process."""
 
     def __init__(self, grammar_folder: str) -> None:
-        self.vocabulary = Vocabulary(Terms())
         self._languages = Languages()
         self.grammars = Grammars(grammar_folder, self._languages)
+        self._terms = Terms()
 
     def prepare(self, languages: Iterable[str]) -> None:
         """Load the grammars of languages ahead of their first file: each takes some hundredths of a second."""
         for language in languages:
             self.grammars.of(language)
 
-    def read(self, path: str, data: bytes | None, gathering: Gathering, *, plain: bool = False) -> Source:
-        """Put the chunks of the file at `path` into `gathering` and say what it is. `data` None: its content cannot be
-        had. `plain`: without a grammar, for a file that a parser did not survive."""
+    def read(self, path: str, data: bytes | None, *, plain: bool = False) -> Source:
+        """What the file at `path` is and holds. `data` None: its content cannot be had. `plain`: without a grammar,
+        for a file that a parser did not survive."""
         if data is None:
-            self._chunks(path, [Chunk(1, 1, "block", "")], gathering)
-            return Source("", b"", 0, "unreadable", Outline([], []))
+            return Source("", b"", 0, "unreadable", [_wordless(1)], [], [], packed_words([]))
         state = _state(data)
         lang = "" if state == "binary" else self._languages.of(path, data)
         if state:
             count = data.count(b"\n")
-            self._chunks(path, [Chunk(1, max(1, count), "block", "")] if state != "binary" else [], gathering)
-            return Source(lang, digest(data), count, state, Outline([], []))
+            chunks = [_wordless(count)] if state != "binary" else []
+            return Source(lang, digest(data), count, state, chunks, [], [], packed_words([]))
         lines = Lines(data)
         grammar = None if plain or len(data) > PARSED else self.grammars.of(lang)
         tree = grammar.parse(data) if grammar is not None else None
@@ -91,45 +81,46 @@ class Sources:
             found, captures = Found([], []), dict[str, "list[Node]"]()
         else:
             found, captures = outline(grammar, tree.root_node), grammar.captures(tree.root_node)
-        chunks = cut(lines, found.pieces)
-        content = _Content(data, [lines.offset(chunk.line - 1) for chunk in chunks], chunks, found.symbols, captures)
-        self._chunks(path, chunks, gathering, content)
-        return Source(lang, digest(data), len(lines), "", Outline(found.symbols, _imports(captures, data)))
+        cuts = cut(lines, found.pieces)
+        starts = [chunk.line for chunk in cuts]
+        symbols = [(max(0, bisect_right(starts, symbol.line) - 1), symbol) for symbol in found.symbols]
+        content = _Content(data, [lines.offset(start - 1) for start in starts], captures)
+        names = _names(cuts, symbols)
+        words = [content.words(self._terms, at, names.get(at, [])) for at in range(len(cuts))]
+        chunks = [
+            IndexedChunk(chunk, sum(body.values()), sum(symbol.values()))
+            for chunk, (body, _, symbol, _) in zip(cuts, words, strict=True)
+        ]
+        imports = _imports(captures, data)
+        return Source(lang, digest(data), len(lines), "", chunks, symbols, imports, packed_words(words))
 
-    def _chunks(self, path: str, chunks: list[Chunk], gathering: Gathering, content: "_Content | None" = None) -> None:
-        for number, chunk in enumerate(chunks):
-            gathering.open(chunk)
-            if number == 0:
-                terms = self.vocabulary.splitting.path(path)
-                gathering.names(PATH, (term for term, often in terms.items() for _ in range(often)))
-            if content is not None:
-                content.add(number, gathering)
+
+def _wordless(lines: int) -> IndexedChunk:
+    return IndexedChunk(Chunk(1, max(1, lines), "block", ""), 0, 0)
 
 
 class _Content:
-    """The text of one file by chunk: all of it, its comments, its names."""
+    """The text of one file by chunk: all of it, its comments, its calls."""
 
-    def __init__(
-        self, data: bytes, offsets: list[int], chunks: list[Chunk], symbols: list[Symbol],
-        captures: "dict[str, list[Node]]",
-    ) -> None:  # fmt: skip
+    def __init__(self, data: bytes, offsets: list[int], captures: "dict[str, list[Node]]") -> None:
         self._data = data
         self._offsets = [*offsets, len(data)]
         self._comments = _comments(captures.get("comment", []), offsets, data)
         self._calls = _calls(captures.get("call", []), offsets, data)
-        self._names, self._defined = _names(chunks, symbols)
 
-    def add(self, number: int, gathering: Gathering) -> None:
-        """Add what chunk `number` holds to the chunk that is open."""
-        gathering.text(BODY, self._data[self._offsets[number] : self._offsets[number + 1]])
-        if number in self._comments:
-            gathering.text(COMMENT, b"\n".join(self._comments[number]))
-        if number in self._names:
-            gathering.text(SYMBOL, " ".join(dict.fromkeys(self._names[number])).encode())
-        if number in self._calls:
-            gathering.names(CALL, self._calls[number])
-        if number in self._defined:
-            gathering.names(DEFINED, self._defined[number])
+    def words(self, terms: Terms, number: int, names: list[str]) -> tuple[dict[str, int], ...]:
+        """How often each term is in body, comments, symbols and calls of a chunk; `names` are defined in it and around
+        it."""
+        return (
+            terms.count(_text(self._data[self._offsets[number] : self._offsets[number + 1]])),
+            terms.count(_text(b"\n".join(self._comments.get(number, [])))),
+            terms.count(" ".join(dict.fromkeys(names))),
+            Counter(map(as_written, self._calls.get(number, []))),
+        )
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _state(data: bytes) -> str:
@@ -163,19 +154,16 @@ def _calls(nodes: "list[Node]", offsets: list[int], data: bytes) -> dict[int, li
     return found
 
 
-def _names(chunks: list[Chunk], symbols: list[Symbol]) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-    """Chunk -> the names defined in it and around it; chunk -> the names defined in it, folded."""
+def _names(chunks: list[Chunk], symbols: list[tuple[int, Symbol]]) -> dict[int, list[str]]:
+    """Chunk -> the names defined in it and around it."""
     starts = [chunk.line for chunk in chunks]
     around: dict[int, list[str]] = {}
-    defined: dict[int, list[str]] = {}
-    for symbol in symbols:
-        first = bisect_right(starts, symbol.line) - 1
+    for first, symbol in symbols:
         around.setdefault(first, []).extend(filter(None, (symbol.name, symbol.scope)))
-        defined.setdefault(first, []).append(folded(symbol.name))
         for later in range(first + 1, bisect_right(starts, symbol.end_line)):
             if symbol.kind == chunks[later].kind and symbol.name == chunks[later].symbol:
                 around.setdefault(later, []).append(symbol.name)
-    return around, defined
+    return around
 
 
 def _imports(captures: "dict[str, list[Node]]", data: bytes) -> list[tuple[int, str]]:

@@ -1,7 +1,12 @@
-"""The index of one worktree at rest: an SQLite database (WAL) that takes whole segments and gives what stands in it.
+"""The index of one worktree at rest: an SQLite database (WAL) with files, their chunks and symbols, and full-text
+search over the chunks' words (FTS5).
 
-A segment is written in one transaction and never changed; a file that changes goes into a later one. So a process
-killed at any point leaves an index that is true of some files and knows nothing of the rest.
+Files are written in transactions, each of them whole. So a process killed at any point leaves an index that is true of
+some files and knows nothing of the rest.
+
+A row of `words` holds the terms that are equally often in a chunk, and its number says where and how often (`place`):
+so all that ranking needs of a term is the numbers of the rows that match it, which FTS5 gives at once. FTS5 itself
+keeps no copy of the terms and has to be told them when they are taken out: `file_words` has them, packed.
 """
 
 import contextlib
@@ -10,45 +15,60 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from codewhale.codesearch.chunks import LINES, LONG, SMALL, WINDOW
-from codewhale.codesearch.indexing import Segment
-from codewhale.codesearch.model import Commit, Touch
-from codewhale.codesearch.stamps import Stamp, Stamps
+from codewhale.codesearch.indexing import Batch
+from codewhale.codesearch.model import KINDS, Commit, Stamp, Touch, folded
 from codewhale.codesearch.symbols import LARGE, WHOLE
-from codewhale.codesearch.terms import TERMS_VERSION
+from codewhale.codesearch.terms import COUNT_BITS, TERMS_VERSION, by_count, unpacked_words
 from codewhale.lib.files import private_dir
 
-FORMAT = 5
-CODE, HISTORY = "code", "history"
+FORMAT = 6
 _BUSY_SECONDS = 20.0
 _PAGE = 8192
 _CHECKPOINT = 4000  # pages of the log before it is copied back
+_CHUNK_BITS = 16
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, lang TEXT NOT NULL, state TEXT NOT NULL, size INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, lines INTEGER NOT NULL, sha BLOB NOT NULL,
-    segment INTEGER NOT NULL, first INTEGER NOT NULL, chunks INTEGER NOT NULL,
-    symbols INTEGER NOT NULL
+    chunks INTEGER NOT NULL, symbols INTEGER NOT NULL
 );
-CREATE INDEX files_by_segment ON files (segment, chunks, size);
-CREATE TABLE outlines (file INTEGER PRIMARY KEY, symbols BLOB NOT NULL, imports BLOB NOT NULL);
-CREATE TABLE segments (
-    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, chunks INTEGER NOT NULL, columns BLOB NOT NULL,
-    first_block INTEGER NOT NULL, first_keys TEXT NOT NULL
+CREATE TABLE chunks (
+    file INTEGER NOT NULL, number INTEGER NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+    kind INTEGER NOT NULL, symbol TEXT NOT NULL, body_length INTEGER NOT NULL, symbol_length INTEGER NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (
+    body, comment, symbol, call, content = '', tokenize = 'ascii', detail = column, columnsize = 0
 );
-CREATE TABLE blocks (id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE TABLE commits (number INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE file_words (file INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE symbols (
+    file INTEGER NOT NULL, number INTEGER NOT NULL, chunk INTEGER NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL,
+    kind TEXT NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, scope TEXT NOT NULL,
+    PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+CREATE INDEX symbols_by_name ON symbols (folded, file, chunk);
+CREATE TABLE imports (file INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE commits (number INTEGER PRIMARY KEY, length INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE VIRTUAL TABLE subjects USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
 CREATE TABLE touches (path TEXT PRIMARY KEY, count INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID;
 """
-_FILE_COLUMNS = "path, lang, state, size, mtime_ns, ctime_ns, lines, sha, segment, first, chunks, symbols"
+_CONTENT = (
+    ("files", 11), ("chunks", 8), ("symbols", 9), ("imports", 2), ("file_words", 2),
+    ("words (rowid, body, comment, symbol, call)", 5),
+)  # fmt: skip
+_UNFIND = "INSERT INTO words (words, rowid, body, comment, symbol, call) VALUES ('delete', ?, ?, ?, ?, ?)"
+_HELD = "SELECT id, data FROM files JOIN file_words ON file = id WHERE path = ?"
+_BY_FILE = (("files", "id"), ("chunks", "file"), ("symbols", "file"), ("imports", "file"), ("file_words", "file"))
 
 
 class DamagedError(Exception):
@@ -105,9 +125,15 @@ class Store:
         with _guarded():
             self._db.execute("BEGIN")
 
-    def stamps(self) -> Stamps:
-        """Every file that is in, with its stamp; neighbours together, so that looking at all of them is fast."""
-        return Stamps(sorted(self.rows("SELECT path, size, mtime_ns, ctime_ns FROM files")))
+    def numbers(self, sql: str, values: Sequence[Any] = ()) -> Iterator[int]:
+        """All values of a reading statement, row by row. Raises DamagedError."""
+        with _guarded():
+            yield from chain.from_iterable(self._db.execute(sql, values))
+
+    def stamps(self) -> dict[str, Stamp]:
+        """Every file that is in, with its stamp."""
+        rows = self.rows("SELECT path, size, mtime_ns, ctime_ns FROM files ORDER BY path")
+        return {path: Stamp(*stamp) for path, *stamp in rows}
 
     def shas(self, paths: Iterable[str]) -> dict[str, bytes]:
         """What the contents of files were known by."""
@@ -121,7 +147,7 @@ class Store:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 if content:
-                    _count_up(self._db)
+                    _changed(self._db)
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:
@@ -134,40 +160,20 @@ class Store:
         with self.writing(content=False) as db:
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
-    def put(self, segment: Segment) -> None:
-        """Take a segment in: its files replace what was known of them, `gone` ones are forgotten."""
+    def put(self, batch: Batch) -> None:
+        """Take files in: they replace what was known of them, `gone` ones are forgotten."""
         with self.writing() as db:
-            _forget(db, [row.path for row in segment.files] + segment.gone)
-            number = _add_segment(db, CODE, segment.rows.chunks, msgspec.msgpack.encode(segment.rows), segment.blocks)
+            _forget(db, [file.path for file in batch.files] + batch.gone)
             first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0]
-            db.executemany(
-                f"INSERT INTO files (id, {_FILE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (first + at, row.path, row.lang, row.state, row.size, row.mtime_ns, row.ctime_ns, row.lines,
-                     row.sha, number, row.first, row.chunks, len(row.outline.symbols))
-                    for at, row in enumerate(segment.files)
-                ),
-            )  # fmt: skip
-            db.executemany(
-                "INSERT INTO outlines VALUES (?, ?, ?)",
-                (
-                    (
-                        first + at,
-                        msgspec.msgpack.encode(row.outline.symbols),
-                        msgspec.msgpack.encode(row.outline.imports),
-                    )
-                    for at, row in enumerate(segment.files)
-                    if row.outline.symbols or row.outline.imports
-                ),
-            )
-            _drop_empty(db)
+            rows = _rows(batch, first)
+            for (table, columns), values in zip(_CONTENT, rows, strict=True):
+                db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", values)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Forget files that are not there any more, or not to be searched."""
         if paths:
             with self.writing() as db:
                 _forget(db, paths)
-                _drop_empty(db)
 
     def restamp(self, stamps: Iterable[tuple[str, Stamp]]) -> None:
         """Files whose content is what it was have other stamps now."""
@@ -177,16 +183,16 @@ class Store:
                 [(stamp.size, stamp.mtime_ns, stamp.ctime_ns, path) for path, stamp in stamps],
             )
 
-    def put_history(self, commits: Sequence[Commit], columns: bytes, blocks: Iterable[tuple[str, bytes]]) -> None:
-        """Replace the commits that are known; `columns` and `blocks` are the segment of their subjects."""
+    def put_history(self, commits: Sequence[Commit], words: Sequence[Mapping[str, int]]) -> None:
+        """Replace the commits that are known; `words` are the terms of each subject."""
         with self.writing() as db:
-            for (number,) in db.execute("SELECT id FROM segments WHERE kind = ?", (HISTORY,)).fetchall():
-                _drop_segment(db, number)
             db.execute("DELETE FROM commits")
-            packed = ((number, msgspec.msgpack.encode(commit)) for number, commit in enumerate(commits))
-            db.executemany("INSERT INTO commits VALUES (?, ?)", packed)
-            if commits:
-                _add_segment(db, HISTORY, len(commits), columns, blocks)
+            db.execute("DELETE FROM subjects")
+            for number, (commit, counts) in enumerate(zip(commits, words, strict=True)):
+                values = (number, sum(counts.values()), msgspec.msgpack.encode(commit))
+                db.execute("INSERT INTO commits VALUES (?, ?, ?)", values)
+                rows = [(number << COUNT_BITS | often, terms) for often, terms in by_count(counts)]
+                db.executemany("INSERT INTO subjects (rowid, words) VALUES (?, ?)", rows)
 
     def touch(self, paths: Iterable[str], now_ns: int | None = None) -> None:
         """Note that a session looked at or changed files. Readers are not out of date by it."""
@@ -317,43 +323,54 @@ def _create(path: str, wanted: str, root: str) -> None:
         store.close()
 
 
-def _count_up(db: sqlite3.Connection) -> None:
-    db.execute(
-        "INSERT INTO meta VALUES ('generation', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1",
-    )
+def _changed(db: sqlite3.Connection) -> None:
+    """Another generation, which nobody has called complete yet."""
+    db.execute("INSERT INTO meta VALUES ('generation', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1")
+    db.execute("UPDATE meta SET value = 0 WHERE key = 'complete'")
 
 
 def _forget(db: sqlite3.Connection, paths: Sequence[str]) -> None:
-    keys = [(path,) for path in paths]
-    db.executemany("DELETE FROM outlines WHERE file = (SELECT id FROM files WHERE path = ?)", keys)
-    db.executemany("DELETE FROM files WHERE path = ?", keys)
+    for path in paths:
+        for id, data in db.execute(_HELD, (path,)).fetchall():
+            db.executemany(_UNFIND, _words(id, data))
+            for table, key in _BY_FILE:
+                db.execute(f"DELETE FROM {table} WHERE {key} = ?", (id,))
 
 
-def _add_segment(
-    db: sqlite3.Connection, kind: str, chunks: int, columns: bytes, blocks: Iterable[tuple[str, bytes]]
-) -> int:
-    number = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM segments").fetchone()[0])
-    first = int(db.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchone()[0])
-    keys: list[str] = []
-    for at, (key, data) in enumerate(blocks):
-        keys.append(key)
-        db.execute("INSERT INTO blocks VALUES (?, ?, ?)", (first + at, zlib.crc32(data), data))
-    values = (number, kind, chunks, columns, first, "\n".join(keys))
-    db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", values)
-    return number
+def _words(file: int, data: bytes) -> list[tuple[Any, ...]]:
+    """The rows of the words of a file. Raises DamagedError."""
+    try:
+        return [(place(file, 0, at), *terms) for at, *terms in unpacked_words(data)]
+    except ValueError as error:
+        raise DamagedError(str(error)) from error
 
 
-def _drop_segment(db: sqlite3.Connection, number: int) -> None:
-    first, keys = db.execute("SELECT first_block, first_keys FROM segments WHERE id = ?", (number,)).fetchone()
-    db.execute("DELETE FROM blocks WHERE id >= ? AND id < ?", (first, first + len(keys.split("\n"))))
-    db.execute("DELETE FROM segments WHERE id = ?", (number,))
+def place(file: int, chunk: int, often: int) -> int:
+    """The number of the row of words that are so often in a chunk of a file."""
+    return (file << _CHUNK_BITS | chunk) << COUNT_BITS | often
 
 
-def _drop_empty(db: sqlite3.Connection) -> None:
-    """Drop the segments of which no file is left."""
-    left = db.execute(
-        "SELECT id FROM segments WHERE kind = ? AND NOT EXISTS (SELECT 1 FROM files WHERE segment = segments.id)",
-        (CODE,),
-    ).fetchall()
-    for (number,) in left:
-        _drop_segment(db, number)
+def split(places: Any) -> tuple[Any, Any, Any]:
+    """The files, chunks and counts of places."""
+    chunks = places >> COUNT_BITS
+    return chunks >> _CHUNK_BITS, chunks & (1 << _CHUNK_BITS) - 1, places & (1 << COUNT_BITS) - 1
+
+
+def _rows(batch: Batch, first: int) -> tuple[list[tuple[Any, ...]], ...]:
+    """The rows of files that are numbered from `first` on, for each table of _CONTENT."""
+    files, chunks, symbols, imports, packed, words = rows = tuple[list[tuple[Any, ...]], ...]([] for _ in _CONTENT)
+    for id, file in enumerate(batch.files, start=first):
+        stamp = (file.size, file.mtime_ns, file.ctime_ns)
+        counts = (len(file.chunks), len(file.symbols))
+        files.append((id, file.path, file.lang, file.state, *stamp, file.lines, file.sha, *counts))
+        for number, one in enumerate(file.chunks):
+            cut = (one.chunk.line, one.chunk.end_line, KINDS.index(one.chunk.kind), one.chunk.symbol)
+            chunks.append((id, number, *cut, one.body_length, one.symbol_length))
+        for number, (at, symbol) in enumerate(file.symbols):
+            names, lines = (symbol.name, folded(symbol.name)), (symbol.line, symbol.end_line)
+            symbols.append((id, number, at, *names, symbol.kind, *lines, symbol.scope))
+        if file.imports:
+            imports.append((id, msgspec.msgpack.encode(file.imports)))
+        packed.append((id, file.words))
+        words += _words(id, file.words)
+    return rows

@@ -4,8 +4,12 @@ Snowball's English stemmer ("porter2", through PyStemmer) is the one step whose 
 """
 
 import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 # Part of an index's fingerprint: raise it when any answer below changes.
 TERMS_VERSION = 1
@@ -15,11 +19,15 @@ _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _HAN = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _CJK = re.compile(f"[{_HAN}]")
 _RUNS = re.compile(rf"[{_HAN}]+|[^\W\d_{_HAN}]+|\d+")
+# In an index ASCII letters have no case and other ASCII characters part words: names as written go in other letters.
+_AS_WRITTEN = {at: 0xE000 + at for at in range(128) if not chr(at).isalnum() or chr(at).isupper()}
 _BLOB = re.compile(r"[0-9a-fA-FxX_]{16,}|[0-9]{7,}")
 _SHORTEST_BLOB = 7
 _LONGEST = 80
 _CACHED = 400_000
 _FOLDERS = 3
+COUNT_BITS = 8
+MOST_OFTEN = (1 << COUNT_BITS) - 1  # times a term is counted
 
 
 class Terms:
@@ -81,3 +89,38 @@ class Terms:
                 yield self.stem(part)
         if len(parts) > 1:
             yield "".join(parts).lower()
+
+
+def by_count(*fields: Mapping[str, int]) -> list[tuple[Any, ...]]:
+    """(how often, the terms of each field that are so often in it, apart by blanks): one row a number."""
+    rows: dict[int, tuple[list[str], ...]] = {}
+    for at, counts in enumerate(fields):
+        for term, often in counts.items():
+            row = rows.get(often)
+            if row is None:
+                kept = min(often, MOST_OFTEN)
+                row = rows[often] = rows.setdefault(kept, tuple([] for _ in fields))
+            row[at].append(term)
+    return [(often, *map(" ".join, row)) for often, row in sorted(rows.items()) if often <= MOST_OFTEN]
+
+
+def packed_words(chunks: Iterable[Sequence[Mapping[str, int]]]) -> bytes:
+    """The words of a file: for each chunk the counts of its fields."""
+    rows = [
+        (at << COUNT_BITS | often, *terms) for at, fields in enumerate(chunks) for often, *terms in by_count(*fields)
+    ]
+    return zlib.compress(msgspec.msgpack.encode(rows), 1)
+
+
+def unpacked_words(data: bytes) -> list[tuple[Any, ...]]:
+    """(number of a chunk and, in the last COUNT_BITS, how often; the terms of each field that are so often in it).
+    Raises ValueError."""
+    try:
+        return msgspec.msgpack.decode(zlib.decompress(data), type=list[tuple[Any, ...]])
+    except (zlib.error, msgspec.DecodeError) as error:
+        raise ValueError(f"words cannot be read: {error}") from error
+
+
+def as_written(name: str) -> str:
+    """A name as one word that keeps its case and its punctuation in the index."""
+    return name.translate(_AS_WRITTEN)

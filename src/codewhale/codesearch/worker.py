@@ -1,5 +1,5 @@
-"""The program of a worker process: tasks in on standard input, segments out on standard output, each message four
-bytes of length (little-endian) and MessagePack; each task has one answer. It ends with its input."""
+"""The program of a worker process: tasks in on standard input, batches of files out on standard output, each message
+four bytes of length (little-endian) and MessagePack; each task has one answer. It ends with its input."""
 
 import gc
 import os
@@ -7,8 +7,8 @@ import sys
 
 import msgspec
 
-from codewhale.codesearch.indexing import Holding, Segment, Task
-from codewhale.codesearch.source import Sources
+from codewhale.codesearch.indexing import Batch, ReadTask, read_files
+from codewhale.codesearch.source import SourceReader
 
 _HEAD = 4
 _MOST = 1 << 30
@@ -18,20 +18,15 @@ _COLLECT = 200_000  # allocations between collections: trees and counts make no 
 def main() -> int:
     """Serve until the input ends. The one argument is the folder of grammars."""
     gc.set_threshold(_COLLECT)
-    holding = Holding(Sources(sys.argv[1]))
-    decoder = msgspec.msgpack.Decoder(Task)
+    sources = SourceReader(sys.argv[1])
     while (data := _message()) is not None:
-        _answer(holding.add(decoder.decode(data)))
+        answer = memoryview(framed(read_files(sources, msgspec.msgpack.decode(data, type=ReadTask))))
+        while answer:
+            answer = answer[os.write(1, answer) :]
     return 0
 
 
-def _answer(segment: Segment) -> None:
-    data = memoryview(framed(segment))
-    while data:
-        data = data[os.write(1, data) :]
-
-
-def framed(message: Task | Segment) -> bytes:
+def framed(message: ReadTask | Batch) -> bytes:
     """A message with its length before it."""
     data = msgspec.msgpack.encode(message)
     return len(data).to_bytes(_HEAD, "little") + data
@@ -58,10 +53,10 @@ class Unframed:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def feed(self, data: bytes) -> list[Segment]:
+    def feed(self, data: bytes) -> list[Batch]:
         """The messages that `data` completes. Raises ValueError for what no worker of ours would send."""
         self._data += data
-        found: list[Segment] = []
+        found: list[Batch] = []
         while len(self._data) >= _HEAD:
             size = int.from_bytes(self._data[:_HEAD], "little")
             if size > _MOST:
@@ -69,9 +64,9 @@ class Unframed:
             if len(self._data) < _HEAD + size:
                 break
             try:
-                found.append(msgspec.msgpack.decode(self._data[_HEAD : _HEAD + size], type=Segment))
+                found.append(msgspec.msgpack.decode(self._data[_HEAD : _HEAD + size], type=Batch))
             except msgspec.DecodeError as error:
-                raise ValueError(f"a worker sent what is no segment: {error}") from error
+                raise ValueError(f"a worker sent what is no batch of files: {error}") from error
             del self._data[: _HEAD + size]
         return found
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import json
 
 from codewhale.codesearch.build import BusyError, Index, Progress, is_stale, is_unlocked, refresh
-from codewhale.codesearch.fresh import too_few
+from codewhale.codesearch.scan import too_few
 from codewhale.codesearch.store import DamagedError, Store, open_existing
 from codewhale.protocol.errors import CodeWhaleError
 

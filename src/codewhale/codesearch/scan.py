@@ -1,19 +1,17 @@
-"""What of a tree has changed since it was indexed: every known file and folder is looked at, each time. A folder's time
-tells that something came or went; then, or after a git event, the walker lists the tree anew."""
+"""What of a tree is not as it was when it was indexed: every known file and folder is looked at, each time. A folder's
+time tells that something came or went; then, or after a git event, the walker lists the tree anew."""
 
 import asyncio
 import os
 import stat
 import time
-import zlib
 from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.codesearch.indexing import RACY_NS
-from codewhale.codesearch.looks import AT_ONCE, looker, mtimes, packed, row
-from codewhale.codesearch.stamps import Stamps
+from codewhale.codesearch.model import Stamp
 from codewhale.process.repository import find_repository
 from codewhale.workspace.excluded import is_unread, unread_folders
 from codewhale.workspace.walk import Walker
@@ -27,25 +25,12 @@ _COUNTING_SECONDS = 2.0
 _MOST_EMPTY = 5_000  # folders without a listed file that are watched
 
 
-class Folders(Struct, array_like=True):
-    """Some folders beneath the root, as the system takes them, and their modification times as a look gives them."""
-
-    names: list[bytes]
-    times: bytes
-
-
 class Watched(Struct, array_like=True):
-    """Every folder with its time, and the times (nanoseconds) of the files of git that say what belongs to the tree."""
+    """The times (nanoseconds) of every folder, by its path beneath the root, and of the files of git that say what
+    belongs to the tree. -1 is a time not to be trusted."""
 
-    folders: list[Folders]
+    folders: dict[str, int]
     marks: dict[str, int]
-
-    @classmethod
-    def of(cls, folders: Mapping[str, int], marks: dict[str, int]) -> "Watched":
-        """The folders of a tree, each with its time in nanoseconds."""
-        names, rows = [os.fsencode(folder or ".") for folder in folders], [row(0, 0, at) for at in folders.values()]
-        groups = (slice(start, start + AT_ONCE) for start in range(0, len(names), AT_ONCE))
-        return cls([Folders(names[some], mtimes(packed(rows[some]))) for some in groups], marks)
 
     @classmethod
     def unpacked(cls, data: object) -> "Watched | None":
@@ -60,7 +45,7 @@ class Watched(Struct, array_like=True):
         return msgspec.msgpack.encode(self)
 
 
-class Listed(Struct):
+class TreeListing(Struct):
     """The files of a tree that belong into its index, and the folders as they were just before."""
 
     files: list[str]
@@ -69,28 +54,28 @@ class Listed(Struct):
     truncated: bool
 
 
-def look_at(root: str, stamps: Stamps, watched: Watched | None) -> tuple[list[str], bool]:
+def changes(root: str, stamps: Mapping[str, Stamp], watched: Watched | None) -> tuple[list[str], bool]:
     """The files that are gone or do not look as they did, and whether a file may have come or gone, or git may see the
     tree otherwise. One thread is fastest: two wait for each other's lock at every call. Raises OSError when the root
     cannot be opened."""
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        look = looker()
-        changed = [path for group in stamps.groups for path in group.changed(look(fd, group.names))]
-        moved = watched is None or any(mtimes(look(fd, some.names)) != some.times for some in watched.folders)
+        changed = [path for path, stamp in stamps.items() if not _is_as_was(fd, path, stamp)]
+        moved = watched is None or _folder_times(fd, watched.folders) != watched.folders
     finally:
         os.close(fd)
     return changed, moved or (watched is not None and _times(watched.marks) != watched.marks)
 
 
-def roll(paths: Iterable[str]) -> tuple[int, int]:
-    """What tells one set of paths from another, in whatever order: how many, and the sum of their checksums. Those of
-    sets that share no path add up."""
-    sums = [zlib.crc32(path.encode("utf-8", "surrogateescape")) for path in paths]
-    return len(sums), sum(sums)
+def _is_as_was(fd: int, path: str, stamp: Stamp) -> bool:
+    try:
+        at = os.lstat(path, dir_fd=fd)
+    except OSError:
+        return False
+    return (at.st_ctime_ns, at.st_mtime_ns, at.st_size) == (stamp.ctime_ns, stamp.mtime_ns, stamp.size)
 
 
-async def listed(root: str) -> Listed:
+async def list_tree(root: str) -> TreeListing:
     """List the tree."""
     settled = time.time_ns() - RACY_NS
     marks = await asyncio.to_thread(lambda: _times(_mark_files(root)))
@@ -98,12 +83,12 @@ async def listed(root: str) -> Listed:
     listing = await walker.files(skip=unread_folders())
     files = [path for path in listing.files if not is_unread(path)]
     folders = await asyncio.to_thread(_folders, root, listing.files)
-    times = await asyncio.to_thread(_folder_times, root, folders)
+    times = await asyncio.to_thread(_times_beneath, root, folders)
     left_out = {"by name": len(listing.files) - len(files), "links": len(listing.links), "names": listing.unnamed}
     if len(files) < _FEW_FOUND:
         left_out["ignored"] = await _ignored(root, len(listing.files))
-    watched = Watched.of(_trusted(times, settled), _trusted(marks, settled))
-    return Listed(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
+    watched = Watched(_trusted(times, settled), _trusted(marks, settled))
+    return TreeListing(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
 
 
 def too_few(files: int, left_out: object) -> str:
@@ -165,11 +150,19 @@ def _inner(root: str, folder: str, *, only: bool = False) -> list[str]:
     return found
 
 
-def _folder_times(root: str, folders: Iterable[str]) -> dict[str, int]:
+def _times_beneath(root: str, folders: Iterable[str]) -> dict[str, int]:
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return _folder_times(fd, folders)
+    finally:
+        os.close(fd)
+
+
+def _folder_times(fd: int, folders: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for folder in folders:
         try:
-            at = os.lstat(os.path.join(root, folder))
+            at = os.lstat(folder or ".", dir_fd=fd)
         except OSError:
             found[folder] = 0
             continue

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch import fresh
-from codewhale.codesearch.stamps import Stamp, Stamps
+from codewhale.codesearch import scan
+from codewhale.codesearch.model import Stamp
 from support.codetree import git
 
 
@@ -24,12 +24,12 @@ def stamp(path: Path) -> Stamp:
     return Stamp(at.st_size, at.st_mtime_ns, at.st_ctime_ns)
 
 
-def changed(root: str, stamps: Stamps) -> list[str]:
-    return fresh.look_at(root, stamps, None)[0]
+def changed(root: str, stamps: dict[str, Stamp]) -> list[str]:
+    return scan.changes(root, stamps, None)[0]
 
 
-def has_moved(root: str, watched: fresh.Watched) -> bool:
-    return fresh.look_at(root, Stamps(), watched)[1]
+def has_moved(root: str, watched: scan.Watched) -> bool:
+    return scan.changes(root, {}, watched)[1]
 
 
 async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
     (tmp_path / "a" / "x.py").write_text("1")
     settled(tmp_path)
     root = str(tmp_path)
-    listed = await fresh.listed(root)
-    assert fresh.look_at(root, Stamps(), None) == ([], True)
+    listed = await scan.list_tree(root)
+    assert scan.changes(root, {}, None) == ([], True)
     assert listed.files == ["a/x.py"] and not has_moved(root, listed.watched)
-    assert fresh.Watched.unpacked(listed.watched.packed()) == listed.watched
+    assert scan.Watched.unpacked(listed.watched.packed()) == listed.watched
     (tmp_path / "a" / "x.py").write_text("2")
     assert not has_moved(root, listed.watched)
     (tmp_path / "a" / "empty" / "y.py").write_text("3")
@@ -49,7 +49,7 @@ async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
 
 async def test_a_folder_changed_just_now_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
-    listed = await fresh.listed(str(tmp_path))
+    listed = await scan.list_tree(str(tmp_path))
     assert has_moved(str(tmp_path), listed.watched)
 
 
@@ -57,7 +57,7 @@ async def test_git_events_move_a_tree(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
     git(tmp_path, "init", "-q")
     settled(tmp_path)
-    listed = await fresh.listed(str(tmp_path))
+    listed = await scan.list_tree(str(tmp_path))
     assert not has_moved(str(tmp_path), listed.watched)
     git(tmp_path, "switch", "-q", "-c", "other")
     assert has_moved(str(tmp_path), listed.watched)
@@ -67,16 +67,14 @@ async def test_dependencies_are_not_entered(tmp_path: Path) -> None:
     for name in ("node_modules/deep/a.js", "src/a.js", "src/a.min.js"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
-    listed = await fresh.listed(str(tmp_path))
+    listed = await scan.list_tree(str(tmp_path))
     assert listed.files == ["src/a.js"] and listed.left_out == {"by name": 1}
-    assert b"node_modules/deep" not in [name for some in listed.watched.folders for name in some.names]
+    assert "node_modules/deep" not in listed.watched.folders
 
 
-def known(root: Path, *names: str) -> Stamps:
+def known(root: Path, *names: str) -> dict[str, Stamp]:
     """The stamps that files have now."""
-    stamps = Stamps()
-    stamps.update((name, stamp(root / name)) for name in names)
-    return stamps
+    return {name: stamp(root / name) for name in names}
 
 
 def test_changed_files(tmp_path: Path) -> None:
@@ -111,7 +109,7 @@ def test_what_took_the_place_of_a_file_is_seen(tmp_path: Path) -> None:
 def test_a_stamp_that_is_not_trusted_counts_as_changed(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
     at = stamp(tmp_path / "x.py")
-    assert changed(str(tmp_path), Stamps([("x.py", at.size, at.mtime_ns, 0)])) == ["x.py"]
+    assert changed(str(tmp_path), {"x.py": Stamp(at.size, at.mtime_ns, 0)}) == ["x.py"]
 
 
 @pytest.mark.parametrize("what", ["gone", "link", "file", "pipe", "other", "closed"])
@@ -121,7 +119,7 @@ async def test_what_took_the_place_of_a_folder_is_seen(tmp_path: Path, what: str
     (root / "a" / "b" / "x.py").write_text("1")
     settled(root)
     folder, times = root / "a" / "b", (root / "a").stat()
-    listed, stamps = await fresh.listed(str(root)), known(root, "a/b/x.py")
+    listed, stamps = await scan.list_tree(str(root)), known(root, "a/b/x.py")
     assert not has_moved(str(root), listed.watched) and changed(str(root), stamps) == []
     if what == "closed":
         folder.chmod(0)
@@ -148,25 +146,25 @@ async def test_a_root_that_is_gone_is_said(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     settled(root)
-    listed = await fresh.listed(str(root))
+    listed = await scan.list_tree(str(root))
     root.rmdir()
     with pytest.raises(FileNotFoundError):
-        fresh.look_at(str(root), Stamps(), listed.watched)
+        scan.changes(str(root), {}, listed.watched)
 
 
 def test_nonsense_is_not_decoded() -> None:
-    assert fresh.Watched.unpacked(None) is None and fresh.Watched.unpacked(b"\xc1nonsense") is None
+    assert scan.Watched.unpacked(None) is None and scan.Watched.unpacked(b"\xc1nonsense") is None
 
 
 async def test_few_files_among_many_ignored_ones_are_told(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("1")
-    assert (await fresh.listed(str(tmp_path))).left_out == {}
+    assert (await scan.list_tree(str(tmp_path))).left_out == {}
     for number in range(12):
         (tmp_path / f"y{number}.py").write_text("1")
     (tmp_path / ".gitignore").write_text("y*\n")
-    listed = await fresh.listed(str(tmp_path))
+    listed = await scan.list_tree(str(tmp_path))
     assert listed.left_out == {"ignored": 12}
-    said = fresh.too_few(len(listed.files), b'{"ignored":12}')
+    said = scan.too_few(len(listed.files), b'{"ignored":12}')
     assert said.startswith("only 2 files are in the index and 12 are ignored") and "ignore rule" in said
     for files, told in ((5, b'{"ignored":12}'), (2, b'{"ignored":9}'), (2, b"{}"), (2, None), (2, b"[")):
-        assert fresh.too_few(files, told) == ""
+        assert scan.too_few(files, told) == ""
