@@ -40,10 +40,9 @@ async def agree(one: Index, other: Index) -> None:
     try:
         for index in (one, other):
             assert set(index.stamps(store)) == set(store.stamps())
-            assert index.knows_all(store) and not await is_stale(index, store)
+            assert store.meta("complete") and not await is_stale(index, store)
             report = await refresh(index)
             assert (report.indexed, report.forgotten, report.complete) == (0, 0, True)
-        assert one.roll(store) == other.roll(store)
     finally:
         store.close()
 
@@ -78,10 +77,10 @@ async def test_what_somebody_else_wrote_is_not_taken_for_ones_own(tree: Path, tm
     one, other = (grammars(Index(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
     await refresh(one)
     store = one.open()
-    assert one.stamps(store) and one.roll(store)
+    assert one.stamps(store)
     for name in ("a.py", "b.py"):
         add(tree, name)
         await refresh(other)
     one.note(store.generation(), {})
-    assert one.stamps(store) == store.stamps() and one.roll(store) == other.roll(store)
+    assert one.stamps(store) == store.stamps()
     store.close()
