@@ -1,13 +1,6 @@
 """The index of one worktree at rest: an SQLite database (WAL) with files, their chunks and symbols, and full-text
-search over the chunks' words (FTS5).
-
-Files are written in transactions, each of them whole. So a process killed at any point leaves an index that is true of
-some files and knows nothing of the rest.
-
-A row of `words` holds the terms that are equally often in a chunk, and its number says where and how often (`place`):
-so all that ranking needs of a term is the numbers of the rows that match it, which FTS5 gives at once. FTS5 itself
-keeps no copy of the terms and has to be told them when they are taken out: `file_words` has them, packed.
-"""
+search over the chunks' words (FTS5). Files are written in transactions, each of them whole: so a process killed at any
+point leaves an index that is true of some files and knows nothing of the rest."""
 
 import contextlib
 import hashlib
@@ -34,6 +27,9 @@ FORMAT = 6
 _BUSY_SECONDS = 20.0
 _PAGE = 8192
 _CHECKPOINT = 4000  # pages of the log before it is copied back
+# A row of `words` holds the terms that are equally often in a chunk, and its number says where and how often (`place`):
+# so all that ranking needs of a term is the numbers of the rows that match it, which FTS5 gives at once. FTS5 keeps no
+# copy of the terms and has to be told them when they are taken out: `file_words` has them, packed.
 _CHUNK_BITS = 16
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
