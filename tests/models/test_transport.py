@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.models.chunks import merging_backend
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.endpoint import Endpoint
-from codewhale.models.transport import StaleConnection, Transport, Unreachable, WireCut, WireError, refuser
+from codewhale.models.transport import (
+    StaleConnection,
+    Transport,
+    Unreachable,
+    WireCut,
+    WireError,
+    connections,
+    refuser,
+)
 from support.wire import CERTIFICATE, Reply, Wire, answer
 
 
@@ -196,7 +203,7 @@ async def test_an_address_that_is_refused_is_sent_nothing() -> None:
     async with Wire([Reply([answer(200, b"abc")])]) as wire:
         port = int(wire.url.split(":")[2].split("/")[0])
         with pytest.raises(PermissionError, match=r"not 127\.0\.0\.1"):
-            await merging_backend(lambda address: f"not {address}").connect_tcp("127.0.0.1", port)
-        stream = await merging_backend(lambda address: "").connect_tcp("127.0.0.1", port)
+            await connections(lambda address: f"not {address}").connect_tcp("127.0.0.1", port)
+        stream = await connections(lambda address: "").connect_tcp("127.0.0.1", port)
         await stream.aclose()
     assert not wire.requests

@@ -7,9 +7,8 @@ redirects, no cookies, no HTTP/2; deadlines are the caller's.
 import os
 import re
 from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from codewhale.models.chunks import merging_backend
 from codewhale.models.endpoint import Endpoint
 from codewhale.process.dial import address_kind, is_local_name
 
@@ -162,8 +161,25 @@ def _pool(endpoint: Endpoint) -> "httpcore2.AsyncConnectionPool":
         max_connections=None,
         max_keepalive_connections=_KEPT,
         keepalive_expiry=_IDLE_SECONDS,
-        network_backend=merging_backend(refuser(endpoint)),
+        network_backend=connections(refuser(endpoint)),
     )
+
+
+def connections(refuses: Callable[[str], str] | None) -> "httpcore2.AsyncNetworkBackend":
+    """Connections whose address is asked about, by `refuses(address)`, before a byte is sent to it: why not
+    (PermissionError), or ""."""
+    import httpcore2
+
+    class Backend(httpcore2.AnyIOBackend):
+        async def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+            stream = await super().connect_tcp(*args, **options)
+            reason = refuses(str(stream.get_extra_info("server_addr")[0])) if refuses is not None else ""
+            if reason:
+                await stream.aclose()
+                raise PermissionError(reason)
+            return stream
+
+    return Backend()
 
 
 def refuser(endpoint: Endpoint) -> Callable[[str], str] | None:

@@ -4,7 +4,6 @@ bounds on bytes, time, hops and what is unpacked. What may be dialled is asked o
 import asyncio
 import functools
 import socket
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -350,6 +349,8 @@ async def _unpacked(encoding: str, pieces: AsyncIterator[bytes], limit: int) -> 
         return
     if kind not in ("gzip", "x-gzip", "deflate"):
         raise DialError("failed", f"the answer is packed as {kind[:40]!r}, which was not asked for")
+    import zlib
+
     unpacker = None if kind == "deflate" else zlib.decompressobj(31)
     async for piece in pieces:
         try:
