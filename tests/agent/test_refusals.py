@@ -9,7 +9,6 @@ import pytest
 from codewhale.agent.prepare import Prepared
 from codewhale.agent.refusals import completed, denied, repeated
 from codewhale.catalog.registry import Catalog
-from codewhale.catalog.schema import sample
 from codewhale.permissions.policy import decide
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import Corrected, Look, NextCall, ToolError
@@ -18,6 +17,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import Effect
 from codewhale.testing import ScriptedProvider
 from support.scenes import results, scene
+from support.schemavalues import sample
 
 CATALOG = Catalog.load()
 CHANGING = [spec.name for spec in CATALOG.rows.values() if set(spec.effects) - {Effect.READS}]

@@ -13,6 +13,7 @@ from msgspec import Struct
 from codewhale.agent.prepare import Prepared
 from codewhale.catalog.lifecycle import DEFAULT_PROFILE, PROFILES, closed_gate
 from codewhale.catalog.registry import Catalog
+from codewhale.catalog.shapes import shape_of
 from codewhale.models.dialects.base import Provider
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Edge, Event, HeaderPinned, ToolActivated
@@ -43,13 +44,14 @@ def chosen_profile(choice: HeadChoice, provider: Provider) -> str:
 
 def head_tools(catalog: Catalog, choice: HeadChoice, state: SessionState, provider: Provider) -> str:
     """The tools value of a head that is pinned now: the profile's, then what the session has activated before and
-    what is still there and open."""
+    what is still there and open, as it was shown."""
     rows = catalog.head_of(chosen_profile(choice, provider), choice.always)
     if grows(provider):
         named = {row.name for row in rows}
-        known = (catalog.spec(name) for name in state.activated if name not in named)
+        known = ((catalog.spec(name), tool.spec) for name, tool in state.activated.items() if name not in named)
         facts = provider.settings.facts
-        rows += tuple(row for row in known if row and not closed_gate(row.name, row.gate, facts, state.model))
+        present = ((row, shown) for row, shown in known if row is not None)
+        rows += tuple(shown or row for row, shown in present if not closed_gate(row.name, row.gate, facts, state.model))
     return provider.dialect.tools_json(rows)
 
 
@@ -70,6 +72,12 @@ def is_unseen(state: SessionState, prepared: Prepared) -> bool:
     return not any(is_known(state, name) for name in (prepared.name, prepared.call.name, *verb))
 
 
+def is_outdated(state: SessionState, spec: ToolSpec) -> bool:
+    """Whether the model was shown another schema of a tool than the one that it has now."""
+    known = state.activated.get(spec.name)
+    return known is not None and known.spec is not None and known.spec.parameters != spec.parameters
+
+
 def activation(session: Session, rows: Iterable[ToolSpec]) -> list[Event]:
     """The events by which tools become known, in order; none for those that are. The least recently used make room."""
     state, provider = session.state, session.provider
@@ -80,8 +88,10 @@ def activation(session: Session, rows: Iterable[ToolSpec]) -> list[Event]:
     while len(fresh) > 1 and sum(sizes.values()) > MOST_BYTES:
         del sizes[fresh.pop().name]
     dropped = _dropped(state, sizes)
-    events: list[Event] = [ToolActivated(row.name, sizes[row.name]) for row in fresh]
-    events[0] = ToolActivated(fresh[0].name, sizes[fresh[0].name], tuple(dropped))
+    events: list[Event] = [
+        ToolActivated(row.name, sizes[row.name], () if number else tuple(dropped), row)
+        for number, row in enumerate(fresh)
+    ]
     if grows(provider):
         tools_json = _grown(state.header.tools_json, dropped, provider.dialect.tools_json(fresh))
         sha256 = header_sha256(state.header.system, tools_json)
@@ -166,8 +176,8 @@ def _shown(spec: ToolSpec) -> str:
 def _hydrated(prepared: Prepared) -> dict[str, Any]:
     spec = prepared.spec
     assert spec is not None
-    properties: dict[str, Any] = spec.parameters.get("properties", {})
-    required = list(spec.parameters.get("required", ()))
+    properties: dict[str, Any] = shape_of(spec).get("properties", {})
+    required = list(shape_of(spec).get("required", ()))
     received = sorted(prepared.arguments or _sent(prepared.call.arguments))
     missing = [name for name in required if name not in received]
     unexpected = [name for name in received if name not in properties]

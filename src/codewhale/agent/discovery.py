@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import cached_property
 
 from codewhale.agent.activation import is_known
 from codewhale.catalog.lifecycle import ACTIVE, MODEL_GATES, NOT_YET, PROGRAMS, closed_gate
@@ -30,10 +29,13 @@ class Discovery:
         self._catalog = catalog
         self._find_session = find_session
         self._decide = decide
+        self._built: tuple[int, ToolIndex] | None = None
 
-    @cached_property
     def _index(self) -> ToolIndex:
-        return ToolIndex(self._catalog.rows.values())
+        """The index of the catalog's present generation."""
+        if self._built is None or self._built[0] != self._catalog.generation:
+            self._built = self._catalog.generation, ToolIndex(self._catalog.rows.values())
+        return self._built[1]
 
     def spec(self, name: str) -> ToolSpec | None:
         """The row of a canonical name, or None."""
@@ -64,10 +66,9 @@ class Discovery:
         return Findings(tuple(found), tuple(closed[:_MOST_UNAVAILABLE]))
 
     def _ranked(self, query: str, count: int, pattern: bool) -> list[ToolSpec]:
+        index = self._index()
         try:
-            names = (
-                self._index.pattern(query, count) if pattern else [name for name, _ in self._index.words(query, count)]
-            )
+            names = index.pattern(query, count) if pattern else [name for name, _ in index.words(query, count)]
         except ValueError as error:
             raise ToolError(
                 "invalid_input", f"`query` is {error}.", field="query", expected="a regular expression", received=query

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.activation import activation, is_unseen, shown_first, with_schema
+from codewhale.agent.activation import activation, is_outdated, is_unseen, shown_first, with_schema
 from codewhale.agent.clock import Clock
 from codewhale.agent.guard import BLOCK_AT, NOTE_AT, LoopGuard, alike, note
 from codewhale.agent.passage import Denied, Passage, Planned
@@ -96,7 +96,8 @@ class Dispatcher:
             return self._record(session, prepared, _so_far(stopped), clock)
         except ToolError as error:
             result = _failure(tool, completed(unless_gone(error, session.state.workspace), prepared))
-            if error is prepared.error and prepared.spec is not None and is_unseen(session.state, prepared):
+            spec = prepared.spec if error is prepared.error else None
+            if spec is not None and (is_unseen(session.state, prepared) or is_outdated(session.state, spec)):
                 result = with_schema(result, prepared)
         if self._changed(session, prepared, result):
             guard.changed(tool, said)

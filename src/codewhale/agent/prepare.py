@@ -103,6 +103,8 @@ def read_on(prepared: Prepared, workspace: str) -> Prepared:
     spec, path = prepared.spec, prepared.arguments.get("path")
     if prepared.error is not None or spec is None or spec.effects != (Effect.READS,) or not isinstance(path, str):
         return prepared
+    if spec.source:  # whose files are not those of the workspace
+        return prepared
     likely = meant(Root(workspace), path)
     if not likely:
         return prepared

@@ -47,6 +47,8 @@ class Parts:
     def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         """The call of a catalog row's tool; its family is built on first use. Raises ToolError when the
         arguments do not fit."""
+        if spec.source:
+            return self._catalog().bind(spec, arguments)
         if spec.name not in self._tools:
             self._tools.update(bound(self._build(TOOLS[spec.family])))
         tool = self._tools[spec.name]
@@ -75,8 +77,11 @@ class Parts:
 
     def spec(self, name: str) -> ToolSpec | None:
         """The catalog row of a canonical name, or None."""
+        return self._catalog().spec(name)
+
+    def _catalog(self) -> Catalog:
         catalog: Catalog = self.part("catalog")  # type: ignore[assignment]
-        return catalog.spec(name)
+        return catalog
 
     def changed_files(self, session: str, call_id: str) -> bool:
         """Whether a call of a program that has ended was seen to change files of the workspace."""

@@ -1,18 +1,22 @@
-"""The catalog at run time: rows read from the generated file, names resolved, the array that is sent.
+"""The catalog at run time: rows read from the generated file and those of other sources, names resolved, the array
+that is sent.
 
 No tool family is imported here; the file beside this module holds everything a request needs.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.lifecycle import (
+    ACTIVE,
     ALIASES,
     DEFAULT_PROFILE,
+    DEFERRED,
     NOT_YET,
     PROFILES,
     PROMISED,
@@ -20,15 +24,32 @@ from codewhale.catalog.lifecycle import (
     SUCCESSORS,
     Alias,
 )
-from codewhale.protocol.tools import ToolSpec
+from codewhale.catalog.schema import check
+from codewhale.catalog.shapes import refused
+from codewhale.protocol.errors import ToolError
+from codewhale.protocol.tools import BoundCall, CallContext, Origin, Preview, ToolResult, ToolSpec
 
 _LONGEST = 100
+MOST_TOOLS = 1_000
+_LONGEST_DESCRIPTION = 16_384
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_OUTSIDE = frozenset((Origin.WEB, Origin.MCP, Origin.ISSUE))
 # Names this much alike may be the same, misspelt; words that many names have say nothing of one.
 _ALIKE = 0.7
 _RETIRED = frozenset(name.replace("_", "") for name in RETIRED)
 _COMMON = frozenset("get tool the run open close create update wait".split())
 SPECS_FILE = Path(__file__).with_name("specs.json")
 VERBS_FILE = Path(__file__).with_name("verbs.json")
+
+
+class ToolSource(Struct, frozen=True):
+    """What brings tools beside our own, such as a server: its rows (the catalog sets their `source`, `version`,
+    `family` and `gate`), the version they are of, and what makes a call of one of them. `bind` raises ToolError."""
+
+    name: str
+    rows: tuple[ToolSpec, ...]
+    bind: Callable[[ToolSpec, dict[str, Any]], BoundCall]
+    version: str = ""
 
 
 class Resolution(Struct, frozen=True):
@@ -39,12 +60,18 @@ class Resolution(Struct, frozen=True):
 
 
 class Catalog:
-    """Registered tools by canonical name. `verbs` are the rows that the profile of intents shows in their place."""
+    """Registered tools by canonical name: our own, which every head is made of, and those of sources that come and go
+    while the process runs. Each change is a new generation, with a `rows` of its own. `verbs` are the rows that the
+    profile of intents shows in the place of tools."""
 
     def __init__(
         self, rows: Iterable[ToolSpec], aliases: Mapping[str, Alias] = ALIASES, verbs: Iterable[ToolSpec] = ()
     ) -> None:
-        self.rows = {row.name: row for row in sorted(rows, key=lambda row: row.name)}
+        self._own = {row.name: row for row in rows}
+        self._sources: dict[str, ToolSource] = {}
+        self._left: dict[str, str] = {}  # names of tools that went -> their source
+        self.generation = 0
+        self.rows: Mapping[str, ToolSpec] = dict(sorted(self._own.items()))
         self.aliases = aliases
         self._verbs = {row.name: row for row in verbs}
 
@@ -60,6 +87,80 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         """Every registered canonical name, sorted."""
         return tuple(self.rows)
+
+    # ------------------------------------------------------------------ other sources
+
+    def register(self, source: ToolSource) -> dict[str, str]:
+        """Take the tools of a source, in the place of those it had. Answers which are not taken, and why."""
+        others = {name for one in self._sources.values() if one.name != source.name for name in _names(one)}
+        left_out: dict[str, str] = {}
+        rows: dict[str, ToolSpec] = {}
+        for row in source.rows:
+            why = self._refused(row, others)
+            if not why and row.name in rows:
+                why = "the source has two tools of this name"
+            if not why and len(rows) == MOST_TOOLS:
+                why = f"a source brings at most {MOST_TOOLS:,} tools"
+            if why:
+                left_out.setdefault(row.name, why)
+            else:
+                rows[row.name] = msgspec.structs.replace(
+                    row, source=source.name, version=source.version, family="", gate=""
+                )
+        self._change(source.name, msgspec.structs.replace(source, rows=tuple(rows.values())))
+        return left_out
+
+    def remove(self, source: str) -> None:
+        """Let the tools of a source go."""
+        if source in self._sources:
+            self._change(source, None)
+
+    def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
+        """The call of a tool that is not ours; what it gives comes from outside. Raises ToolError."""
+        source = self._sources.get(spec.source)
+        if source is None or self.rows.get(spec.name) is not spec:
+            raise ToolError("not_available", f"{spec.name} is not as it was: {self.gone(spec.name) or 'it changed.'}")
+        if problems := check(arguments, spec.parameters):
+            first = problems[0]
+            text = f"The arguments do not fit: `{first.field}` must be {first.expected}; got {first.received}."
+            raise ToolError("invalid_input", text, field=first.field)
+        bound = source.bind(spec, arguments)
+
+        async def run(call: CallContext) -> ToolResult | Preview:
+            done = await bound.run(call)
+            if isinstance(done, ToolResult) and done.origin not in _OUTSIDE:
+                return msgspec.structs.replace(done, origin=Origin.MCP)
+            return done
+
+        return msgspec.structs.replace(bound, run=run)
+
+    def _change(self, name: str, source: ToolSource | None) -> None:
+        before = _names(self._sources.pop(name)) if name in self._sources else ()
+        if source is not None:
+            self._sources[name] = source
+        rows = {**self._own, **{row.name: row for one in self._sources.values() for row in one.rows}}
+        self._left = {
+            gone: by for gone, by in {**self._left, **dict.fromkeys(before, name)}.items() if gone not in rows
+        }
+        self._left = dict(list(self._left.items())[-MOST_TOOLS:])
+        self.rows = dict(sorted(rows.items()))
+        self.generation += 1
+
+    def _refused(self, row: ToolSpec, others: set[str]) -> str:
+        """Why a row of another source is not taken; "" where it is."""
+        if not _NAME.fullmatch(row.name):
+            return "its name must be 1 to 64 letters, digits, _ or -"
+        if _letters(row.name) in _RESERVED or row.name in self._own:
+            return "its name is one of our own tools'"
+        if row.name in others:
+            return "another source has a tool of this name"
+        if len(row.description) > _LONGEST_DESCRIPTION:
+            return f"its description has more than {_LONGEST_DESCRIPTION:,} characters"
+        if not row.effects:
+            return "it does not say what it may do"
+        return refused(row.parameters)
+
+    # ------------------------------------------------------------------ names and heads
 
     @property
     def head(self) -> tuple[ToolSpec, ...]:
@@ -99,6 +200,10 @@ class Catalog:
             there = all(successor in self.rows for successor in SUCCESSORS)
             said = "." if there else ", which are not available in this version: do the work yourself."
             return f"It is retired. Sub-agents are run by {', '.join(SUCCESSORS[:-1])} and {SUCCESSORS[-1]}{said}"
+        if name in self._left:
+            source = self._left[name]
+            why = "does not have it any more" if source in self._sources else "is not connected any more"
+            return f"It came from {source}, which {why}."
         canonical = alias.canonical if alias is not None else name
         if canonical in NOT_YET | PROMISED and canonical not in self.rows:
             return "It is not available in this version."
@@ -116,6 +221,19 @@ class Catalog:
             if same_words or ratio >= _ALIKE:
                 scored.append((-ratio - 0.3 * same_words, candidate))
         return tuple(candidate for _, candidate in sorted(scored)[:count])
+
+
+def _names(source: ToolSource) -> tuple[str, ...]:
+    return tuple(row.name for row in source.rows)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+_RESERVED = frozenset(
+    _letters(name) for name in (*ACTIVE, *DEFERRED, *ALIASES, *RETIRED, *PROMISED, *PROFILES["intent"])
+)
 
 
 def _brief(row: ToolSpec) -> ToolSpec:

@@ -1,28 +1,31 @@
-"""Checking a value against the part of JSON Schema that our catalog uses, with words a model can act on.
+"""Checking a value against a JSON Schema, with words a model can act on.
 
-Supported: type, enum, required, properties, additionalProperties false, items, anyOf, minimum, maximum,
-minLength, maxLength, minItems, maxItems, pattern.
+Schemas as our own tools have them are checked here, so that a session without damaged calls loads no validator; all
+others, and what is wrong with a value, by the library. How a foreign schema is read for words stands in `shapes`.
 """
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from msgspec import Struct
 
-Schema = dict[str, Any]
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-    "null": (type(None),),
-}
+from codewhale.catalog.shapes import PLAIN_TYPES, Schema, compiled, nesting
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+__all__ = ["Problem", "Schema", "check", "describe", "fits", "show"]
+
 _MAX_DEPTH = 32
 _MOST = 50
+# The library follows each branch of a schema that holds itself at each level of a value.
+_MOST_BRANCHES = 10_000
+_SAID_BY_SHAPE = frozenset(
+    "type enum const minimum maximum minLength maxLength minItems maxItems pattern anyOf oneOf".split()
+)
+Place = tuple[str | int, ...]
 
 
 class Problem(Struct, frozen=True):
@@ -34,16 +37,36 @@ class Problem(Struct, frozen=True):
     received: str
 
 
-def check(value: object, schema: Schema) -> list[Problem]:
-    """What is wrong with `value`, missing fields first, the first fifty of it; empty when it fits."""
-    problems = list(islice(_check(value, schema, "", 0), _MOST))
-    return sorted(problems, key=lambda problem: problem.kind != "missing")
-
-
-def fits(value: object, schema: Schema, depth: int = 0) -> bool:
+def fits(value: object, schema: Schema) -> bool:
     """Whether `check` finds nothing wrong, told sooner."""
-    if "anyOf" in schema:
-        return depth < _MAX_DEPTH and any(fits(value, option, depth + 1) for option in schema["anyOf"])
+    return _fits(value, schema, 0) if compiled(schema).is_plain else not check(value, schema)
+
+
+def check(value: object, schema: Schema) -> list[Problem]:
+    """What is wrong with `value`, missing fields first, the first fifty of it; empty when it fits. A null stands for an
+    optional field that is absent."""
+    known = compiled(schema)
+    if known.is_plain and _fits(value, schema, 0):
+        return []
+    depth = nesting(value, _MAX_DEPTH)
+    if depth > _MAX_DEPTH:
+        return [Problem("wrong", "", f"nested at most {_MAX_DEPTH} deep", "deeper")]
+    if known.validator.is_valid(value):
+        return []
+    plain = known.shape
+    if known.recursion**depth > _MOST_BRANCHES:
+        return [Problem("wrong", "arguments", describe(plain), f"{show(value)} with parts that do not fit")]
+    problems: dict[Problem, tuple[int, ...]] = {}
+    for error in islice(known.validator.iter_errors(value), _MOST):
+        for path, problem in _problems(error, plain):
+            problems.setdefault(problem, _order(value, path))
+    return sorted(problems, key=lambda problem: (problem.kind != "missing", problems[problem]))[:_MOST]
+
+
+# ---------------------------------------------------------------------- plain schemas
+
+
+def _fits(value: object, schema: Schema, depth: int) -> bool:
     if depth > _MAX_DEPTH or not _has_type(value, schema.get("type")):
         return False
     if "enum" in schema and value not in schema["enum"]:
@@ -53,7 +76,7 @@ def fits(value: object, schema: Schema, depth: int = 0) -> bool:
     if isinstance(value, list):
         items: Schema = schema.get("items", {})
         right = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
-        return right and all(fits(item, items, depth + 1) for item in value)
+        return right and all(_fits(item, items, depth + 1) for item in value)
     return _within(value, schema)
 
 
@@ -67,51 +90,9 @@ def _fits_object(value: dict[str, Any], schema: Schema, depth: int) -> bool:
         if wanted is None:
             if schema.get("additionalProperties") is False:
                 return False
-        elif item is not None and not fits(item, wanted, depth + 1):
+        elif item is not None and not _fits(item, wanted, depth + 1):
             return False
     return True
-
-
-def _check(value: object, schema: Schema, path: str, depth: int) -> Iterator[Problem]:
-    if depth > _MAX_DEPTH:
-        yield Problem("wrong", path, f"nested at most {_MAX_DEPTH} deep", "deeper")
-        return
-    if "anyOf" in schema:
-        if not any(not list(_check(value, option, path, depth + 1)) for option in schema["anyOf"]):
-            yield Problem("wrong", path, " or ".join(describe(option) for option in schema["anyOf"]), show(value))
-        return
-    if not _has_type(value, schema.get("type")) or ("enum" in schema and value not in schema["enum"]):
-        yield Problem("wrong", path or "arguments", describe(schema), show(value))
-    elif isinstance(value, dict):
-        yield from _check_object(value, schema, path, depth)
-    elif isinstance(value, list):
-        yield from _check_array(value, schema, path, depth)
-    elif not _within(value, schema):
-        yield Problem("wrong", path or "arguments", describe(schema), show(value))
-
-
-def _check_object(value: dict[str, Any], schema: Schema, path: str, depth: int) -> Iterator[Problem]:
-    properties: dict[str, Schema] = schema.get("properties", {})
-    prefix = f"{path}." if path else ""
-    for name in schema.get("required", ()):
-        wanted = properties.get(name, {})
-        if name not in value:
-            yield Problem("missing", prefix + name, describe(wanted), "nothing")
-        elif value[name] is None and not _has_type(None, wanted.get("type")):
-            yield Problem("missing", prefix + name, describe(wanted), "null")
-    for name, item in value.items():
-        if name in properties:
-            if item is not None:
-                yield from _check(item, properties[name], prefix + name, depth + 1)
-        elif schema.get("additionalProperties") is False:
-            yield Problem("unknown", prefix + name, ", ".join(properties) or "no arguments", show(item))
-
-
-def _check_array(value: list[Any], schema: Schema, path: str, depth: int) -> Iterator[Problem]:
-    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
-        yield Problem("wrong", path, describe(schema), f"{len(value)} items")
-    for index, item in enumerate(value):
-        yield from _check(item, schema.get("items", {}), f"{path}[{index}]", depth + 1)
 
 
 def _has_type(value: object, wanted: str | None) -> bool:
@@ -121,25 +102,118 @@ def _has_type(value: object, wanted: str | None) -> bool:
         return wanted == "boolean"
     if wanted == "integer" and isinstance(value, float):
         return value.is_integer()
-    return isinstance(value, _TYPES[wanted])
+    return isinstance(value, PLAIN_TYPES[wanted])
 
 
 def _within(value: object, schema: Schema) -> bool:
     if isinstance(value, str):
-        if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
-            return False
-        return "pattern" not in schema or re.search(schema["pattern"], value) is not None
+        return bool(schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
     return True
 
 
+# ---------------------------------------------------------------------- what is wrong
+
+
+def _problems(error: "ValidationError", plain: Schema) -> Iterator[tuple[Place, Problem]]:
+    """What an error of the library means, in our words, and where."""
+    keyword, path, received = error.kind.name, tuple(error.instance_path), error.instance
+    wanted = _at(plain, path)
+    if keyword == "required":
+        missing = (*path, error.kind.value)
+        yield path, Problem("missing", _field(missing), describe(_at(plain, missing)), "nothing")
+    elif keyword in ("additionalProperties", "unevaluatedProperties") and isinstance(received, dict):
+        known = ", ".join(wanted.get("properties", ())) or "no arguments"
+        for name in error.kind.value:
+            yield (*path, name), Problem("unknown", _field((*path, name)), known, show(received[name]))
+    elif received is None and path and _is_optional(plain, path):
+        return  # stands for nothing
+    elif received is None and path and isinstance(path[-1], str):
+        yield path, Problem("missing", _field(path), describe(wanted), "null")
+    elif keyword in ("anyOf", "oneOf") and (meant := _meant(error)):
+        for inner in meant:
+            yield from _problems(inner, plain)
+    else:
+        shown = show(received)
+        if keyword in ("minItems", "maxItems") and isinstance(received, list):
+            shown = f"{len(received)} items"
+        yield path, Problem("wrong", _field(path) or "arguments", _wanted(error, wanted), shown)
+
+
+def _wanted(error: "ValidationError", wanted: Schema) -> str:
+    said = describe(wanted)
+    several = type(error.kind).__name__ == "OneOfMultipleValid"
+    if error.kind.name in _SAID_BY_SHAPE and not several:
+        return said
+    why = error.message.split("\n", 1)[0][:200]
+    return f"{'a value that fits' if said == 'any value' else said} ({why})"
+
+
+def _meant(error: "ValidationError") -> "list[ValidationError]":
+    """The errors of the one branch that was meant: of the type that came, with its constants right. Where all branches
+    of that type want another constant in one place, that error."""
+    depth = len(error.instance_path)
+    meant, cases = [], []
+    for branch in error.kind.value if isinstance(error.kind.value, list) else ():
+        if any(inner.kind.name == "type" and len(inner.instance_path) == depth for inner in branch):
+            continue
+        case = [one for one in branch if one.kind.name in ("const", "enum") and len(one.instance_path) <= depth + 1]
+        if branch and not case:
+            meant.append(branch)
+        cases += case
+    if not meant and len(cases) > 1 and len({tuple(one.instance_path) for one in cases}) == 1:
+        return cases[:1] if len(cases[0].instance_path) > depth else []
+    return meant[0] if len(meant) == 1 else []
+
+
+def _order(value: Any, path: Iterable[str | int]) -> tuple[int, ...]:
+    """Where a place stands in a value, so that problems come in the order in which it was written."""
+    order = []
+    for step in path:
+        order.append(step if isinstance(step, int) else list(value).index(step))
+        value = value[step]
+    return tuple(order)
+
+
+def _at(schema: Schema, path: Place) -> Schema:
+    """The part of a shape that speaks of a place in a value."""
+    for step in path:
+        schema = _step(schema, step)
+    return schema
+
+
+def _step(schema: Schema, step: str | int) -> Schema:
+    options = schema.get("anyOf", (schema,))
+    several = [one.get("items") if isinstance(step, int) else one.get("properties", {}).get(step) for one in options]
+    some = [one for one in several if isinstance(one, dict)]
+    if len(some) > 1 and all("enum" in one for one in some):
+        return {"enum": list({repr(item): item for one in some for item in one["enum"]}.values())}
+    return some[0] if some else {}
+
+
+def _is_optional(plain: Schema, path: Place) -> bool:
+    around = _at(plain, path[:-1])
+    owners = around.get("anyOf", (around,))
+    return any(path[-1] in owner.get("properties", ()) for owner in owners) and not any(
+        path[-1] in owner.get("required", ()) for owner in owners
+    )
+
+
+def _field(path: Place) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
 def describe(schema: Schema) -> str:
-    """What a schema wants, in words: `an integer from 1 to 500`, `one of a, b`."""
+    """What a shape wants, in words: `an integer from 1 to 500`, `one of a, b`."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(describe(option) for option in schema["anyOf"]))
     if "enum" in schema:
-        return "one of " + ", ".join(str(item) for item in schema["enum"])
+        choices = schema["enum"]
+        said = (item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in choices)
+        return show(choices[0]) if len(choices) == 1 else "one of " + ", ".join(said)
     kind: str = schema.get("type", "any value")
-    words = {"integer": "an integer", "array": "an array", "object": "an object"}.get(kind, f"a {kind}")
+    words = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}.get(kind, f"a {kind}")
     if kind == "any value":
         return kind
     form = f" of the form {schema['pattern']}" if "pattern" in schema else ""
@@ -176,20 +250,3 @@ def show(value: object, limit: int = 60) -> str:
         text = value if len(value) <= limit else value[:limit] + "…"
         return f"the string {text!r}"
     return f"an array of {len(value)} items" if isinstance(value, list) else "an object"
-
-
-def sample(schema: Schema) -> Any:
-    """The least value that fits a schema: its required fields, the first choice, the smallest number."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    if "anyOf" in schema:
-        return sample(schema["anyOf"][0])
-    kind = schema.get("type")
-    if kind == "object":
-        properties = schema.get("properties", {})
-        return {name: sample(properties.get(name, {"type": "string"})) for name in schema.get("required", ())}
-    if kind == "array":
-        return [sample(schema.get("items", {"type": "string"})) for _ in range(schema.get("minItems", 0))]
-    if kind in ("integer", "number"):
-        return max(schema.get("minimum", 0), min(0, schema.get("maximum", 0)))
-    return {"boolean": False, "null": None}.get(str(kind), "x" * max(1, schema.get("minLength", 1)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from codewhale.catalog.shapes import shape_of
 from codewhale.lib.patterns import compiles_fast
 from codewhale.protocol.tools import ToolSpec
 
@@ -137,7 +138,7 @@ def _higher(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
 
 
 def _text(row: ToolSpec) -> str:
-    return "\n".join((row.description, *(f"{name} {note}" for name, note in _arguments(row.parameters))))
+    return "\n".join((row.description, *(f"{name} {note}" for name, note in _arguments(shape_of(row)))))
 
 
 def _arguments(schema: dict[str, Any], depth: int = 0) -> Iterable[tuple[str, str]]:
@@ -145,15 +146,14 @@ def _arguments(schema: dict[str, Any], depth: int = 0) -> Iterable[tuple[str, st
     for name, wanted in schema.get("properties", {}).items():
         if isinstance(wanted, dict):
             yield name, " ".join((str(wanted.get("description", "")), *map(str, wanted.get("enum", ()))))
-            inner = wanted.get("items", wanted)
-            if depth < 3 and isinstance(inner, dict):
-                yield from _arguments(inner, depth + 1)
+            for option in wanted.get("anyOf", (wanted,)) if depth < 3 else ():
+                yield from _arguments(option.get("items", option), depth + 1)
 
 
 def _weighted(row: ToolSpec) -> dict[str, float]:
     """How much each stem counts for a tool."""
     found: dict[str, float] = {}
-    arguments = list(_arguments(row.parameters))
+    arguments = list(_arguments(shape_of(row)))
     fields: Sequence[tuple[str, str]] = (
         ("name", row.name),
         ("description", row.description),

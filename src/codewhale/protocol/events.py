@@ -27,7 +27,7 @@ from codewhale.protocol.modelevents import (
     UsageReported,
 )
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.tools import Effect, Origin, Subject
+from codewhale.protocol.tools import Effect, Origin, Subject, ToolSpec
 
 LOG_VERSION = 1
 ONE_SHOT = frozenset({"complete", "infill"})  # purposes of requests that nothing of the conversation stands in
@@ -210,12 +210,13 @@ class FileChanged(EventBase, frozen=True):
 
 
 class ToolActivated(EventBase, frozen=True):
-    """A deferred tool became known, and joined the array after the head, in this order; `bytes` is what it takes
-    there, `dropped` those that left to make room."""
+    """A deferred tool became known and joined the array after the head; `bytes` is what it takes there, `dropped` those
+    that left to make room, `spec` the tool as the session was shown it."""
 
     name: str
     bytes: int = 0
     dropped: tuple[str, ...] = ()
+    spec: ToolSpec | None = None
 
 
 class ApprovalAsked(EventBase, frozen=True):

@@ -69,10 +69,9 @@ Subject = CommandSubject | PathSubject | UrlSubject | JobSubject
 class ToolSpec(Struct, frozen=True, omit_defaults=True):
     """One row of the generated catalog: everything known of a tool without importing it.
 
-    `parameters` is the canonical JSON Schema of its arguments; `family` the key of the class that runs it.
-    `previews`: what it would do is worked out and shown before it is approved. `gate` is the provider fact
-    without which it is closed.
-    """
+    `parameters` is the JSON Schema of its arguments; `family` the key of the class that runs it. `previews`: what it
+    would do is shown before it is approved. `gate` is the provider fact without which it is closed. `source` is the
+    one that brought it, "" for our own tools, and `version` the source's own."""
 
     name: str
     family: str
@@ -83,6 +82,8 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     polls: bool = False
     previews: bool = False
     gate: str = ""
+    source: str = ""
+    version: str = ""
 
     @property
     def touches(self) -> bool:

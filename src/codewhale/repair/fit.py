@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from codewhale.catalog.schema import Schema, check
+from codewhale.catalog.schema import Schema, fits
 from codewhale.repair.payload import Unreadable, read
 
 _MAX_DEPTH = 16
@@ -89,9 +89,10 @@ class Fitted(Struct, frozen=True):
     lossy: bool = False
 
 
-def fit(arguments: dict[str, Any], schema: Schema, tool: str = "", *, guess: bool = True) -> Fitted:
-    """The arguments as near to the schema as can be without doubt, or, where `guess`, with it and marked lossy."""
-    return _Fitter(guess).whole(arguments, schema, tool)
+def fit(arguments: dict[str, Any], schema: Schema, tool: str = "", *, guess: bool = True, own: bool = True) -> Fitted:
+    """The arguments as near to the schema as can be without doubt, or, where `guess`, with it and marked lossy. Only of
+    a tool of our `own` it is known that an address of a file stands for its path."""
+    return _Fitter(guess, own).whole(arguments, schema, tool)
 
 
 def fold(name: str) -> str:
@@ -105,8 +106,9 @@ def spelt(given: dict[str, Any], argument: str) -> str:
 
 
 class _Fitter:
-    def __init__(self, guess: bool = True) -> None:
+    def __init__(self, guess: bool = True, own: bool = True) -> None:
         self._guess = guess
+        self._own = own
         self._codes: dict[str, None] = {}
         self._lossy = False
 
@@ -174,7 +176,7 @@ class _Fitter:
         closed = schema.get("additionalProperties", False) is False
         if "timeout_ms" in properties and closed:
             given = self._milliseconds(given, properties["timeout_ms"])
-        found = self._named(given, properties) if closed else dict(given)
+        found = self._named(given, properties, closed=closed)
         fitted: dict[str, Any] = {}
         for key, value in found.items():
             wanted = properties.get(key)
@@ -215,23 +217,24 @@ class _Fitter:
         alone = not any(name in properties for name in given)
         return not near and not (alone and not isinstance(given[key], bool) and bool(properties))
 
-    def _named(self, given: dict[str, Any], properties: dict[str, Schema]) -> dict[str, Any]:
-        """Members under the schema's own names: written otherwise, or called what other harnesses call them."""
+    def _named(self, given: dict[str, Any], properties: dict[str, Schema], *, closed: bool) -> dict[str, Any]:
+        """Members under the schema's own names: written otherwise, or, where it takes no others, called what other
+        harnesses call them."""
         unknown = [key for key in given if key not in properties]
         if not unknown or len(unknown) > _MAX_MEMBERS:
             return given
         free = {key for key in properties if given.get(key) is None}
         renamed: dict[str, str] = {}
-        for meaning in (_same, _alias):
+        for meaning in (lambda folded, name: folded == fold(name), _alias)[: 2 if closed else 1]:
             for key in unknown:
                 if key in renamed or given[key] is None or (meaning is _alias and fold(key) in _REMARKS & free):
                     continue
-                fits = [
+                meant = [
                     name for name in free if meaning(fold(key), name) and self._could_be(given[key], properties[name])
                 ]
-                if len(fits) == 1:
-                    renamed[key] = fits[0]
-                    free.discard(fits[0])
+                if len(meant) == 1:
+                    renamed[key] = meant[0]
+                    free.discard(meant[0])
                     self._note("A4")
         kept = {key: value for key, value in given.items() if value is not None or key not in renamed.values()}
         return {renamed.get(key, key): value for key, value in kept.items()}
@@ -239,10 +242,9 @@ class _Fitter:
     def _could_be(self, value: object, wanted: Schema) -> bool:
         if isinstance(value, list) and len(value) > 1 and wanted.get("type") == "string":
             return False
-        trial = _Fitter(self._guess)
-        return not check(
-            {"value": trial._value(value, wanted, 1, "")}, {"type": "object", "properties": {"value": wanted}}
-        )
+        trial = _Fitter(self._guess, self._own)
+        tried = trial._value(value, wanted, 1, "")
+        return tried is None or fits(tried, wanted)
 
     # ------------------------------------------------------------------ values
 
@@ -259,14 +261,9 @@ class _Fitter:
             if isinstance(inner, dict) == (kind == "object"):
                 self._note("A12")
                 value = inner
-        fitter = {
-            "integer": self._integer,
-            "number": self._decimal,
-            "boolean": self._boolean,
-            "string": self._text,
-        }.get(str(kind))
-        if fitter is not None:
-            return fitter(value, wanted, name)
+        scalars = {"integer": self._integer, "number": self._decimal, "boolean": self._boolean, "string": self._text}
+        if kind in scalars:
+            return scalars[kind](value, wanted, name)
         if kind == "array":
             return self._array(value, wanted, depth, name)
         if kind == "object":
@@ -276,12 +273,12 @@ class _Fitter:
         return value
 
     def _any(self, value: Any, options: list[Schema], depth: int, name: str) -> Any:
-        if any(_fits(value, option) for option in options):
+        if any(fits(value, option) for option in options):
             return value
         for option in options:
-            trial = _Fitter(self._guess)
+            trial = _Fitter(self._guess, self._own)
             fitted = trial._value(value, option, depth + 1, name)
-            if _fits(fitted, option):
+            if fits(fitted, option):
                 for code in trial._codes:
                     self._note(code, lossy=trial._lossy)
                 return fitted
@@ -335,7 +332,7 @@ class _Fitter:
         if self._guess and isinstance(value, int) and not isinstance(value, bool):
             self._note("A1", lossy=True)
             return str(value)
-        if isinstance(value, str) and value[:7].lower() == "file://" and _is_path(name):
+        if self._own and isinstance(value, str) and value[:7].lower() == "file://" and _is_path(name):
             self._note("A10")
             return unquote(re.sub(r"(?i)^file://(localhost)?", "", value))
         if isinstance(value, list) and name == "command" and value and all(isinstance(item, str) for item in value):
@@ -427,20 +424,12 @@ def milliseconds(value: object, *, seconds: bool) -> int | None:
     return int(number) if 1000 <= number <= 600_000 else None
 
 
-def _same(folded: str, name: str) -> bool:
-    return folded == fold(name)
-
-
 def _alias(folded: str, name: str) -> bool:
     return folded in KEY_ALIASES.get(name, "").split()
 
 
 def _takes(wanted: Schema, kind: str) -> bool:
     return wanted.get("type") == kind or any(option.get("type") == kind for option in wanted.get("anyOf", ()))
-
-
-def _fits(value: object, wanted: Schema) -> bool:
-    return not check({"value": value}, {"type": "object", "properties": {"value": wanted}, "required": ["value"]})
 
 
 def _is_path(name: str) -> bool:

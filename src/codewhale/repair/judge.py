@@ -13,6 +13,7 @@ from msgspec import Struct
 from codewhale.catalog.arguments import whole
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import Problem, check, describe
+from codewhale.catalog.shapes import shape_of
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
@@ -53,7 +54,7 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False, ended: bool
     if named is None:
         return Verdict(name, error=unknown(name, tools))
     spec = named.spec
-    if not raw.strip() and Effect.WRITES in spec.effects and spec.parameters.get("properties"):
+    if not raw.strip() and Effect.WRITES in spec.effects and shape_of(spec).get("properties"):
         error = _nothing(spec)
     elif cut or (unreadable is not None and unreadable.truncated):
         error = _truncated(spec, raw, cut)
@@ -86,12 +87,12 @@ def _fitted(named: Named, reading: Reading, raw: str) -> Verdict:
     codes += [code] if code else []
     if named.given is not None:
         arguments = named.given
-    fitted = fit(whole(arguments), spec.parameters, spec.name)
+    fitted = fit(whole(arguments), shape_of(spec), spec.name, own=not spec.source)
     codes += fitted.repairs
     # Where a bracket went missing, a remark that was dropped or a member within an object may have stood elsewhere.
-    moved = "P2" in codes and ("A5" in codes or _may_belong_above(fitted.arguments, spec.parameters))
+    moved = "P2" in codes and ("A5" in codes or _may_belong_above(fitted.arguments, shape_of(spec)))
     # Where the last closer is missing, whatever could still have come may have been cut off.
-    short = reading.open and any(name not in fitted.arguments for name in spec.parameters.get("properties", ()))
+    short = reading.open and any(name not in fitted.arguments for name in shape_of(spec).get("properties", ()))
     lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved
     problems = check(fitted.arguments, spec.parameters)
     error: ToolError | None = None
@@ -125,7 +126,7 @@ def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | No
         return value[0], "A12" if len(value) == 1 else "P10", False
     if value is None or value == []:
         return {}, "P14", False
-    required = spec.parameters.get("required", ())
+    required = shape_of(spec).get("required", ())
     plain = isinstance(value, int | float) or (isinstance(value, str) and not re.search(r"[\n{}\"]", value))
     if len(required) == 1 and plain and reads_only(spec):
         return {required[0]: value}, "P15", True
@@ -165,7 +166,7 @@ def invalid(problems: list[Problem], arguments: dict[str, Any], spec: ToolSpec) 
 def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec) -> ToolError | None:
     """What is wrong with arguments that can be read but for a guess at some of them, with the proposed call; None
     where they fit without one. A number is not proposed as a text."""
-    certain = fit(whole(arguments), spec.parameters, spec.name, guess=False).arguments
+    certain = fit(whole(arguments), shape_of(spec), spec.name, guess=False, own=not spec.source).arguments
     problems = check(certain, spec.parameters)
     if not problems:
         return None
@@ -247,10 +248,13 @@ def unknown(name: str, tools: Catalog, why: str = "", fix: NextCall | None = Non
     close = () if why else tools.closest(name)
     hint = f" Did you mean {', '.join(close)}?" if close else ""
     takes = f" {close[0]} takes {signature(tools.rows[close[0]])}." if close else ""
+    own = [row.name for row in tools.rows.values() if not row.source]
+    others = len(tools.rows) - len(own)
+    more = f", and {others:,} of other sources, which tool_search_tool_bm25 finds" if others else ""
     return ToolError(
         "not_available",
         f"There is no tool named {shown!r}.{' ' + why if why else ''}{hint}{takes} "
-        f"The tools are: {', '.join(tools.rows)}.",
+        f"The tools are: {', '.join(own)}{more}.",
         field="name",
         expected="the name of a tool",
         received=shown,
@@ -260,8 +264,8 @@ def unknown(name: str, tools: Catalog, why: str = "", fix: NextCall | None = Non
 
 def signature(spec: ToolSpec) -> str:
     """A tool's arguments in words, the required ones first."""
-    properties: dict[str, Any] = spec.parameters.get("properties", {})
-    required = [name for name in spec.parameters.get("required", ()) if name in properties]
+    properties: dict[str, Any] = shape_of(spec).get("properties", {})
+    required = [name for name in shape_of(spec).get("required", ()) if name in properties]
     said = [f"`{name}` ({describe(properties[name])})" for name in required]
     optional = [name for name in properties if name not in required]
     if optional:

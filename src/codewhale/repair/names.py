@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.catalog.schema import check
+from codewhale.catalog.shapes import shape_of
 from codewhale.protocol.errors import NextCall
 from codewhale.protocol.tools import ToolSpec
 from codewhale.repair.fit import fit, fold
@@ -59,6 +60,8 @@ def bare_names(name: str) -> tuple[str, ...]:
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
     """What `name` means among `rows`, None when nothing. `arguments` (as far as they could be read) tell one foreign
     tool from another of that name. Raises NameRefused, Unclear."""
+    if name in rows and rows[name].source:
+        return Named(rows[name])
     said, bare = name.strip()[:_LONGEST], forms(name)[-1]
     for form in forms(name):
         found = _shared(form, arguments, rows) or _intent(form, arguments, rows) or _named(form, arguments, rows)
@@ -147,7 +150,7 @@ def _first(call: tuple[Any, Any], rows: Mapping[str, ToolSpec]) -> NextCall | No
     found = resolve(str(name), given, rows)
     if found is None or not isinstance(given, dict):
         return None
-    fitted = fit(found.given or given, found.spec.parameters, found.spec.name).arguments
+    fitted = fit(found.given or given, shape_of(found.spec), found.spec.name).arguments
     return None if check(fitted, found.spec.parameters) else NextCall(found.spec.name, fitted)
 
 

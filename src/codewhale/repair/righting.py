@@ -3,7 +3,8 @@
 import difflib
 from typing import Any
 
-from codewhale.catalog.schema import Schema, check
+from codewhale.catalog.schema import Schema, check, fits
+from codewhale.catalog.shapes import shape_of
 from codewhale.protocol.errors import NextCall
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.fit import fit
@@ -26,8 +27,8 @@ def righted(arguments: dict[str, Any], spec: ToolSpec) -> NextCall | None:
     changes = any(effect is not Effect.READS for effect in spec.effects)
     spare = _SPARE[: 1 if Effect.WRITES in spec.effects else None] if changes else None
     try:
-        fitted = fit(arguments, spec.parameters, spec.name, guess=not changes).arguments
-        found = _object(fitted, spec.parameters, spare, 0)
+        fitted = fit(arguments, shape_of(spec), spec.name, guess=not changes, own=not spec.source).arguments
+        found = _object(fitted, shape_of(spec), spare, 0)
     except _Cannot:
         return None
     return None if check(found, spec.parameters) else NextCall(spec.name, found)
@@ -58,7 +59,7 @@ def _object(value: dict[str, Any], schema: Schema, spare: Spare, depth: int) -> 
 
 
 def _value(value: Any, wanted: Schema, spare: Spare, depth: int) -> Any:
-    if not check({"value": value}, {"type": "object", "properties": {"value": wanted}}):
+    if value is None or fits(value, wanted):
         return value
     if isinstance(value, str) and "enum" in wanted:
         near = difflib.get_close_matches(value.lower()[:100], [str(choice) for choice in wanted["enum"]], 2, 0.6)

@@ -6,6 +6,7 @@ Holds what the engine needs to go on; message bytes live in the projection.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.events import (
@@ -37,7 +38,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.stream import Usage
-from codewhale.protocol.tools import Origin
+from codewhale.protocol.tools import Origin, ToolSpec
 
 STALE_MOST = 128
 RAN_MOST = 16
@@ -53,10 +54,12 @@ def kept_output(metadata: Mapping[str, Any]) -> str | None:
 
 
 class KnownTool(Struct, frozen=True):
-    """A deferred tool the session knows: its bytes in the array, and at which finished call it was last of use."""
+    """A deferred tool the session knows: its bytes in the array, at which finished call it was last of use, and its row
+    as it was shown."""
 
     bytes: int
     used: int
+    spec: ToolSpec | None = None
 
 
 class SessionState:
@@ -193,7 +196,7 @@ class SessionState:
         self.finished_calls += 1
         for name in (event.name, *event.metadata.get("tool_references", ())):
             if name in self.activated:
-                self.activated[name] = KnownTool(self.activated[name].bytes, self.finished_calls)
+                self.activated[name] = msgspec.structs.replace(self.activated[name], used=self.finished_calls)
         if event.origin not in _TRUSTED and event.origin not in self.origins:
             self.tainted, self.origins = True, (*self.origins, event.origin)
         artifact = kept_output(event.metadata)
@@ -206,7 +209,7 @@ class SessionState:
     def _activated(self, event: ToolActivated) -> None:
         for name in event.dropped:
             self.activated.pop(name, None)
-        self.activated[event.name] = KnownTool(event.bytes, self.finished_calls)
+        self.activated[event.name] = KnownTool(event.bytes, self.finished_calls, event.spec)
 
     def _list(self, event: ListChanged) -> None:
         self.lists[event.kind] = event.items
