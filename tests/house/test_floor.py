@@ -41,7 +41,7 @@ def test_our_own_code_is_imported_at_the_top_of_a_file() -> None:
     complain(
         f"{source.path}:{link.line}: imports {link.target} inside a function"
         for source in sources()
-        if source.room not in lazy
+        if source.room not in lazy and source.path.removeprefix("src/codewhale/") not in lazy
         for link in imports(source)
         if link.inside
     )

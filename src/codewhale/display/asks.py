@@ -135,7 +135,6 @@ def reason_of(ask: ApprovalAsked, words: Words) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """(characters, their escape or "")."""
     blanks = {at: match for match in _BLANK.finditer(text) for at in range(*match.span())}
     for at, char in enumerate(text):
         if char == "\n":

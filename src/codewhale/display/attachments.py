@@ -73,7 +73,6 @@ class Folder:
         return path
 
     def path(self, *names: str) -> str:
-        """A path below."""
         return os.path.join(self.root, *names)
 
     def read(self, limit: int, *names: str) -> bytes:
@@ -111,7 +110,6 @@ class Chip(Struct, frozen=True, omit_defaults=True):
         return os.path.isfile(self.path)
 
     def attachment(self) -> Attachment:
-        """As a message carries it."""
         return Attachment(self.name, self.media_type, path=self.path)
 
 

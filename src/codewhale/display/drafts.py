@@ -285,7 +285,6 @@ class Stash:
             raise
 
     def rows(self) -> list[Parked]:
-        """What is parked, the latest first."""
         return sorted([*self._read(), *self._unkept], key=lambda row: row.at, reverse=True)
 
     def take(self, row: Parked) -> Draft | None:

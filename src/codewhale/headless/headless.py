@@ -58,7 +58,6 @@ class Progress:
             self._write(one_line(text, LINE_LIMIT) + "\n")
 
     def say(self, text: str) -> None:
-        """Write one line."""
         self._write(one_line(text, 2000) + "\n")
 
 
@@ -89,9 +88,7 @@ class Out(Protocol):
 
     is_terminal: bool
 
-    async def write(self, text: str) -> None:
-        """Write and flush."""
-        ...
+    async def write(self, text: str) -> None: ...
 
 
 class HeadlessOptions(Struct, frozen=True):

@@ -159,9 +159,7 @@ class Reader(Protocol):
         """The next line, None at the end."""
         ...
 
-    def remember(self, lines: Sequence[str]) -> None:
-        """Offer former lines."""
-        ...
+    def remember(self, lines: Sequence[str]) -> None: ...
 
     def complete(self, offer: Callable[[str], Sequence[str]]) -> None:
         """Complete a line to one of those that are offered."""

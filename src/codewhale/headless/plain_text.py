@@ -167,7 +167,6 @@ class PlainAsks:
 
     @property
     def open(self) -> Envelope | None:
-        """What waits for an answer."""
         return self._asks.first
 
     def take(self, envelope: Envelope) -> list[str]:

@@ -52,13 +52,9 @@ SHORT = 100
 class Stage(Protocol):
     """What the app does for them."""
 
-    def say(self, text: str, tone: str = "text") -> None:
-        """One line for the person."""
-        ...
+    def say(self, text: str, tone: str = "text") -> None: ...
 
-    def tell(self, text: str, detail: str = "", level: str = "info") -> None:
-        """Lines in the transcript."""
-        ...
+    def tell(self, text: str, detail: str = "", level: str = "info") -> None: ...
 
     def open_screen(self, name: str, argument: str = "") -> None:
         """Open a screen of the table."""
@@ -68,9 +64,7 @@ class Stage(Protocol):
         """Use other colours, and keep them."""
         ...
 
-    def leave(self) -> None:
-        """End the app."""
-        ...
+    def leave(self) -> None: ...
 
 
 class Doings:
@@ -91,11 +85,9 @@ class Doings:
         return await self._done(op) is not None
 
     async def shell(self, line: str) -> None:
-        """Run the person's own command."""
         await self._done(RunShell(self._link.session, line))
 
     async def interrupt(self) -> None:
-        """Stop the turn."""
         await self._done(Interrupt(self._link.session))
 
     # -------------------------------------------------------------- commands
@@ -134,7 +126,6 @@ class Doings:
         await self._done(SetMode(self._link.session, following))
 
     async def next_effort(self) -> None:
-        """The next measure of thinking."""
         now = self._standing().effort
         following = EFFORTS[(EFFORTS.index(now) + 1) % len(EFFORTS)] if now in EFFORTS else ""
         if await self._done(SetEffort(self._link.session, following)) is not None:

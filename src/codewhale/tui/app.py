@@ -109,7 +109,6 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
         self.set_keymap(dict(self.own_keys))
 
     def get_default_screen(self) -> Conversation:
-        """What the panels stand on."""
         return Conversation(id="_default")
 
     def compose(self) -> ComposeResult:
@@ -136,7 +135,6 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
         self.link.start()
 
     def on_unmount(self) -> None:
-        """The terminal gets its title back."""
         self.attention.end()
 
     def leave(self) -> None:
@@ -147,7 +145,6 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
             self.exit(0)
 
     def action_end(self) -> None:
-        """End the app, whatever goes on."""
         self.exit(0)
 
     def hung_up(self) -> None:
@@ -259,7 +256,6 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
     # -------------------------------------------------------------- who is there
 
     async def on_event(self, event: events.Event) -> None:
-        """Note when a key was pressed."""
         if isinstance(event, events.Key | events.Paste):
             self._key_at = time.monotonic()
             self.attention.key()
@@ -319,13 +315,11 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
                 self.run_worker(self.doings.interrupt())
 
     def action_leave(self) -> None:
-        """End, where nothing is written."""
         if not self.composer.empty:
             raise SkipAction
         self.leave()
 
     def action_mouse(self) -> None:
-        """Catch the mouse, or leave it to the terminal."""
         catch = getattr(self._driver, "catch_mouse", None)
         if catch is not None:
             self._mouse = not self._mouse
@@ -333,6 +327,5 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
             self.say(self.words("app.mouse_on" if self._mouse else "app.mouse_off"))
 
     def action_redraw(self) -> None:
-        """Draw everything again, whatever the terminal shows."""
         self._write("\x1b[2J")
         self.screen.refresh(layout=True)

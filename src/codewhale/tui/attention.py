@@ -70,12 +70,10 @@ class Attention:
         self._retitle()
 
     def end(self) -> None:
-        """Give the title back."""
         if self._titled:
             self._write(_RESTORE_TITLE)
 
     def focus(self, on: bool) -> None:
-        """The terminal is looked at, or no longer."""
         self._focused = on
 
     def key(self) -> None:

@@ -19,7 +19,6 @@ class Hearing:
     _sending: asyncio.Lock
 
     def say(self, text: str, tone: str = "text") -> None:
-        """One line for the person."""
         raise NotImplementedError
 
     def look(self) -> None:
@@ -37,7 +36,6 @@ class Hearing:
                 self.composer.give_back(message.draft)
 
     def on_composer_command(self, message: Any) -> None:
-        """A slash command."""
         self.transcript.action_bottom()
         self.run_worker(self._command(message.line))
 
@@ -46,53 +44,41 @@ class Hearing:
         self.look()
 
     def on_composer_shell(self, message: Any) -> None:
-        """The person's own command."""
         self.transcript.action_bottom()
         self.run_worker(self.doings.shell(message.line))
 
     def on_composer_mode_cycled(self) -> None:
-        """The next mode."""
         self.run_worker(self.doings.next_mode())
 
     def on_composer_effort_cycled(self) -> None:
-        """The next effort."""
         self.run_worker(self.doings.next_effort())
 
     def on_transcript_open_file(self, message: Any) -> None:
-        """A file in the editor."""
         self.run_worker(self.overlays.edit(message.path, message.line))
 
     def on_transcript_copied(self, message: Any) -> None:
-        """Something was copied, or there was nothing."""
         name = "copied_nothing" if not message.size else "copied" if message.whole else "copied_part"
         said = self.words(f"app.{name}", what=message.what, size=f"{message.size:,}")
         self.say(said, "success" if message.size and message.whole else "warning")
 
     def on_transcript_left(self) -> None:
-        """The composer has the keys."""
         self.composer.focus()
 
     def on_asking_panel_edit(self, message: Any) -> None:
-        """A refused command, to be changed."""
         self.composer.offer(message.text)
         self.composer.focus()
 
     def on_asking_panel_waits(self, message: Any) -> None:
-        """A card waits, or no longer."""
         self.composer.card_waits(message.on)
 
     def on_asking_panel_left(self) -> None:
-        """The composer has the keys."""
         self.composer.focus()
 
     def on_asking_panel_failed(self, message: Any) -> None:
-        """An answer could not be given."""
         self.say(message.text, "error")
 
     def on_app_focus(self) -> None:
-        """The terminal is looked at."""
         self.attention.focus(True)
 
     def on_app_blur(self) -> None:
-        """The terminal is looked at no longer."""
         self.attention.focus(False)

@@ -44,12 +44,10 @@ class Action(Struct, frozen=True):
 
     @property
     def panel(self) -> str:
-        """Where it holds."""
         return self.id.partition(".")[0]
 
     @property
     def name(self) -> str:
-        """What it is called there."""
         return self.id.partition(".")[2]
 
 

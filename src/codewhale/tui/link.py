@@ -27,17 +27,13 @@ class Listener(Protocol):
         """A session is open; its events follow from the first one on."""
         ...
 
-    def take(self, envelope: Envelope) -> None:
-        """An event, in order."""
-        ...
+    def take(self, envelope: Envelope) -> None: ...
 
     def failed(self, error: CodeWhaleError | OSError, opening: bool) -> None:
         """The session cannot be opened, or ended early."""
         ...
 
-    def broke(self, error: Exception) -> None:
-        """A fault of the program."""
-        ...
+    def broke(self, error: Exception) -> None: ...
 
 
 class Link:

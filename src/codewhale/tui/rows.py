@@ -44,7 +44,6 @@ def find(sought: str, text: str, beside: str = "") -> Found | None:
 
 
 def _folded(text: str) -> str:
-    """Small letters, one for one."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
@@ -184,7 +183,6 @@ class RowList(ScrollView, can_focus=True):
 
     @property
     def current(self) -> Item | None:
-        """The row under the cursor."""
         return self._matches[self._cursor].item if self._matches else None
 
     @property
@@ -194,7 +192,6 @@ class RowList(ScrollView, can_focus=True):
 
     @property
     def items(self) -> list[Item]:
-        """The rows that are shown."""
         return [match.item for match in self._matches]
 
     def move(self, by: int) -> None:
@@ -217,7 +214,6 @@ class RowList(ScrollView, can_focus=True):
         return max(1, self.size.height - 1)
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self._tones = Tones(palette)
         self.refresh()
 
@@ -238,12 +234,10 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Keep the cursor in sight."""
         self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
         self._see()
 
     def on_click(self, event: Any) -> None:
-        """Choose by the mouse, where it is caught."""
         at = self.scroll_offset.y + event.y
         line = self._lines[at] if 0 <= at < len(self._lines) else ""
         if isinstance(line, int):
@@ -252,7 +246,6 @@ class RowList(ScrollView, can_focus=True):
             self.post_message(self.Taken(self._matches[line].item))
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is seen."""
         at, width = self.scroll_offset.y + y, self.size.width
         if not 0 <= at < len(self._lines):
             return self._tones.strip((), width)

@@ -52,7 +52,6 @@ class Standing:
         self.begin()
 
     def begin(self) -> None:
-        """Another session."""
         self.mode = ""
         self.provider = ""
         self.model = ""
@@ -85,7 +84,6 @@ class Standing:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs."""
         return bool(self.doing)
 
     @property
@@ -122,7 +120,6 @@ class Standing:
         return True
 
     def see_context(self, view: ContextView) -> None:
-        """How full its context is."""
         self.context_used, self.context_room = view.used, view.spendable
 
     # -------------------------------------------------------------- events

@@ -88,7 +88,6 @@ class Status(Widget):
         self.standing = Standing(clock)
 
     def on_mount(self) -> None:
-        """Seconds go by."""
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
@@ -96,12 +95,10 @@ class Status(Widget):
             self.refresh()
 
     def begin(self) -> None:
-        """Another session is followed."""
         self.standing.begin()
         self.refresh()
 
     def take(self, envelope: Envelope) -> None:
-        """An event of the session."""
         self._opening = ""
         if self.standing.take(envelope):
             self.refresh()
@@ -112,7 +109,6 @@ class Status(Widget):
         self.refresh()
 
     def see_context(self, view: ContextView) -> None:
-        """How full its context is."""
         self.standing.see_context(view)
         self.refresh()
 
@@ -123,18 +119,15 @@ class Status(Widget):
         self.refresh()
 
     def lost(self) -> None:
-        """There is no session."""
         self._opening = "failed"
         self.standing = Standing(self._clock)
         self.refresh()
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         self._palette = palette
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The upper or the lower line."""
         width = self.size.width
         left, right = (self._now(), self._beside()) if y == 0 else (self._facts(), self._figures())
         return self._strip(left, right, width)

@@ -154,13 +154,9 @@ def read_keys(fd: int, ended: Event, take: Callable[[Message], None], debug: boo
 class Sink(Protocol):
     """What is written to. Both raise OSError once it is gone."""
 
-    def write(self, text: str, /) -> int:
-        """Take text."""
-        ...
+    def write(self, text: str, /) -> int: ...
 
-    def flush(self) -> None:
-        """Let it be seen."""
-        ...
+    def flush(self) -> None: ...
 
 
 class Writer(threading.Thread):
@@ -187,7 +183,6 @@ class Writer(threading.Thread):
             return self._size > BEHIND
 
     def write(self, text: str) -> None:
-        """Take text to be written."""
         with self._change:
             if not self._gone and text:
                 self._waiting.append(text)
@@ -202,7 +197,6 @@ class Writer(threading.Thread):
         self.join(seconds)
 
     def run(self) -> None:
-        """Write until told to stop."""
         while (text := self._next()) is not None:
             try:
                 self._file.write(text)
@@ -242,7 +236,6 @@ class Out:
         self._encoding = encoding
 
     def fileno(self) -> int:
-        """Its descriptor."""
         return self._fd
 
     def flush(self) -> None:
@@ -287,12 +280,10 @@ class Terminal(LinuxDriver):
         return self._writer is not None and self._writer.behind
 
     def write(self, data: str) -> None:
-        """Write data; returns at once."""
         if self._writer is not None:
             self._writer.write(cleared(data))
 
     def start_application_mode(self) -> None:
-        """Take the terminal."""
         out = Out(encoding=getattr(sys.__stdout__, "encoding", None) or "utf-8")
         self._writer = Writer(out, self._from_thread("drained"), self._from_thread("hung_up"))
         self._writer.start()
@@ -307,7 +298,6 @@ class Terminal(LinuxDriver):
             self._app.post_message(events.Resize(size, size))
 
     def close(self) -> None:
-        """Let go of it."""
         super().close()
         if self._writer is not None:
             self._writer.stop()

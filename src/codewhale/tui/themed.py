@@ -23,7 +23,6 @@ class Themed:
     _setup: Any
 
     def say(self, text: str, tone: str = "text") -> None:
-        """One line for the person."""
         raise NotImplementedError
 
     def choose_theme(self, name: str) -> None:
@@ -58,7 +57,6 @@ class Themed:
         self.theme = theme.name
 
     def action_theme(self) -> None:
-        """The next theme, until the app ends."""
         names = theme_names(self._setup.home)
         now = self.palette.name
         name = names[(names.index(now) + 1) % len(names)] if now in names else names[0]

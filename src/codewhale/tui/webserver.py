@@ -46,7 +46,6 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
         """Whoever started it has been told the address already."""
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """End what every page runs, and wait for it."""
         for task in self._pages:
             task.cancel()
         if self._pages:

@@ -30,30 +30,24 @@ class TagLine(Widget):
         self._lines: Sequence[Line] = ()
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Say this from now on."""
         self._lines = tuple(lines)
         self.refresh(layout=True)
 
     @property
     def text(self) -> str:
-        """What it says."""
         return "\n".join("".join(text for text, _ in line) for line in self._lines)
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self._tones = Tones(palette, self._ground)
         self.refresh()
 
     def pieces(self, width: int) -> list[Line]:
-        """Its lines at a width."""
         return [piece for line in self._lines for piece in wrap(line, width)]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Its height at a width."""
         return len(self.pieces(width))
 
     def render_line(self, y: int) -> Strip:
-        """One of its lines."""
         width = self.size.width
         pieces = self.pieces(width)
         return self._tones.strip(pieces[y] if y < len(pieces) else (), width)
@@ -115,12 +109,10 @@ class Page(ScrollView, can_focus=True):
         return self.below == 0
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self._tones = Tones(palette, self._ground)
         self.refresh()
 
     def on_resize(self) -> None:
-        """Wrap again to the new width."""
         if self.size.width != self._width:
             self._wrap()
 
@@ -132,7 +124,6 @@ class Page(ScrollView, can_focus=True):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is seen."""
         at = self.scroll_offset.y + y
         line = self._wrapped[at] if 0 <= at < len(self._wrapped) else ()
         if at == self._found:
@@ -147,27 +138,21 @@ class Leafed:
     page: Page
 
     def action_up(self) -> None:
-        """A line up."""
         self.page.scroll_up(animate=False)
 
     def action_down(self) -> None:
-        """A line down."""
         self.page.scroll_down(animate=False)
 
     def action_page_up(self) -> None:
-        """A page up."""
         self.page.scroll_page_up(animate=False)
 
     def action_page_down(self) -> None:
-        """A page down."""
         self.page.scroll_page_down(animate=False)
 
     def action_first(self) -> None:
-        """To the beginning."""
         self.page.scroll_home(animate=False)
 
     def action_last(self) -> None:
-        """To the end."""
         self.page.scroll_end(animate=False)
 
 

@@ -6,20 +6,23 @@ from hypothesis import strategies as st
 
 from codewhale.display.transcript.blocks import Asked, Block, Card, Note, Said, Work
 from codewhale.display.transcript.model import Story
+from codewhale.display.words import Words
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.events import TextStreamed
 from codewhale.tui.transcript.copying import (
     MOST_BYTES,
-    Place,
+    Copier,
     bounded,
     code_blocks,
     display_text,
-    last_words,
-    place_of,
-    searchable,
     whole_text,
 )
 from support.transcripts import ANSWER, DIFF, answered, begun, said, told, whole_session
+
+
+def copier(story: Story) -> Copier:
+    """What is taken out of a story."""
+    return Copier(story, Words("en"))
 
 
 def test_all_parts_of_a_message_are_one_text() -> None:
@@ -44,9 +47,9 @@ def test_code_is_copied_to_the_letter(line: str, rows: int) -> None:
 
 
 def test_the_last_words_of_the_model() -> None:
-    words = last_words(told(whole_session()))
+    words = copier(told(whole_session())).last_words()
     assert words is not None and words.text == ANSWER
-    assert last_words(Story()) is None
+    assert copier(Story()).last_words() is None
 
 
 def test_displays_are_text() -> None:
@@ -70,7 +73,7 @@ def test_displays_are_text() -> None:
 )
 def test_other_blocks_are_text(block: Block, text: str) -> None:
     assert whole_text(Story(), block) == text
-    assert text in searchable(Story(), block)
+    assert text in copier(Story()).searchable(block)
 
 
 def test_a_terminal_takes_only_so_much() -> None:
@@ -82,13 +85,13 @@ def test_a_terminal_takes_only_so_much() -> None:
 @pytest.mark.parametrize(
     ("block", "place"),
     [
-        (Card(display=(DiffBlock("src/parse.py", DIFF),)), Place("src/parse.py", 11)),
-        (Card(display=(TableBlock(("file", "line", "text"), (("a.py", "7", "x"),)),)), Place("a.py", 7)),
-        (Card(files=("a.py", "b/c.py")), Place("b/c.py")),
-        (Card(subject="src/x.rs"), Place("src/x.rs")),
-        (Said(text="See lib/text.py:42, please."), Place("lib/text.py", 42)),
-        (Said(text="Nothing here."), None),
+        (Card(display=(DiffBlock("src/parse.py", DIFF),)), ("src/parse.py", 11)),
+        (Card(display=(TableBlock(("file", "line", "text"), (("a.py", "7", "x"),)),)), ("a.py", 7)),
+        (Card(files=("a.py", "b/c.py")), ("b/c.py", 0)),
+        (Card(subject="src/x.rs"), ("src/x.rs", 0)),
+        (Said(text="See lib/text.py:42, please."), ("lib/text.py", 42)),
+        (Said(text="Nothing here."), ("", 0)),
     ],
 )
-def test_the_file_that_a_block_is_about(block: Block, place: Place | None) -> None:
-    assert place_of(Story(), block) == place
+def test_the_file_that_a_block_is_about(block: Block, place: tuple[str, int]) -> None:
+    assert copier(Story()).place_of(block) == place

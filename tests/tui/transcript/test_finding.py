@@ -4,7 +4,7 @@ from textual.widgets import Input
 
 from codewhale.protocol.events import Event
 from codewhale.protocol.messages import Reasoning
-from codewhale.tui.transcript.searchline import SearchLine
+from codewhale.tui.transcript.search import SearchLine
 from support.transcripts import answered, asked, said
 from support.transcriptview import shown
 from support.tuirecord import screen_text, until
@@ -58,7 +58,7 @@ async def test_what_is_folded_away_is_unfolded() -> None:
     events = [asked("go"), answered(Reasoning("secret needle\nin a thought"), said("x")), *needles(3)[:2]]
     async with shown(*events) as (view, host, pilot):
         assert "needle" not in screen_text(host)
-        view.seek("needle")
+        view.search.seek("needle")
         await until(pilot, lambda: "secret needle" in screen_text(host))
 
 

@@ -4,7 +4,7 @@ from codewhale.display.transcript.blocks import Card, Said
 from codewhale.display.words import Words
 from codewhale.protocol.events import Event, ReasoningStreamed
 from codewhale.protocol.messages import Reasoning
-from codewhale.tui.transcript.sheet import Sheet
+from codewhale.tui.transcript.view import Sheet
 from support.transcripts import answered, asked, begun, said, whole_session
 from support.tuirecord import envelopes
 

@@ -2,7 +2,7 @@
 
 from codewhale.tui.transcript.copying import MOST_BYTES
 from codewhale.tui.transcript.pager import Pager
-from codewhale.tui.transcript.taking import Taking
+from codewhale.tui.transcript.view import Transcript
 from support.transcripts import ANSWER, DIFF, answered, asked, begun, said, whole_session
 from support.transcriptview import shown
 from support.tuirecord import PanelHost, screen_text, until
@@ -10,7 +10,9 @@ from support.tuirecord import PanelHost, screen_text, until
 
 def copied(host: PanelHost) -> list[tuple[str, int, bool]]:
     """What was told of copying."""
-    return [(message.what, message.size, message.whole) for message in host.said if isinstance(message, Taking.Copied)]
+    return [
+        (message.what, message.size, message.whole) for message in host.said if isinstance(message, Transcript.Copied)
+    ]
 
 
 async def test_the_last_answer_is_copied_from_anywhere() -> None:
@@ -60,9 +62,9 @@ async def test_files_are_opened_at_their_line() -> None:
         card = next(block for block in view.sheet.story.settled if getattr(block, "name", "") == "edit_file")
         view.cursor = card.id
         view.action_open()
-        opened = [message for message in host.said if isinstance(message, Taking.OpenFile)]
-        await until(pilot, lambda: len([m for m in host.said if isinstance(m, Taking.OpenFile)]) == 2)
-        opened = [message for message in host.said if isinstance(message, Taking.OpenFile)]
+        opened = [message for message in host.said if isinstance(message, Transcript.OpenFile)]
+        await until(pilot, lambda: len([m for m in host.said if isinstance(m, Transcript.OpenFile)]) == 2)
+        opened = [message for message in host.said if isinstance(message, Transcript.OpenFile)]
         assert [(message.path, message.line) for message in opened] == [("src/parse.py", 0), ("src/parse.py", 11)]
         assert opened[0].handler_name == "on_transcript_open_file"
 

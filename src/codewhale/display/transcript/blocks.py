@@ -164,7 +164,6 @@ class Parts:
         self._size = 0
 
     def feed(self, text: str) -> None:
-        """Take more of the text."""
         last = self.parts[-1]
         last.text += text
         last.version += 1

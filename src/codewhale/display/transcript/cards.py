@@ -58,7 +58,6 @@ class Cards:
         self._pen = pen
 
     def lines(self, card: Card, view: View) -> list[Line]:
-        """The lines of a card."""
         return [*self._head(card, view), *self._body(card, view)]
 
     def _head(self, card: Card, view: View) -> list[Line]:

@@ -59,7 +59,6 @@ class Drawer:
         }
 
     def lines(self, block: Block, view: View) -> list[Line]:
-        """The lines of a block."""
         return self._draw[type(block)](block, view)
 
     def below(self, former: Block | None, block: Block, width: int, opened: bool, now: float) -> list[Line]:

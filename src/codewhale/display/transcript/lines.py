@@ -24,7 +24,6 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The characters alone."""
         return "".join(text for text, _ in self.spans)
 
 

@@ -133,7 +133,6 @@ class Flow:
         self._table: list[list[Cell]] | None = None
 
     def lines(self, tokens: Sequence[Any]) -> list[Line]:
-        """The lines of these tokens."""
         for token in tokens:
             draw = getattr(self, f"_on_{token.type}", None)
             if draw is not None:
@@ -351,7 +350,6 @@ class Growing:
         self._drawn = 0
 
     def feed(self, text: str) -> None:
-        """Take more of the text."""
         self.taken += len(text)
         self._splitter.feed(text)
 
@@ -371,7 +369,6 @@ class Growing:
 
 
 def markdown_lines(pen: Pen, text: str, width: int, opening: Opening | None = None) -> list[Line]:
-    """A whole text."""
     growing = Growing(pen, width, opening)
     growing.feed(text)
     return growing.whole()

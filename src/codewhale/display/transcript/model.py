@@ -108,7 +108,6 @@ class CallStory:
         }
 
     def settle(self, block: Block) -> None:
-        """Add a block for good."""
         block.id, block.turn = len(self.settled), self.turn
         self.settled.append(block)
 
@@ -340,7 +339,6 @@ class Story(CallStory):
         }
 
     def take(self, envelope: Envelope) -> None:
-        """Add one event."""
         event = envelope.event
         fold = self._folds.get(type(event))
         if fold is not None:
@@ -356,7 +354,6 @@ class Story(CallStory):
 
     @property
     def blocks(self) -> list[Block]:
-        """All blocks in order."""
         return [*self.settled, *self.live]
 
     def find(self, block_id: int) -> Block | None:

@@ -63,7 +63,6 @@ class Splitter:
         self._end = 0
 
     def feed(self, text: str) -> None:
-        """Take more of the text."""
         lines = (self._partial + text).split("\n")
         self._partial = lines.pop()
         for line in lines:

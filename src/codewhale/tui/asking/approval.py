@@ -211,7 +211,6 @@ class ApprovalCard(Card):
         return (*rows, Row("deny", words("asking.deny")))
 
     def action_choose(self) -> None:
-        """Answer as the row at the cursor says."""
         if self.writing:
             return
         match self.rows[self.cursor].name:

@@ -103,7 +103,6 @@ class Card(Leafed, Vertical, can_focus=True):
         return str(getattr(self.envelope.event, "request_id", ""))
 
     def answer(self, **fields: Any) -> Answer:
-        """An answer to this."""
         return Answer(self.envelope.session, self.request, **fields)
 
     def on_focus(self) -> None:
@@ -120,7 +119,6 @@ class Card(Leafed, Vertical, can_focus=True):
             self.lay_out()
 
     def on_blur(self) -> None:
-        """Keys are no answers any more."""
         self.armed = False
         self.lay_out()
 
@@ -130,15 +128,12 @@ class Card(Leafed, Vertical, can_focus=True):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The answers."""
         return ()
 
     def action_previous(self) -> None:
-        """The answer before."""
         self._move(-1)
 
     def action_next(self) -> None:
-        """The next answer."""
         self._move(1)
 
     def _move(self, by: int) -> None:
@@ -160,7 +155,6 @@ class Card(Leafed, Vertical, can_focus=True):
         """Nothing is folded."""
 
     def action_leave(self) -> None:
-        """Back to writing; the card waits."""
         if self.writing:
             self.write(False)
         self.post_message(self.Left())
@@ -169,7 +163,6 @@ class Card(Leafed, Vertical, can_focus=True):
 
     @property
     def writing(self) -> bool:
-        """Whether the line is open."""
         return self.has_class("writing")
 
     def write(self, on: bool, placeholder: str = "") -> None:
@@ -190,7 +183,6 @@ class Card(Leafed, Vertical, can_focus=True):
         self.border_title = Content(flat(text, 100))
 
     def place(self, number: int, count: int) -> None:
-        """Say how many wait."""
         said = self.words("asking.waiting", number=number, count=count) if count > 1 else ""
         self.border_subtitle = Content(said)
 
@@ -211,21 +203,17 @@ class Card(Leafed, Vertical, can_focus=True):
 
     @property
     def inner(self) -> int:
-        """The columns inside."""
         return max(20, self.content_size.width)
 
     def lay_out(self) -> None:
         """Lay everything out again."""
 
     def on_mount(self) -> None:
-        """Lay everything out."""
         self.lay_out()
 
     def on_resize(self) -> None:
-        """Lay everything out again."""
         self.lay_out()
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         for part in (self.page, self.facts, self.choices, self.hints):
             part.repaint(palette)

@@ -78,7 +78,6 @@ class AskingPanel(Vertical):
     # -------------------------------------------------------------- what is asked
 
     def take(self, envelope: Envelope) -> None:
-        """Count an event in."""
         if self.asks.take(envelope):
             self.call_later(self._settle)
 
@@ -177,7 +176,6 @@ class AskingPanel(Vertical):
         self.call_later(self._settle)
 
     def on_card_left(self, message: Any) -> None:
-        """Let the card wait."""
         message.stop()
         if self._card is not None:
             self._card.left = True
@@ -185,7 +183,6 @@ class AskingPanel(Vertical):
         self.post_message(self.Left())
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self._palette = palette
         if self._card is not None:
             self._card.repaint(palette)

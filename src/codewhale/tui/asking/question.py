@@ -40,7 +40,6 @@ class QuestionCard(Card):
         self._answers: dict[int, dict[str, Any]] = {}
 
     def compose(self) -> ComposeResult:
-        """The question with its options, the line for other words, the keys."""
         yield self.page
         yield self.line
         yield self.hints
@@ -49,12 +48,10 @@ class QuestionCard(Card):
 
     @property
     def question(self) -> Mapping[str, Any]:
-        """The one at hand."""
         return self.questions[self.at] if self.at < len(self.questions) else {}
 
     @property
     def options(self) -> list[Mapping[str, Any]]:
-        """Its options."""
         given = self.question.get("options") or ()
         return [option for option in given if isinstance(option, Mapping)][:MOST_OPTIONS]
 
@@ -176,7 +173,6 @@ class QuestionCard(Card):
         self.post_message(self.Answered(self.answer(answers=answers)))
 
     def action_back(self) -> None:
-        """The question before."""
         if self.at:
             self._turn_to(self.at - 1)
 
@@ -186,7 +182,6 @@ class QuestionCard(Card):
         self.lay_out()
 
     def action_cancel(self) -> None:
-        """Close the line, or leave all of it unanswered."""
         if self.writing:
             self.write(False)
             return

@@ -73,7 +73,6 @@ class Box(Widget, can_focus=False):
             yield self.text
 
     def on_mount(self) -> None:
-        """The rest is due once the text is seen."""
         self.call_after_refresh(self.complete)
 
     async def complete(self) -> None:
@@ -102,7 +101,6 @@ class Box(Widget, can_focus=False):
         self._changed()
 
     def _changed(self) -> None:
-        """The text is another one."""
         content = self.text.content
         if self._list:
             self._fill_list()
@@ -136,17 +134,14 @@ class Box(Widget, can_focus=False):
             self.border_title = None
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         for part in (self._popup, self._chips, self._mark):
             part.repaint(palette)
 
     def on_text_area_changed(self, message: TextArea.Changed) -> None:
-        """Something was typed."""
         message.stop()
         self._changed()
 
     def on_text_area_selection_changed(self, message: TextArea.SelectionChanged) -> None:
-        """The cursor has moved."""
         message.stop()
         if not self._list:
             self._completer.look(self.text.content, self.text.offset_of_cursor)
@@ -251,7 +246,6 @@ class Box(Widget, can_focus=False):
         self._changed()
 
     async def _tell(self, op: Op) -> None:
-        """Do what need not succeed."""
         with contextlib.suppress(CodeWhaleError):
             await self._submit(op)
 
@@ -296,7 +290,6 @@ class Box(Widget, can_focus=False):
             self.hint("stash_gone")
 
     def action_search_history(self) -> None:
-        """Choose from what was sent before, by its letters."""
         if self._list:
             self._close_list()
         elif not self._keeper.history.entries:
@@ -329,7 +322,6 @@ class Box(Widget, can_focus=False):
             self._walked = self._now
 
     def action_newline(self) -> None:
-        """A new line."""
         if not self._list:
             self.text.type("\n")
 

@@ -109,7 +109,6 @@ class Commands:
         return self._rows
 
     async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
-        """Names while one is written, then what the command takes."""
         commands = await self.known(session, ask)
         if " " not in wanted.line:
             fitting = _fitting(wanted.word, commands)
@@ -127,7 +126,6 @@ class Files:
     """Files of the workspace."""
 
     async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
-        """Paths that fit, folders to go on in."""
         await asyncio.sleep(DEBOUNCE_SECONDS)
         found: tuple[FileMatch, ...] = tuple(await ask(FindFiles(session, wanted.word, MOST_ROWS)))
         return tuple(_file_row(match.path, wanted) for match in found[:MOST_ROWS]), ""
@@ -155,7 +153,6 @@ class Skills:
 
 
 def sources() -> dict[str, Source]:
-    """The completion sources by name."""
     commands = Commands()
     return {
         "commands": commands,

@@ -60,14 +60,12 @@ class Composer(Beside, can_focus=False):
         return self.queue, *super()._above()
 
     def on_unmount(self) -> None:
-        """What stands here is on disk for good."""
         self._keeper.save(self.draft, sync=True)
 
     # -------------------------------------------------------------- for the app
 
     @property
     def empty(self) -> bool:
-        """Whether nothing would be lost."""
         return not self.draft and not self.text.content
 
     @property
@@ -76,7 +74,6 @@ class Composer(Beside, can_focus=False):
         return self.text.chosen
 
     def focus(self, scroll_visible: bool = True) -> "Composer":
-        """Give the keys to the text."""
         self.text.focus(scroll_visible)
         return self
 
@@ -98,7 +95,6 @@ class Composer(Beside, can_focus=False):
         self.queue.busy = busy
 
     def take(self, envelope: Envelope) -> None:
-        """An event of the session."""
         match envelope.event:
             case TurnStarted():
                 self._set_busy(True)
@@ -125,7 +121,6 @@ class Composer(Beside, can_focus=False):
         self.hint("given_back")
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         super().repaint(palette)
         self.queue.repaint(palette)
 
@@ -149,7 +144,6 @@ class Composer(Beside, can_focus=False):
         self._send("queue" if self.busy else "turn")
 
     def action_steer(self) -> None:
-        """Send into the running turn."""
         if not self._list:
             self._send("steer" if self.busy else "turn")
 
@@ -185,7 +179,6 @@ class Composer(Beside, can_focus=False):
     # -------------------------------------------------------------- what waits
 
     def action_edit_queue(self) -> None:
-        """Go to what waits."""
         if self.queue.rows:
             self.queue.choose_last()
             self.queue.focus()
@@ -193,17 +186,14 @@ class Composer(Beside, can_focus=False):
             self.hint("queue_empty")
 
     def on_queue_lines_left(self, message: QueueLines.Left) -> None:
-        """The text has the keys again."""
         message.stop()
         self.text.focus()
 
     def on_queue_lines_kept(self, message: QueueLines.Kept) -> None:
-        """It would lose its attachments."""
         message.stop()
         self.hint("queue_files")
 
     def on_queue_lines_taken(self, message: QueueLines.Taken) -> None:
-        """A message left the queue."""
         message.stop()
         chips = self._files.get(message.text.rstrip(), ()) if message.attachments else ()
         draft = Draft(message.text, len(message.text), chips)
@@ -282,16 +272,13 @@ class Composer(Beside, can_focus=False):
             self.action_mode()
 
     def action_mode(self) -> None:
-        """The other mode, where no list is open."""
         if not self._list:
             self.post_message(said.ModeCycled())
 
     def action_effort(self) -> None:
-        """Another reasoning effort."""
         self.post_message(said.EffortCycled())
 
     def action_edit_outside(self) -> None:
-        """Write in the person's editor."""
         if not self._list:
             self.run_worker(self._edit(), group="editor", exclusive=True)
 
@@ -304,7 +291,6 @@ class Composer(Beside, can_focus=False):
             self._put_long(edited.text)
 
     def action_attach(self) -> None:
-        """Attach the image of the clipboard."""
         if not self._list:
             self.run_worker(self._attach_image(), group="clipboard", exclusive=True)
 

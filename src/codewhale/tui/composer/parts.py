@@ -47,18 +47,15 @@ class Mark(Widget, can_focus=False):
         self.kind = "prompt"
 
     def show(self, kind: str) -> None:
-        """Show another one."""
         if kind != self.kind:
             self.kind = kind
             self.refresh()
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         self._palette = palette
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The mark and a space."""
         sign, colour = MARKS[self.kind]
         style = Style(color=getattr(self._palette, colour), bgcolor=self._palette.background, bold=True)
         return Strip([Segment(f"{sign} " if y == 0 else "  ", style)]).adjust_cell_length(self.size.width, style)
@@ -76,18 +73,15 @@ class Chips(Widget, can_focus=False):
         self.chips: tuple[Chip, ...] = ()
 
     def show(self, chips: tuple[Chip, ...]) -> None:
-        """Show these."""
         self.chips = chips
         self.display = bool(chips)
         self.refresh(layout=True)
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         self._palette = palette
         self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One line."""
         return 1
 
     def render_line(self, y: int) -> Strip:
@@ -146,12 +140,10 @@ class Popup(Widget, can_focus=False):
 
     @property
     def open(self) -> bool:
-        """Whether it is shown."""
         return bool(self.display)
 
     @property
     def chosen(self) -> Line | None:
-        """The row at hand."""
         return self._lines[self._at] if self.open and self._lines else None
 
     @property
@@ -168,7 +160,6 @@ class Popup(Widget, can_focus=False):
         self.refresh(layout=True)
 
     def close(self) -> None:
-        """Show nothing."""
         if self.open:
             self._lines, self._header, self._at = (), "", 0
             self.display = False
@@ -180,16 +171,13 @@ class Popup(Widget, can_focus=False):
             self.refresh()
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         self._palette = palette
         self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """The header and the rows that are shown."""
         return min(len(self._lines), SHOWN_ROWS) + bool(self._header)
 
     def render_line(self, y: int) -> Strip:
-        """One row."""
         width = self.size.width
         colours = self._palette
         ground = Style(color=colours.text, bgcolor=colours.surface)
@@ -338,31 +326,25 @@ class QueueLines(Widget, can_focus=True):
     # -------------------------------------------------------------- keys
 
     def action_previous(self) -> None:
-        """The line above."""
         self._move(-1)
 
     def action_next(self) -> None:
-        """The line below; after the last one, the text."""
         if self._at + 1 >= len(self.rows):
             self.post_message(self.Left())
         else:
             self._move(1)
 
     async def action_edit(self) -> None:
-        """Take the message back into the composer."""
         await self.take(self._at, "edit")
 
     async def action_drop(self) -> None:
-        """Let the message go."""
         await self.take(self._at, "drop")
 
     async def action_steer(self) -> None:
-        """Send the message into the running turn."""
         if self.rows and self.rows[self._at].delivery == "queue":
             await self.take(self._at, "steer")
 
     def action_close(self) -> None:
-        """Back to the text."""
         self.post_message(self.Left())
 
     def _move(self, by: int) -> None:
@@ -375,17 +357,14 @@ class QueueLines(Widget, can_focus=True):
         self.refresh()
 
     def on_focus(self) -> None:
-        """The chosen line shows."""
         self.refresh(layout=True)
 
     def on_blur(self) -> None:
-        """No line is chosen."""
         self.refresh(layout=True)
 
     # -------------------------------------------------------------- drawing
 
     def repaint(self, palette: Palette) -> None:
-        """Other colours."""
         self._palette = palette
         self.refresh()
 
@@ -395,7 +374,6 @@ class QueueLines(Widget, can_focus=True):
         return min(len(self.rows), QUEUED_ROWS) + more + self.has_focus
 
     def render_line(self, y: int) -> Strip:
-        """A message, or how many more."""
         width = self.size.width
         colours = self._palette
         quiet = Style(color=colours.muted, bgcolor=colours.background)

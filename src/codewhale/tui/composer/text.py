@@ -129,13 +129,11 @@ class ComposerText(TextArea, inherit_bindings=False):
 
     @property
     def offset_of_cursor(self) -> int:
-        """Characters before the cursor."""
         row, column = self.cursor_location
         return sum(len(line) + 1 for line in self.document.lines[:row]) + column
 
     @property
     def chosen(self) -> str:
-        """The selected text, "" when there is none."""
         return release(self.selected_text)
 
     def at(self, offset: int) -> Location:
@@ -177,7 +175,6 @@ class ComposerText(TextArea, inherit_bindings=False):
     # -------------------------------------------------------------- drawing
 
     def get_line(self, line_index: int) -> Text:
-        """A line as it is drawn."""
         return Text(drawn(self.document.get_line(line_index)), end="", no_wrap=True)
 
     # -------------------------------------------------------------- keys
@@ -239,7 +236,6 @@ class ComposerText(TextArea, inherit_bindings=False):
             self.type(self._killed)
 
     def action_cut(self) -> None:
-        """Take what is selected to the clipboard."""
         if self.chosen:
             self.app.copy_to_clipboard(self.chosen)
             self._kill(*self.selection)

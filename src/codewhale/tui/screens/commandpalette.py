@@ -48,7 +48,6 @@ class CommandPalette(Chooser):
         self._files: tuple[str, Sequence[Item]] = ("", ())  # what was sought, and the files that were found for it
 
     async def rows(self) -> Sequence[Item] | None:
-        """Every group; one that cannot be had is said and left out."""
         session = self.desk.session
         query = self.desk.query
         commands, models, tools, sessions = await asyncio.gather(
@@ -132,7 +131,6 @@ class CommandPalette(Chooser):
     # -------------------------------------------------------------- what a row does
 
     def chosen(self, item: Item) -> None:
-        """Do what the row is for."""
         self._remember(item)
         if isinstance(item.value, ModelRow):
             row = item.value
@@ -149,7 +147,6 @@ class CommandPalette(Chooser):
             self.dismiss(RunLine(text))
 
     def action_other(self) -> None:
-        """The other way to take a row."""
         item = self.list.current
         if item is None:
             return

@@ -37,7 +37,6 @@ class ConfigScreen(Chooser):
     """
 
     async def rows(self) -> Sequence[Item] | None:
-        """Every value by its key."""
         rows: Sequence[SettingRow] | None = await self.ask(
             self.desk.query(GetSettings(self.desk.session)), "frame.loading"
         )
@@ -54,7 +53,6 @@ class ConfigScreen(Chooser):
         return Item(row.key, f"{row.key} = {flat(shown, 200)}", origin, "", mark, "accent", value=row)
 
     def body(self) -> Iterable[Widget]:
-        """The list, and the line to change a value in."""
         yield from super().body()
         yield Field(id="value", max_length=4000)
 
@@ -85,7 +83,6 @@ class ConfigScreen(Chooser):
         return safe_lines(row.shown if row.shown not in UNSET else self.words("config.not_set"))
 
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """In the line there is nothing to choose."""
         if self.editing:
             return (("chooser.choose", "config.keep"), ("chooser.close", "config.leave"))
         return self.HINTS
@@ -102,7 +99,6 @@ class ConfigScreen(Chooser):
         return self.has_class("editing")
 
     def chosen(self, item: Item) -> None:
-        """Open the line with its value."""
         row: SettingRow = item.value
         if row.fixed:
             self.say(self.words("config.mcp" if row.key == MCP.key else "config.fixed"), "warning")
@@ -143,12 +139,10 @@ class ConfigScreen(Chooser):
         super().filter(stay or not self.query_one("#sought", Input).has_focus)
 
     def action_previous(self) -> None:
-        """The row before, unless a value is being changed."""
         if not self.editing:
             super().action_previous()
 
     def action_next(self) -> None:
-        """The next row, unless a value is being changed."""
         if not self.editing:
             super().action_next()
 

@@ -45,12 +45,10 @@ class FirstRun(Chooser):
         self._wanted: list[str] = []
 
     def body(self) -> Iterable[Widget]:
-        """The list, and the field that is asked for."""
         yield from super().body()
         yield Field(id="field", max_length=4000)
 
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """In a field there is nothing to choose."""
         if self.has_class("asking"):
             return (("chooser.choose", "frame.done"), ("chooser.close", "firstrun.back"))
         return self.HINTS
@@ -58,7 +56,6 @@ class FirstRun(Chooser):
     # -------------------------------------------------------------- the ways
 
     async def rows(self) -> Sequence[Item] | None:
-        """What was found on this machine first; the demonstration is always there."""
         session, words = self.desk.session, self.words
         rows: Sequence[ProviderRow] = await self.ask(self.desk.query(ListProviders(session)), "frame.loading") or ()
         wrong = self.said
@@ -92,7 +89,6 @@ class FirstRun(Chooser):
             self.chosen(wanted)
 
     def chosen(self, item: Item) -> None:
-        """Go that way."""
         if item.key == _DEMO:
             self.dismiss(Connected("", demo=True))
         elif item.key == "look":
@@ -168,12 +164,10 @@ class FirstRun(Chooser):
             self.say(said, "error")
 
     def action_previous(self) -> None:
-        """The way before."""
         if not self.has_class("asking"):
             super().action_previous()
 
     def action_next(self) -> None:
-        """The next way."""
         if not self.has_class("asking"):
             super().action_next()
 

@@ -57,18 +57,15 @@ class Frame(ModalScreen[Outcome | None]):
     # -------------------------------------------------------------- layout
 
     def compose(self) -> ComposeResult:
-        """The frame around the body."""
         with Vertical(id="frame"):
             yield from self.body()
             yield self._said
             yield self._hints
 
     def body(self) -> Iterable[Widget]:
-        """What stands inside the frame."""
         return ()
 
     def on_mount(self) -> None:
-        """Say what this is."""
         self.retitle()
         self._show_hints()
 
@@ -78,7 +75,6 @@ class Frame(ModalScreen[Outcome | None]):
         frame.border_title = Content(flat(f"{self.words(f'{self.PANEL}.title')}{f' · {more}' if more else ''}", 120))
 
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """The rows of keys.py that hold now, each with its word."""
         return self.HINTS
 
     def _show_hints(self) -> None:
@@ -87,11 +83,9 @@ class Frame(ModalScreen[Outcome | None]):
         self._hints.show(in_rows(said, width))
 
     def on_resize(self) -> None:
-        """Lay the keys out again."""
         self._show_hints()
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         for widget in self.query("*"):
             paint = getattr(widget, "repaint", None)
             if paint is not None:
@@ -137,7 +131,6 @@ class Frame(ModalScreen[Outcome | None]):
         self.run_worker(runs, group=group, exclusive=True, exit_on_error=True)
 
     def action_close(self) -> None:
-        """Leave without an outcome."""
         self.dismiss(None)
 
 
@@ -178,7 +171,6 @@ class Chooser(Frame):
         return ()
 
     async def preview(self, item: Item) -> Sequence[Line]:
-        """What is known of a row."""
         return ()
 
     def behind(self) -> Sequence[Item]:
@@ -194,14 +186,12 @@ class Chooser(Frame):
     # -------------------------------------------------------------- layout
 
     def body(self) -> Iterable[Widget]:
-        """The line, the rows, the preview."""
         yield Field(placeholder=self.words(f"{self.PANEL}.search"), id="sought", max_length=MOST_TYPED)
         inner: list[Widget] = [self.list] if self.page is None else [self.list, self.page]
         yield Container(*inner, id="parts")
         yield self._detail
 
     def on_mount(self) -> None:
-        """Show what there is."""
         self.list.can_focus = False
         if self.page is not None:
             self.page.can_focus = False
@@ -209,18 +199,15 @@ class Chooser(Frame):
         self.work(self.load)
 
     def on_resize(self) -> None:
-        """Put the preview beside the rows where there is room."""
         self.set_class(self.app.size.width >= WIDE, "wide")
 
     # -------------------------------------------------------------- rows
 
     @property
     def sought(self) -> str:
-        """What was typed."""
         return self.query_one("#sought", Input).value
 
     async def load(self) -> None:
-        """Get the rows again."""
         self.say(self.words("frame.loading"))
         rows = await self.rows()
         if rows is None:
@@ -248,7 +235,6 @@ class Chooser(Frame):
         self.sought_changed()
 
     def sought_changed(self) -> None:
-        """Something else is typed."""
         self.filter()
 
     @on(Input.Submitted, "#sought")
@@ -282,19 +268,15 @@ class Chooser(Frame):
     # -------------------------------------------------------------- keys
 
     def action_previous(self) -> None:
-        """The row before."""
         self.list.move(-1)
 
     def action_next(self) -> None:
-        """The next row."""
         self.list.move(1)
 
     def action_page_up(self) -> None:
-        """A page up."""
         self.list.move(-max(2, self.list.page()))
 
     def action_page_down(self) -> None:
-        """A page down."""
         self.list.move(max(2, self.list.page()))
 
     def action_choose(self) -> None:
@@ -306,16 +288,13 @@ class Chooser(Frame):
             self.typed(self.sought.strip())
 
     def action_reload(self) -> None:
-        """Look again."""
         self.work(self.load)
 
     def action_preview_up(self) -> None:
-        """Scroll the preview up."""
         if self.page is not None:
             self.page.scroll_page_up(animate=False)
 
     def action_preview_down(self) -> None:
-        """Scroll the preview down."""
         if self.page is not None:
             self.page.scroll_page_down(animate=False)
 
@@ -342,32 +321,26 @@ class Confirm(Frame):
         self._reasons = TagLine(desk.palette)
 
     def body(self) -> Iterable[Widget]:
-        """Why it is asked, and the two answers."""
         yield self._reasons
         yield self.list
 
     def on_mount(self) -> None:
-        """Stand on no."""
         lines = self.argument.split("\n")[:MOST_REASONS]
         self._reasons.show([((flat(line, 300), "text"),) for line in lines])
         self.list.show(unranked([Item(name, self.words(f"{self.PANEL}.{name}")) for name in (NO, YES)]))
         self.list.focus()
 
     def on_row_list_taken(self, message: RowList.Taken) -> None:
-        """By the mouse."""
         message.stop()
         self.action_choose()
 
     def action_previous(self) -> None:
-        """The other answer."""
         self.list.move(-1)
 
     def action_next(self) -> None:
-        """The other answer."""
         self.list.move(1)
 
     def action_choose(self) -> None:
-        """Do what the row at hand says."""
         chosen = self.list.current
         self.dismiss(self.YES if chosen is not None and chosen.key == YES else None)
 

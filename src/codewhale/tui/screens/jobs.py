@@ -78,17 +78,14 @@ class JobsCentre(Leafed, Frame):
         self._shown: tuple[str, str] = ("", "")
 
     def body(self) -> Iterable[Widget]:
-        """The jobs, the output, the line to write with."""
         yield self.list
         yield self.page
         yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
 
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """Without a job there is nothing to do but leave."""
         return self.HINTS if self.list.current is not None else self.HINTS[-1:]
 
     def on_mount(self) -> None:
-        """Show them, and look again every second."""
         self.page.can_focus = False
         self.list.focus()
         self.work(self._first)
@@ -138,7 +135,6 @@ class JobsCentre(Leafed, Frame):
 
     @property
     def job(self) -> JobRow | None:
-        """The job at the cursor."""
         return self.list.current.value if self.list.current is not None else None
 
     @on(RowList.Moved)
@@ -180,12 +176,10 @@ class JobsCentre(Leafed, Frame):
             self.list.move(1)
 
     def action_output(self) -> None:
-        """Give its output the whole screen, or less again."""
         if self.job is not None:
             self.toggle_class("reading")
 
     def action_stop(self) -> None:
-        """End it, on the second press."""
         row = self.job
         if row is None:
             return
@@ -200,7 +194,6 @@ class JobsCentre(Leafed, Frame):
             self.work(lambda: self._run(f"/jobs cancel {row.id}"), "act")
 
     def action_write(self) -> None:
-        """Open the line to write to it."""
         if self.job is not None and self.job.status == "Running":
             self.set_class(True, "writing")
             self.query_one("#stdin", Input).focus()
@@ -208,7 +201,6 @@ class JobsCentre(Leafed, Frame):
             self.say(self.words("jobs.takes_none"))
 
     def action_end_input(self) -> None:
-        """End its input."""
         row = self.job
         if row is not None and row.status == "Running":
             self._close_line()
@@ -234,7 +226,6 @@ class JobsCentre(Leafed, Frame):
         self.list.focus()
 
     def action_close(self) -> None:
-        """Close the line, the output, or the screen."""
         if self.has_class("writing"):
             self._close_line()
         elif self.has_class("reading"):
@@ -297,11 +288,9 @@ class Console(Frame):
         self._own = {key for row in ACTIONS if row.panel == self.PANEL for key in keys_of(row, desk.keys)}
 
     def body(self) -> Iterable[Widget]:
-        """The output."""
         yield self.page
 
     def on_mount(self) -> None:
-        """Show what was printed, and look again."""
         self.page.focus()
         self.work(self.load)
         self.set_interval(CONSOLE_SECONDS, self._look)
@@ -330,7 +319,6 @@ class Console(Frame):
             self._send(sent)
 
     def on_paste(self, event: events.Paste) -> None:
-        """A paste too."""
         event.stop()
         self._send(event.text)
 
@@ -364,7 +352,6 @@ class Console(Frame):
         self._send(INTERRUPT)
 
     def action_end(self) -> None:
-        """End the command with all its processes."""
         self._ending = True
         self.say(self.words("console.ending"))
         self.work(self._end, "act")

@@ -38,7 +38,6 @@ class ModelPicker(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        """Every model that is known of."""
         rows: Sequence[ModelRow] | None = await self.ask(
             self.desk.query(ListModels(self.desk.session)), "frame.loading"
         )
@@ -57,7 +56,6 @@ class ModelPicker(Chooser):
         return [own] if text else []
 
     async def preview(self, item: Item) -> Sequence[Line]:
-        """What is known of it."""
         row = item.value
         if not isinstance(row, ModelRow):
             return [((self.words("models.typed_more"), "muted"),)]
@@ -73,7 +71,6 @@ class ModelPicker(Chooser):
         return lines
 
     def chosen(self, item: Item) -> None:
-        """Use it from now on, or help with what it lacks."""
         if not isinstance(item.value, ModelRow):
             provider, model = _split(str(item.value), self.argument)
             self.work(lambda: self._use(provider, model), "choose")
@@ -93,7 +90,6 @@ class ModelPicker(Chooser):
             self.dismiss(Said(self.words("models.set", model=flat(model, 100), provider=at)))
 
     def action_other(self) -> None:
-        """The providers instead."""
         self.dismiss(OpenScreen("providers"))
 
 
@@ -109,7 +105,6 @@ class ProviderPicker(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        """Those that are known, and those that answer on this machine."""
         session = self.desk.session
         rows: Sequence[ProviderRow] | None = await self.ask(self.desk.query(ListProviders(session)), "frame.loading")
         if rows is None:
@@ -125,12 +120,10 @@ class ProviderPicker(Chooser):
         return Item(row.name, row.name, said, self.words(group), mark, tone, f"{row.base_url} {row.dialect}", row)
 
     def chosen(self, item: Item) -> None:
-        """Its models, or what it lacks."""
         row: ProviderRow = item.value
         self.dismiss(OpenScreen("models" if row.ready else "firstrun", row.name))
 
     def action_other(self) -> None:
-        """Connect it, ready or not."""
         item = self.list.current
         if item is not None:
             self.dismiss(OpenScreen("firstrun", item.key))
@@ -149,7 +142,6 @@ def _model(row: ModelRow, picker: Chooser) -> Item:
 
 
 def _price(price: dict[str, Any] | None, words: Any) -> str:
-    """What a million tokens cost."""
     try:
         if price is None:
             return str(words("models.no_price"))
@@ -178,7 +170,6 @@ class SessionPicker(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        """Every session, the latest first."""
         rows: Sequence[SessionSummary] | None = await self.ask(self.desk.query(ListSessions("")), "frame.loading")
         if rows is None:
             return None
@@ -200,7 +191,6 @@ class SessionPicker(Chooser):
         return Item(row.id, title, said, self.words(group), mark, tone, f"{row.id} {row.workspace}", row)
 
     async def preview(self, item: Item) -> Sequence[Line]:
-        """Where it stands, and the last that was said."""
         row: SessionSummary = item.value
         lines: list[Line] = [
             ((flat(row.title) or self.words("sessions.untitled"), "bold text"),),
@@ -227,7 +217,6 @@ class SessionPicker(Chooser):
         return self.words(f"sessions.role_{role}") if role in ("user", "assistant", "tool") else flat(role, 20)
 
     def chosen(self, item: Item) -> None:
-        """Go on with it."""
         if item.value.state == "damaged":
             self.say(self.words("sessions.damaged"), "error")
         elif item.key == self.desk.session:
@@ -236,7 +225,6 @@ class SessionPicker(Chooser):
             self.dismiss(Resume(item.key))
 
     def action_other(self) -> None:
-        """Go on with a copy of it."""
         item = self.list.current
         if item is not None and item.value.state != "damaged":
             self.dismiss(Resume(item.key, fork=True))
@@ -257,7 +245,6 @@ class KeysScreen(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        """Each row under its panel."""
         words, changed = self.words, self.desk.keys
         rows = []
         for row in ACTIONS:
@@ -268,5 +255,4 @@ class KeysScreen(Chooser):
         return rows
 
     def chosen(self, item: Item) -> None:
-        """Say how it is changed."""
         self.say(self.words("keysview.change", action=item.key, press="ctrl+y"), "accent")

@@ -72,17 +72,14 @@ class Report(Leafed, Frame):
         return ()
 
     def body(self) -> Iterable[Widget]:
-        """The page, and the line to search with."""
         yield self.page
         yield Field(placeholder=self.words("report.sought"), id="find", max_length=200)
 
     def on_mount(self) -> None:
-        """Show it."""
         self.page.focus()
         self.work(self.load)
 
     async def load(self) -> None:
-        """Get it again."""
         lines = await self.report()
         if lines is not None:
             self.page.show(lines)
@@ -96,7 +93,6 @@ class Report(Leafed, Frame):
         return self.query_one("#find", Input)
 
     def action_find(self) -> None:
-        """Open the line to search with."""
         self.set_class(True, "finding")
         self._line.focus()
 
@@ -115,7 +111,6 @@ class Report(Leafed, Frame):
         self._find(1)
 
     def action_find_previous(self) -> None:
-        """To the line before that has it."""
         self._find(-1)
 
     def _find(self, step: int) -> None:
@@ -130,13 +125,11 @@ class Report(Leafed, Frame):
     # -------------------------------------------------------------- keys
 
     def action_copy(self) -> None:
-        """Copy all of it, through the terminal."""
         text = "\n".join("".join(part for part, _ in line) for line in self.page.lines)[:MOST_COPIED]
         self.app.copy_to_clipboard(text)
         self.say(self.words("report.copied", n=len(self.page.lines)), "success")
 
     def action_close(self) -> None:
-        """Close the line, or the screen."""
         if self.has_class("finding"):
             self._stop_finding()
         else:
@@ -147,7 +140,6 @@ class CommandReport(Report):
     """What a slash command says; `argument` is its line."""
 
     async def report(self) -> Sequence[Line] | None:
-        """Run it."""
         self.retitle(self.argument)
         said: CommandOutput | None = await self.ask(
             self.desk.submit(RunCommand(self.desk.session, self.argument)), "frame.loading"
@@ -192,7 +184,6 @@ class DiffReport(Report):
     PANEL = "diff"
 
     async def report(self) -> Sequence[Line] | None:
-        """The differences."""
         if self.argument:
             self.retitle(self.argument)
         blocks: Sequence[DiffBlock] | None = await self.ask(
@@ -229,7 +220,6 @@ class ContextReport(Report):
     PANEL = "context"
 
     async def report(self) -> Sequence[Line] | None:
-        """The figures of the next request."""
         view: ContextView | None = await self.ask(self.desk.query(GetContext(self.desk.session)), "frame.loading")
         return None if view is None else list(self._lines(view))
 
@@ -265,7 +255,6 @@ class CostReport(Report):
     PANEL = "cost"
 
     async def report(self) -> Sequence[Line] | None:
-        """Sums, by model, and the latest calls."""
         view: UsageView | None = await self.ask(self.desk.query(SessionUsage(self.desk.session)), "frame.loading")
         return None if view is None else list(self._lines(view))
 
@@ -340,7 +329,6 @@ class ToolsReport(Report):
     PANEL = "tools"
 
     async def report(self) -> Sequence[Line] | None:
-        """The array in its order."""
         view: ToolsView | None = await self.ask(self.desk.query(GetTools(self.desk.session)), "frame.loading")
         if view is None:
             return None
@@ -377,7 +365,6 @@ class HelpScreen(Report):
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = Report.HINTS
 
     async def report(self) -> Sequence[Line] | None:
-        """All of it; without the commands where those cannot be had."""
         rows: Sequence[Any] = await self.ask(self.desk.query(ListCommands(self.desk.session)), "frame.loading") or ()
         if self.argument:
             name = f"/{self.argument.lstrip('/')}"
@@ -418,7 +405,6 @@ class ProgressPanel(TagLine):
         self._going: dict[str, ProgressShown] = {}
 
     def take(self, envelope: Envelope) -> None:
-        """Count an event in."""
         event = envelope.event
         if not isinstance(event, ProgressShown):
             return
@@ -436,7 +422,6 @@ class ProgressPanel(TagLine):
         self.refresh(layout=True)
 
     def pieces(self, width: int) -> list[Line]:
-        """One line a bar."""
         return [self._line(shown, width) for shown in self._going.values()]
 
     def _line(self, shown: ProgressShown, width: int) -> Line:

@@ -36,11 +36,9 @@ class UndoScreen(Leafed, Frame):
         self._doing = False
 
     def body(self) -> Iterable[Widget]:
-        """The plan."""
         yield self.page
 
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """Yes only where there is something to take back."""
         yes = (("undo.accept", "undo.back_yes" if self.back else "undo.yes"),) if self.possible else ()
         count = () if self.back else (("undo.more", "undo.more"), ("undo.fewer", "undo.fewer"))
         return (
@@ -51,7 +49,6 @@ class UndoScreen(Leafed, Frame):
         )
 
     def on_mount(self) -> None:
-        """Work it out."""
         self.page.focus()
         self.work(self.load)
 
@@ -106,7 +103,6 @@ class UndoScreen(Leafed, Frame):
     # -------------------------------------------------------------- keys
 
     def action_accept(self) -> None:
-        """Take it back."""
         if self.possible and not self._doing:
             self._doing = True
             self.work(self._carry_out, "act")
@@ -123,11 +119,9 @@ class UndoScreen(Leafed, Frame):
             self.say(" ".join(said.text.split()), "error")
 
     def action_more(self) -> None:
-        """One turn more."""
         self._change(1)
 
     def action_fewer(self) -> None:
-        """One turn fewer."""
         self._change(-1)
 
     def _change(self, by: int) -> None:
@@ -143,7 +137,6 @@ class RestoreScreen(Chooser):
     PANEL = "restore"
 
     async def rows(self) -> Sequence[Item] | None:
-        """The turns, the latest first, and what was undone last."""
         view: UndoView | None = await self.ask(self.desk.query(PreviewUndo(self.desk.session)), "frame.loading")
         if view is None:
             return None
@@ -152,5 +145,4 @@ class RestoreScreen(Chooser):
         return [*rows, back]
 
     def chosen(self, item: Item) -> None:
-        """Show what it would do."""
         self.dismiss(OpenScreen("undo", item.value))

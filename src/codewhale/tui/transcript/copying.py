@@ -2,8 +2,6 @@
 
 import re
 
-from msgspec import Struct
-
 from codewhale.display.transcript.blocks import Asked, Block, Card, Note, Said, Work
 from codewhale.display.transcript.code import diff_rows
 from codewhale.display.transcript.drawing import lines_of
@@ -19,11 +17,59 @@ MOST_BYTES = 75_000
 _PLACE = re.compile(r"(?<![\w/.])((?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9})(?::(\d{1,7}))?")
 
 
-class Place(Struct, frozen=True):
-    """A line of a file; `line` is 0 where none is named."""
+class Copier:
+    """What can be taken out of a story."""
 
-    path: str
-    line: int = 0
+    def __init__(self, story: Story, words: Words) -> None:
+        self._story = story
+        self._words = words
+
+    def block(self, block: Block) -> tuple[str, str]:
+        """(what it is, its text)."""
+        text = whole_text(self._story, block) or "\n".join(lines_of(block, self._words))
+        return ("call" if isinstance(block, Card) else "message"), text
+
+    def last_words(self) -> Said | None:
+        """The latest words of the model."""
+        for block in (*reversed(self._story.live), *reversed(self._story.settled)):
+            if isinstance(block, Said) and block.who == "model":
+                return block
+        return None
+
+    def answer(self) -> str:
+        words = self.last_words()
+        return "" if words is None else whole_text(self._story, words)
+
+    def code_blocks(self, block: Block) -> list[str]:
+        return code_blocks(whole_text(self._story, block))
+
+    @staticmethod
+    def bounded(text: str) -> tuple[str, bool]:
+        return bounded(text)
+
+    def place_of(self, block: Block) -> tuple[str, int]:
+        """The file that a block is about and the line, ("", 0) when it names none."""
+        if isinstance(block, Card):
+            for display in block.display:
+                if isinstance(display, DiffBlock) and display.path not in ("", "."):
+                    rows = diff_rows(display.diff, 200)
+                    return display.path, next((row.number for row in rows if row.sign in "+-"), 0)
+                if isinstance(display, TableBlock) and display.header[:2] == ("file", "line") and display.rows:
+                    path, line = display.rows[0][:2]
+                    return path, int(line) if line.isdigit() else 0
+            if block.files:
+                return block.files[-1], 0
+        text = block.subject if isinstance(block, Card) else whole_text(self._story, block)
+        match = _PLACE.search(text[:200_000])
+        return (match[1], int(match[2] or 0)) if match else ("", 0)
+
+    def searchable(self, block: Block) -> str:
+        """The text of a block that is looked through."""
+        if isinstance(block, Said):
+            return block.text
+        if isinstance(block, Card):
+            return f"{block.name} {block.subject}\n{card_text(block)}"
+        return whole_text(self._story, block)
 
 
 def whole_text(story: Story, block: Block) -> str:
@@ -46,11 +92,6 @@ def whole_text(story: Story, block: Block) -> str:
         case Asked():
             return "\n".join(text for row in block.rows for text in row if text)
     return ""
-
-
-def shown_text(block: Block, words: Words) -> str:
-    """What is seen of a block, as text."""
-    return "\n".join(lines_of(block, words))
 
 
 def card_text(card: Card) -> str:
@@ -89,44 +130,9 @@ def code_blocks(text: str) -> list[str]:
     return found
 
 
-def last_words(story: Story) -> Said | None:
-    """The latest words of the model."""
-    for block in (*reversed(story.live), *reversed(story.settled)):
-        if isinstance(block, Said) and block.who == "model":
-            return block
-    return None
-
-
 def bounded(text: str) -> tuple[str, bool]:
     """What a terminal takes of a text, and whether that is all of it."""
     data = scrub_surrogates(text).encode()
     if len(data) <= MOST_BYTES:
         return data.decode(), True
     return data[:MOST_BYTES].decode(errors="ignore"), False
-
-
-def place_of(story: Story, block: Block) -> Place | None:
-    """The file that a block is about, None when it names none."""
-    if isinstance(block, Card):
-        for display in block.display:
-            if isinstance(display, DiffBlock) and display.path not in ("", "."):
-                rows = diff_rows(display.diff, 200)
-                return Place(display.path, next((row.number for row in rows if row.sign in "+-"), 0))
-            if isinstance(display, TableBlock) and display.header[:2] == ("file", "line") and display.rows:
-                path, line = display.rows[0][:2]
-                return Place(path, int(line) if line.isdigit() else 0)
-        if block.files:
-            return Place(block.files[-1])
-    text = block.subject if isinstance(block, Card) else whole_text(story, block)
-    match = _PLACE.search(text[:200_000])
-    return Place(match[1], int(match[2] or 0)) if match else None
-
-
-def searchable(story: Story, block: Block) -> str:
-    """The text of a block that is looked through."""
-    match block:
-        case Said():
-            return block.text
-        case Card():
-            return f"{block.name} {block.subject}\n{card_text(block)}"
-    return whole_text(story, block)

@@ -23,14 +23,14 @@ from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock, TerminalBlock
 from codewhale.tui.keys import bindings
 from codewhale.tui.transcript.copying import bounded, whole_text
-from codewhale.tui.transcript.finding import Finding
-from codewhale.tui.transcript.search import Search
+from codewhale.tui.transcript.pane import Pane
+from codewhale.tui.transcript.search import PaneSearch, Search
 
 _ROWS = 100
 _CHARS = 8_000
 
 
-class Page(Struct):
+class Part(Struct):
     """A bounded part of what is shown: plain text, markdown (with how it opens), rows of a diff, or lines."""
 
     text: str = ""
@@ -44,7 +44,7 @@ class Page(Struct):
 class Pages:
     """What a pager shows, page by page."""
 
-    def __init__(self, pages: Sequence[Page]) -> None:
+    def __init__(self, pages: Sequence[Part]) -> None:
         self.pages = pages
         self._pen = Pen()
 
@@ -57,7 +57,6 @@ class Pages:
         return max(1, len(page.rows), len(page.lines), page.text.count("\n") + 1 + len(page.text) // max(10, width * 2))
 
     def lines(self, index: int, width: int) -> Sequence[Line]:
-        """The lines of a page."""
         page = self.pages[index]
         match page.kind:
             case "markdown":
@@ -77,26 +76,6 @@ class Pages:
         return "\n".join(line.text for line in page.lines) if page.kind == "lines" else page.text
 
 
-class PagerPane(Finding):
-    """The pages."""
-
-    DEFAULT_CSS = "PagerPane { height: 1fr; background: $background; }"
-
-    def __init__(self, pages: Pages, words: Words, palette: Palette) -> None:
-        super().__init__(palette, pages)
-        self.follow = False
-        self._pages = pages
-        self._words = words
-
-    def search_for(self, query: str) -> Search:
-        """The search through all pages."""
-        return Search(len(self._pages), self._pages.text, query)
-
-    def prepare(self) -> bool:
-        """Search on."""
-        return self.scan()
-
-
 class Pager(ModalScreen[None]):
     """One text, with its title."""
 
@@ -107,13 +86,17 @@ class Pager(ModalScreen[None]):
     Pager > .keys { height: 1; background: $surface; color: $cw-muted; padding: 0 1; }
     """
 
-    def __init__(self, title: str, pages: Sequence[Page], text: str, words: Words, palette: Palette) -> None:
+    def __init__(self, title: str, pages: Sequence[Part], text: str, words: Words, palette: Palette) -> None:
         super().__init__()
         self._title = flat(title)
         self._words = words
         self._text = text
         self._keys = Static(words("transcript.pager_keys"), markup=False, classes="keys")
-        self.pane = PagerPane(Pages(pages), words, palette)
+        held = Pages(pages)
+        self.pane = Pane(palette, held)
+        self.pane.follow = False
+        self._search = PaneSearch(self.pane, words, lambda query: Search(len(held), held.text, query))
+        self.pane.before_frame = self._search.scan
 
     @classmethod
     def of_block(cls, story: Story, block: Block, words: Words, palette: Palette) -> "Pager":
@@ -127,54 +110,42 @@ class Pager(ModalScreen[None]):
         return cls(title, pages, whole_text(story, block), words, palette)
 
     def compose(self) -> ComposeResult:
-        """Title, text, keys."""
         yield Static(fit(self._title, 200), markup=False, classes="title")
         yield self.pane
         yield self._keys
 
     def on_mount(self) -> None:
-        """The text has the keys."""
         self.pane.focus()
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self.pane.repaint(palette)
 
     def action_up(self) -> None:
-        """A line up."""
         self.pane.move(-1)
 
     def action_down(self) -> None:
-        """A line down."""
         self.pane.move(1)
 
     def action_page_up(self) -> None:
-        """A page up."""
         self.pane.move(1 - self.pane.room)
 
     def action_page_down(self) -> None:
-        """A page down."""
         self.pane.move(self.pane.room - 1)
 
     def action_first(self) -> None:
-        """The beginning."""
         self.pane.go_to_top()
 
     def action_last(self) -> None:
-        """The end."""
         self.pane.go_to_end()
 
     def action_find(self) -> None:
-        """Search."""
-        self.pane.action_find()
+        self._search.open()
 
     def action_find_next(self) -> None:
-        """The next place."""
-        self.pane.action_find_next()
+        self._search.step(1)
 
     def action_find_previous(self) -> None:
-        """The place before."""
-        self.pane.action_find_previous()
+        self._search.step(-1)
 
     def action_copy(self) -> None:
         """Copy all of it, as far as a terminal takes it."""
@@ -183,54 +154,53 @@ class Pager(ModalScreen[None]):
         self._keys.update(Content(self._words("transcript.pager_copied", n=f"{len(kept):,}")))
 
     def action_close(self) -> None:
-        """Back."""
-        if not self.pane.close_search():
+        if not self._search.close():
             self.dismiss(None)
 
 
-def _said_pages(story: Story, block: Said) -> list[Page]:
-    pages: list[Page] = []
+def _said_pages(story: Story, block: Said) -> list[Part]:
+    pages: list[Part] = []
     step = 1 if block.whole >= 0 else -1
     other: Block | None = story.find(block.whole)
     while isinstance(other, Said) and other.whole == block.whole:
         if other.who == "model":
-            pages.append(Page(other.text, "markdown", other.opening))
+            pages.append(Part(other.text, "markdown", other.opening))
         else:
             pages += _plain(other.text)
         other = story.find(other.id + step)
     return pages
 
 
-def _line_pages(block: Block, words: Words) -> list[Page]:
-    return [Page(kind="lines", lines=Drawer(words).lines(block, View(200, opened=True)))]
+def _line_pages(block: Block, words: Words) -> list[Part]:
+    return [Part(kind="lines", lines=Drawer(words).lines(block, View(200, opened=True)))]
 
 
-def _card_pages(card: Card, words: Words) -> list[Page]:
+def _card_pages(card: Card, words: Words) -> list[Part]:
     pages = _plain(f"{card.name} {card.subject}", "accent bold")
     if card.arguments:
-        pages += [*_plain(words("transcript.pager_arguments"), "muted"), *_plain(card.arguments, "code"), Page()]
+        pages += [*_plain(words("transcript.pager_arguments"), "muted"), *_plain(card.arguments, "code"), Part()]
     for display in card.display:
-        pages += [*_display_pages(display, card, words), Page()]
+        pages += [*_display_pages(display, card, words), Part()]
     if card.said or card.tail:
         pages += _plain(words("transcript.pager_answer"), "muted")
         pages += _plain(card.said or "\n".join(card.tail))
     return pages
 
 
-def _display_pages(display: Display, card: Card, words: Words) -> list[Page]:
+def _display_pages(display: Display, card: Card, words: Words) -> list[Part]:
     match display:
         case DiffBlock(path=path, diff=diff):
             rows = diff_rows(diff)
-            return [Page(path, "diff", rows=rows[at : at + _ROWS]) for at in range(0, len(rows), _ROWS)]
+            return [Part(path, "diff", rows=rows[at : at + _ROWS]) for at in range(0, len(rows), _ROWS)]
         case TerminalBlock(command=command, output=output):
             return [*_plain(f"$ {command}", "accent"), *_plain(output)]
         case MarkdownBlock(text=text):
-            return [Page(text, "markdown")]
+            return [Part(text, "markdown")]
     shown = Card(name=card.name, display=(display,), status=card.status)
-    return [Page(kind="lines", lines=Drawer(words).lines(shown, View(200, opened=True))[1:])]
+    return [Part(kind="lines", lines=Drawer(words).lines(shown, View(200, opened=True))[1:])]
 
 
-def _plain(text: str, style: str = "text") -> list[Page]:
+def _plain(text: str, style: str = "text") -> list[Part]:
     """A text as pages of bounded size; a line that is too long for one goes on in the next."""
     pages, rows, size = [], list[str](), 0
     for row in text.rstrip("\n").split("\n"):
@@ -239,8 +209,8 @@ def _plain(text: str, style: str = "text") -> list[Page]:
             rows.append(part)
             size += len(part) + 1
             if size >= _CHARS or len(rows) >= _ROWS:
-                pages.append(Page("\n".join(rows), style=style))
+                pages.append(Part("\n".join(rows), style=style))
                 rows, size = [], 0
     if rows:
-        pages.append(Page("\n".join(rows), style=style))
+        pages.append(Part("\n".join(rows), style=style))
     return pages

@@ -3,7 +3,7 @@ line of a block, so nothing that is measured or grows elsewhere moves what is se
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from textual import events
@@ -42,7 +42,6 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """All lines together."""
         return self.start(len(self._heights))
 
     def is_exact(self, index: int) -> bool:
@@ -50,7 +49,6 @@ class Heights:
         return bool(self._exact[index])
 
     def height(self, index: int) -> int:
-        """The lines of a block."""
         return self._heights[index]
 
     def append(self, height: int) -> None:
@@ -66,7 +64,6 @@ class Heights:
         self._tree.append(sum_)
 
     def cut(self, count: int) -> None:
-        """Keep the first `count` blocks."""
         del self._heights[count:], self._exact[count:], self._tree[count + 1 :]
 
     def set(self, index: int, height: int, exact: bool = True) -> int:
@@ -108,13 +105,9 @@ class Heights:
 class Source(Protocol):
     """What a pane shows: blocks by index."""
 
-    def __len__(self) -> int:
-        """How many blocks there are."""
-        ...
+    def __len__(self) -> int: ...
 
-    def lines(self, index: int, width: int) -> Sequence[Line]:
-        """The lines of a block."""
-        ...
+    def lines(self, index: int, width: int) -> Sequence[Line]: ...
 
     def estimate(self, index: int, width: int) -> int:
         """About how many lines that will be."""
@@ -122,7 +115,8 @@ class Source(Protocol):
 
 
 class Pane(Widget, can_focus=True):
-    """Shows a source. `follow` keeps the end in sight. What is marked with the mouse is the terminal's business."""
+    """Shows a source. `follow` keeps the end in sight; `covered` lines at the end are hidden. What is marked with the
+    mouse is the terminal's business."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "Pane { height: 1fr; background: $background; }"
@@ -145,11 +139,13 @@ class Pane(Widget, can_focus=True):
         self._rest = FRAME
         self._awake = False
         self._painted_at = 0.0
+        self.covered = 0
+        # Done before a frame; whether there is more of it, so much that keys come first.
+        self.before_frame: Callable[[], bool] = lambda: False
 
     # ------------------------------------------------------------------ what changes
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self._paint = Paint(palette)
         self.wake()
 
@@ -194,7 +190,7 @@ class Pane(Widget, can_focus=True):
     def _frame(self) -> None:
         self._awake = False
         began = time.monotonic()
-        more = self.prepare()
+        more = self.before_frame()
         if more and began < self._painted_at + _BUSY_FRAME:
             self._drawn_at, self._rest = time.monotonic(), _BREATH
         else:
@@ -204,16 +200,10 @@ class Pane(Widget, can_focus=True):
         if more:
             self.wake()
 
-    def prepare(self) -> bool:
-        """Whatever is to be done before a frame; whether there is more of it, so much that keys come first."""
-        return False
-
     def on_mount(self) -> None:
-        """Draw for the first time."""
         self.wake()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Wrap to the new width, around the line that is seen first."""
         if self.size.width != self._width:
             self._width = self.size.width
             self.changed_all()
@@ -221,8 +211,7 @@ class Pane(Widget, can_focus=True):
 
     @property
     def room(self) -> int:
-        """Lines that are seen."""
-        return self.size.height
+        return self.size.height - self.covered
 
     def draw(self) -> None:
         """Work out what is seen and have the rows repainted that are not as they were."""
@@ -279,7 +268,6 @@ class Pane(Widget, can_focus=True):
         return first, first + size
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The rows of a region, as the last frame has them."""
         if len(self._screen) != self.size.height:
             self.draw()
         width = self.size.width
@@ -394,7 +382,6 @@ class Pane(Widget, can_focus=True):
         self.go_to(index, line, above=0 if (index, line) < first else max(0, self.room - 4))
 
     def go_to_top(self) -> None:
-        """Show the beginning."""
         self.go_to(0, 0)
 
     def go_to_end(self) -> None:
@@ -403,21 +390,17 @@ class Pane(Widget, can_focus=True):
         self.draw()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Wheel up."""
         event.stop()
         self.move(-_WHEEL)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Wheel down."""
         event.stop()
         self.move(_WHEEL)
 
     def on_focus(self) -> None:
-        """Show the chosen block."""
         self.wake()
 
     def on_blur(self) -> None:
-        """Show no chosen block."""
         self.wake()
 
 

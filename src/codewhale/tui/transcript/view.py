@@ -1,24 +1,31 @@
-"""The transcript on the screen: takes events, shows their blocks, and is moved about in by key."""
+"""The transcript on the screen: takes events, shows their blocks, and is moved about in by key. What draws, copies and
+pages blocks is imported when it is first needed."""
 
 import asyncio
 import bisect
 import gc
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
+from textual.message import Message
 
 from codewhale.display.palette import Palette
-from codewhale.display.transcript.blocks import Countdown
+from codewhale.display.transcript.blocks import Block, Card, Countdown, Receipt, Said
+from codewhale.display.transcript.lines import Line
+from codewhale.display.transcript.model import Story
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted
 from codewhale.tui.input import once
 from codewhale.tui.keys import bindings
-from codewhale.tui.transcript.search import Search
-from codewhale.tui.transcript.sheet import Sheet
-from codewhale.tui.transcript.taking import Taking
+from codewhale.tui.transcript.pane import Pane
+from codewhale.tui.transcript.search import PaneSearch, Search
+
+if TYPE_CHECKING:
+    from codewhale.display.transcript.drawing import Drawer
+    from codewhale.tui.transcript.copying import Copier
 
 # How long events are taken in before a frame, and from how many on it is said that they are.
 _SLICE = 0.025
@@ -26,11 +33,132 @@ _BACKLOG = 3_000
 _TICK = 1.0
 
 
-class Transcript(Taking):
+class Sheet:
+    """A story with what is opened in it. `now` is the time that running things count to."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self.clear()
+
+    def clear(self) -> None:
+        self.story = Story()
+        self.all_open = False
+        self.now = 0.0
+        self._opened: dict[int, bool] = {}
+        self._drawer: Drawer | None = None
+
+    def __len__(self) -> int:
+        return len(self.story.settled) + len(self.story.live)
+
+    def block(self, index: int) -> Block:
+        """The block at an index: the settled ones, then those on their way."""
+        settled = self.story.settled
+        return settled[index] if index < len(settled) else self.story.live[index - len(settled)]
+
+    def lines(self, index: int, width: int) -> Sequence[Line]:
+        """The lines of a block with the gap before it."""
+        block = self.block(index)
+        former = self.block(index - 1) if index else None
+        return self.drawer.below(former, block, width, self.is_open(block), self.now)
+
+    @property
+    def drawer(self) -> "Drawer":
+        if self._drawer is None:
+            from codewhale.display.transcript.drawing import Drawer
+
+            self._drawer = Drawer(self._words)
+        return self._drawer
+
+    def warm(self) -> None:
+        """Load what draws the blocks, beside the event loop."""
+        self.drawer.warm()
+
+    def estimate(self, index: int, width: int) -> int:
+        """About how many lines a block takes."""
+        block = self.block(index)
+        if isinstance(block, Said) and block.who in ("model", "person"):
+            return 1 + block.text.count("\n") + len(block.text) // max(10, width)
+        if isinstance(block, Card):
+            return 1 + min(8, sum(3 for _ in block.display))
+        return 3 if isinstance(block, Receipt) else 1
+
+    # ------------------------------------------------------------------ folding
+
+    def is_open(self, block: Block) -> bool:
+        """Whether all of a block is shown."""
+        return self._opened.get(_key(block), self.all_open)
+
+    def set_open(self, block: Block, opened: bool) -> list[int]:
+        """Show all of a block, or its short form; the indexes that this concerns."""
+        self._opened[_key(block)] = opened
+        return self.siblings(block)
+
+    def siblings(self, block: Block) -> list[int]:
+        """The indexes of all parts of the words that a block belongs to, its own for any other block."""
+        if not isinstance(block, Said):
+            return [self.index_of(block.id)]
+        first = self.index_of(block.whole)
+        found = [first]
+        while found[-1] + 1 < len(self):
+            other = self.block(found[-1] + 1)
+            if not isinstance(other, Said) or other.whole != block.whole:
+                break
+            found.append(found[-1] + 1)
+        return found
+
+    def open_all(self, opened: bool) -> None:
+        """Show all of every block, or the short forms."""
+        self.all_open = opened
+        self._opened.clear()
+
+    def index_of(self, block_id: int) -> int:
+        """Where the block of an id stands; the end for one that is gone."""
+        if block_id >= 0:
+            return block_id
+        live = self.story.live
+        at = next((at for at, block in enumerate(live) if block.id == block_id), len(live) - 1)
+        return len(self.story.settled) + max(0, at)
+
+    def moved(self) -> dict[int, int]:
+        """Which ids have become which since the last time: what was opened stays opened."""
+        became = dict(self.story.became)
+        self.story.became.clear()
+        for old, new in became.items():
+            if old in self._opened:
+                self._opened[new] = self._opened.pop(old)
+        return became
+
+
+def _key(block: Block) -> int:
+    return block.whole if isinstance(block, Said) else block.id
+
+
+class Transcript(Pane):
     """What happened, block by block."""
 
     BINDINGS: ClassVar = bindings("transcript")
     DEFAULT_CSS = "Transcript { height: 1fr; background: $background; }"
+
+    class OpenFile(Message):
+        """A file is to be opened in the person's editor; `line` is 0 where none is known."""
+
+        def __init__(self, path: str, line: int) -> None:
+            super().__init__()
+            self.path = path
+            self.line = line
+
+    class Copied(Message):
+        """Something was put into the clipboard: what it is, in words, and its size in characters. `whole` is False
+        where only its beginning fitted; with a `size` of 0 there was nothing."""
+
+        def __init__(self, what: str, size: int, whole: bool = True) -> None:
+            super().__init__()
+            self.what = what
+            self.size = size
+            self.whole = whole
+
+    class Left(Message):
+        """The person is done here: the composer has the keys again."""
 
     def __init__(
         self, words: Words, palette: Palette, id: str | None = None, now: Callable[[], float] = time.time
@@ -48,6 +176,9 @@ class Transcript(Taking):
         self._large = False
         self._warm = False
         self._session = ""
+        self._code = (-1, -1)
+        self.before_frame = self._fold_events
+        self.search = PaneSearch(self, words, self._search_for, self._reveal)
 
     # ------------------------------------------------------------------ what happens
 
@@ -59,7 +190,7 @@ class Transcript(Taking):
         self._settled, self._live, self._left_at = 0, [], None
         self.cursor, self.follow = -1, True
         self.renew(0)
-        self.close_search()
+        self.search.close()
         self.wake()
 
     def take(self, envelope: Envelope) -> None:
@@ -78,11 +209,10 @@ class Transcript(Taking):
         self.wake()
 
     def repaint(self, palette: Palette) -> None:
-        """Draw in other colours."""
         self._palette = palette
         super().repaint(palette)
 
-    def prepare(self) -> bool:
+    def _fold_events(self) -> bool:
         """Fold what has come for as long as a frame allows; whether more is waiting."""
         until = time.monotonic() + _SLICE
         inbox, take = self._inbox, self.sheet.story.take
@@ -95,12 +225,11 @@ class Transcript(Taking):
             self._large = bool(inbox)
             gc.freeze()  # else each collection of garbage goes through all that was read, for a second at its worst
         self._sync()
-        searching = self.scan()
+        searching = self.search.scan()
         self._keep_time()
         return bool(inbox) or searching
 
     def take_all(self) -> None:
-        """Fold all that has come."""
         while self._inbox:
             self.sheet.story.take(self._inbox.popleft())
         self._sync()
@@ -171,23 +300,18 @@ class Transcript(Taking):
     # ------------------------------------------------------------------ moving
 
     def action_page_up(self) -> None:
-        """A page up."""
         self.move(-max(1, self.room - 2))
 
     def action_page_down(self) -> None:
-        """A page down."""
         self.move(max(1, self.room - 2))
 
     def action_top(self) -> None:
-        """The beginning."""
         self.go_to_top()
 
     def action_bottom(self) -> None:
-        """The end."""
         self.go_to_end()
 
     def action_turn_up(self) -> None:
-        """The turn before the one that is seen first."""
         index, line = self._anchor
         starts = self.sheet.story.turn_starts
         at = bisect.bisect_left(starts, index + (line > 0))
@@ -195,7 +319,6 @@ class Transcript(Taking):
             self.go_to(starts[at - 1])
 
     def action_turn_down(self) -> None:
-        """The next turn, or the end."""
         starts = self.sheet.story.turn_starts
         at = bisect.bisect_right(starts, self._anchor[0])
         if at < len(starts) and not self.follow:
@@ -204,20 +327,16 @@ class Transcript(Taking):
             self.go_to_end()
 
     def action_next(self) -> None:
-        """Choose the next block."""
         self._choose(1)
 
     def action_previous(self) -> None:
-        """Choose the block before."""
         self._choose(-1)
 
     def action_first(self) -> None:
-        """Choose the first block."""
         self.go_to_top()
         self._choose_from(0, 1)
 
     def action_last(self) -> None:
-        """Choose the last block."""
         self.go_to_end()
         self._choose_from(len(self.sheet) - 1, -1)
 
@@ -235,16 +354,6 @@ class Transcript(Taking):
     def _stands(self, index: int) -> bool:
         """Whether a block can be chosen: it is seen, and no later part of longer words."""
         return bool(self.lines_at(index)) and getattr(self.sheet.block(index), "part", 0) == 0
-
-    def search_for(self, query: str) -> Search:
-        """The search through the settled blocks."""
-        story = self.sheet.story
-        return Search(len(story.settled), lambda index: self.copying.searchable(story, story.settled[index]), query)
-
-    def reveal(self, index: int) -> None:
-        """Unfold a block."""
-        for changed in self.sheet.set_open(self.sheet.block(index), True):
-            self.changed(changed)
 
     @property
     def chosen(self) -> int:
@@ -276,7 +385,6 @@ class Transcript(Taking):
             self.draw()
 
     def action_fold(self) -> None:
-        """Fold or unfold the chosen block."""
         if self.chosen >= 0:
             block = self.sheet.block(self.chosen)
             for index in self.sheet.set_open(block, not self.sheet.is_open(block)):
@@ -285,13 +393,98 @@ class Transcript(Taking):
             self.draw()
 
     def action_fold_all(self) -> None:
-        """Fold or unfold everything."""
         self.sheet.open_all(not self.sheet.all_open)
         self.changed_all()
         self.draw()
 
     def action_back(self) -> None:
-        """Close the search, else give the keys back."""
-        if not self.close_search():
+        if not self.search.close():
             self.cursor = -1
             self.post_message(self.Left())
+
+    # ------------------------------------------------------------------ searching
+
+    def _search_for(self, query: str) -> Search:
+        story = self.sheet.story
+        return Search(len(story.settled), lambda index: self._copier.searchable(story.settled[index]), query)
+
+    def _reveal(self, index: int) -> None:
+        """Unfold a block."""
+        for changed in self.sheet.set_open(self.sheet.block(index), True):
+            self.changed(changed)
+
+    def action_find(self) -> None:
+        self.search.open()
+
+    def action_find_next(self) -> None:
+        self.search.step(1)
+
+    def action_find_previous(self) -> None:
+        self.search.step(-1)
+
+    # ------------------------------------------------------------------ taking things elsewhere
+
+    @property
+    def _copier(self) -> "Copier":
+        from codewhale.tui.transcript.copying import Copier
+
+        return Copier(self.sheet.story, self._words)
+
+    def action_copy(self) -> None:
+        if self.chosen >= 0:
+            self._copy(*self._copier.block(self.sheet.block(self.chosen)))
+
+    def action_copy_block(self) -> None:
+        """Copy a code block of the chosen words; the next one each time."""
+        if self.chosen >= 0:
+            self._copy_code(self.chosen, 1)
+
+    def action_copy_answer(self) -> None:
+        self.take_all()
+        self._copy("answer", self._copier.answer())
+
+    def action_copy_code(self) -> None:
+        """Copy a code block of the last answer; the one before it each time."""
+        self.take_all()
+        answer = self._copier.last_words()
+        if answer is None:
+            self._copy("block", "")
+        else:
+            self._copy_code(self.sheet.index_of(answer.whole), -1)
+
+    def _copy_code(self, index: int, step: int) -> None:
+        blocks = self._copier.code_blocks(self.sheet.block(index))
+        former, number = self._code
+        number = number + step if former == index else (0 if step > 0 else -1)
+        self._code = index, number
+        self._copy("block", blocks[number % len(blocks)] if blocks else "")
+
+    def _copy(self, what: str, text: str) -> None:
+        kept, whole = self._copier.bounded(text)
+        if kept:
+            self.app.copy_to_clipboard(kept)
+        self.post_message(self.Copied(self._words(f"transcript.copied_{what}"), len(kept), whole))
+
+    def action_open(self) -> None:
+        """Open the file that the chosen block is about."""
+        if self.chosen >= 0:
+            self._open(*self._copier.place_of(self.sheet.block(self.chosen)))
+
+    def action_open_last(self) -> None:
+        """Open the file that was changed last."""
+        self.take_all()
+        self._open(self.sheet.story.last_file, 0)
+
+    def _open(self, path: str, line: int) -> None:
+        if path:
+            self.post_message(self.OpenFile(path, line))
+        else:
+            self.app.bell()
+
+    def action_pager(self) -> None:
+        """Show all of the chosen block, or of the last one that is seen, on a screen of its own."""
+        from codewhale.tui.transcript.pager import Pager
+
+        if self.chosen >= 0:
+            block = self.sheet.block(self.chosen)
+            self.app.push_screen(Pager.of_block(self.sheet.story, block, self._words, self._palette))
