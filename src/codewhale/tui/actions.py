@@ -25,10 +25,10 @@ from codewhale.protocol.ops import (
     SetMode,
     StartDemo,
 )
+from codewhale.tui.commands import QUIT, screen_of
 from codewhale.tui.composer.composer import Composer
-from codewhale.tui.later import later
+from codewhale.tui.keys import ACTIONS
 from codewhale.tui.link import Link
-from codewhale.tui.local import QUIT
 from codewhale.tui.screens.context import (
     Connected,
     Desk,
@@ -41,7 +41,7 @@ from codewhale.tui.screens.context import (
     RunLine,
     Said,
 )
-from codewhale.tui.screens.table import load, screen_of
+from codewhale.tui.screens.table import file_editor, load
 from codewhale.tui.standing import Standing
 
 EFFORTS = ("", "off", "low", "medium", "high", "max", "auto")
@@ -223,7 +223,8 @@ class Overlays:
     async def _act(self, action: str) -> None:
         """Do what a row of keys.py does, wherever it holds."""
         panel, _, name = action.partition(".")
-        await self._app.run_action(name, self._composer if panel == "composer" else self._app)
+        does = next((row.does for row in ACTIONS if row.id == action), "")
+        await self._app.run_action(does or name, self._composer if panel == "composer" else self._app)
 
     async def _connected(self, outcome: Connected) -> None:
         if outcome.demo:
@@ -245,6 +246,6 @@ class Overlays:
     async def edit(self, path: str, line: int) -> None:
         """Open a file of the workspace, at a line from 1, in the person's editor."""
         whole = os.path.join(self._desk.workspace, path)
-        edited = await later("edit_file")(self._app, self._editor, whole, line)
+        edited = await file_editor()(self._app, self._editor, whole, line)
         if edited.code:
             self._say(self._desk.words(f"composer.{edited.code}", wrong=edited.wrong), "error")

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,31 +13,29 @@ from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 
-from codewhale.display.setup import Setup, editor_of, language_of
+from codewhale.display.palette import Palette, load_palette, theme_names
+from codewhale.display.setup import Setup, TuiSettings, editor_of, language_of, theme_of
 from codewhale.display.words import Words
-from codewhale.protocol.errors import CodeWhaleError
+from codewhale.lib.text import one_line
+from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
-from codewhale.protocol.ops import Query, SessionStatus
+from codewhale.protocol.ops import ChangeSetting, Query, SessionStatus
 from codewhale.protocol.views import GetContext, ListProviders
 from codewhale.tui.actions import Doings, Overlays
 from codewhale.tui.asking.panel import AskingPanel
 from codewhale.tui.attention import Attention, way_of
+from codewhale.tui.commands import with_local
 from codewhale.tui.composer.composer import Composer
 from codewhale.tui.composer.keeper import Keeper
-from codewhale.tui.conversation import Conversation
 from codewhale.tui.crash import write_crash
-from codewhale.tui.forwarding import Forwarding
-from codewhale.tui.hearing import Hearing
 from codewhale.tui.input import IDLE_SECONDS, Consoles, Early, misses
-from codewhale.tui.keys import bindings
+from codewhale.tui.keys import bindings, check_keys
 from codewhale.tui.link import Link
-from codewhale.tui.local import with_local
 from codewhale.tui.screens.context import Desk
-from codewhale.tui.screens.table import load
-from codewhale.tui.settings import checked
+from codewhale.tui.screens.table import progress_panel
 from codewhale.tui.status import Status
-from codewhale.tui.themed import Themed
 from codewhale.tui.transcript.view import Transcript
 
 # A second ctrl+c within this ends the app.
@@ -45,10 +44,24 @@ MOST_COPIED = 100_000
 _LOOK_SECONDS = 0.1
 # What holds under an open screen as well; everything else of the app is for the conversation.
 _ALWAYS = frozenset({"redraw", "mouse", "theme"})
-_OWN = frozenset(row.action for row in bindings("app") if not isinstance(row, tuple)) - _ALWAYS
+_OWN = frozenset(row.action.partition("(")[0] for row in bindings("app") if not isinstance(row, tuple)) - _ALWAYS
 
 
-class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False):
+class Conversation(Screen[None]):
+    """Every panel is given its style where it is mounted: the first frame does not wait until all have theirs again."""
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._begun = False
+
+    def update_node_styles(self, animate: bool = True) -> None:
+        """Style the panels anew, but for the first time, when the screen comes up with them."""
+        if self._begun:
+            super().update_node_styles(animate)
+        self._begun = True
+
+
+class CodeWhaleApp(App[int], inherit_bindings=False):
     """Transcript, what is asked, composer and status, one above the other. Fed by a Link alone."""
 
     BINDINGS: ClassVar = bindings("app")
@@ -191,7 +204,8 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
 
     def look(self, first: bool = False) -> None:
         """Ask for what no event tells."""
-        self.run_worker(partial(self._look, first), group="look", exclusive=True)
+        looks: Callable[[], Awaitable[None]] = partial(self._look, first)
+        self.run_worker(looks, group="look", exclusive=True)
 
     def take(self, envelope: Envelope) -> None:
         """Hand an event to every panel."""
@@ -218,7 +232,7 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
     def _progress(self, envelope: Envelope) -> None:
         """Bars come with the first thing that has progress."""
         if self.progress is None:
-            self.progress = load("progress")(self.words, self.palette)
+            self.progress = progress_panel()(self.words, self.palette)
             self.mount(self.progress, before=self.composer)
         self.progress.take(envelope)
 
@@ -292,6 +306,124 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
         if (opened := self.overlays.show(name, argument)) is not None:
             self._early.until(opened)
 
+    # -------------------------------------------------------------- what panels and the terminal say
+
+    def on_composer_sent(self, message: Composer.Sent) -> None:
+        """A message to the model; what could not be sent stands in the composer again."""
+        self.transcript.action_bottom()
+        self.run_worker(self._send(message))
+
+    async def _send(self, message: Composer.Sent) -> None:
+        async with self._sending:
+            if not await self.doings.send(message):
+                self.composer.give_back(message.draft)
+
+    def on_composer_command(self, message: Composer.Command) -> None:
+        self.transcript.action_bottom()
+        self.run_worker(self._command(message.line))
+
+    async def _command(self, line: str) -> None:
+        await self.doings.command(line)
+        self.look()
+
+    def on_composer_shell(self, message: Composer.Shell) -> None:
+        self.transcript.action_bottom()
+        self.run_worker(self.doings.shell(message.line))
+
+    def on_composer_mode_cycled(self) -> None:
+        self.run_worker(self.doings.next_mode())
+
+    def on_composer_effort_cycled(self) -> None:
+        self.run_worker(self.doings.next_effort())
+
+    def on_transcript_open_file(self, message: Transcript.OpenFile) -> None:
+        self.run_worker(self.overlays.edit(message.path, message.line))
+
+    def on_transcript_copied(self, message: Transcript.Copied) -> None:
+        name = "copied_nothing" if not message.size else "copied" if message.whole else "copied_part"
+        said = self.words(f"app.{name}", what=message.what, size=f"{message.size:,}")
+        self.say(said, "success" if message.size and message.whole else "warning")
+
+    def on_transcript_left(self) -> None:
+        self.composer.focus()
+
+    def on_asking_panel_edit(self, message: AskingPanel.Edit) -> None:
+        self.composer.offer(message.text)
+        self.composer.focus()
+
+    def on_asking_panel_waits(self, message: AskingPanel.Waits) -> None:
+        self.composer.card_waits(message.on)
+
+    def on_asking_panel_left(self) -> None:
+        self.composer.focus()
+
+    def on_asking_panel_failed(self, message: AskingPanel.Failed) -> None:
+        self.say(message.text, "error")
+
+    def on_app_focus(self) -> None:
+        self.attention.focus(True)
+
+    def on_app_blur(self) -> None:
+        self.attention.focus(False)
+
+    # -------------------------------------------------------------- colours
+
+    def choose_theme(self, name: str) -> None:
+        """Use other colours from now on; "" names those there are."""
+        if not name:
+            self.say(self.words("app.themes", names=", ".join(theme_names(self._setup.home))))
+        elif self._use_theme(name):
+            self.run_worker(self._keep_theme(name))
+
+    async def _keep_theme(self, name: str) -> None:
+        try:
+            await self.link.submit(ChangeSetting(self.link.session, "tui.theme", name))
+        except (CodeWhaleError, OSError) as error:
+            self.say(str(error), "error")
+
+    def _use_theme(self, name: str) -> bool:
+        try:
+            self.palette = self.desk.palette = load_palette(name, self._setup.home)
+        except ConfigError as error:
+            self.say(str(error), "error")
+            return False
+        self.register_theme(theme := self.palette.theme())
+        self.theme = theme.name
+        panels: list[Any] = [*self.screen_stack[0].children, *self.screen_stack[1:]]
+        for panel in panels:
+            if (repaint := getattr(panel, "repaint", None)) is not None:
+                repaint(self.palette)
+        return True
+
+    def action_theme(self) -> None:
+        names = theme_names(self._setup.home)
+        now = self.palette.name
+        name = names[(names.index(now) + 1) % len(names)] if now in names else names[0]
+        if self._use_theme(name):
+            self.say(self.words("app.theme", name=one_line(name)))
+
+    # -------------------------------------------------------------- keys that are another panel's
+
+    def action_open_screen(self, name: str) -> None:
+        self.open_screen(name)
+
+    async def action_transcript(self, name: str) -> None:
+        await self.run_action(name, self.transcript)
+
+    async def action_reading(self, name: str) -> None:
+        """Scroll and unfold the card while it has the focus, else the transcript."""
+        card = self.asking.card
+        await self.run_action(name, card if card is not None and card.has_focus else self.transcript)
+
+    def action_focus_transcript(self) -> None:
+        self.transcript.focus()
+
+    def action_answer(self) -> None:
+        """What is asked has the keys; what was written is put aside."""
+        if self.asking.card is not None:
+            self.composer.step_aside()
+            self.asking.focus_card()
+
     # -------------------------------------------------------------- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -329,3 +461,18 @@ class CodeWhaleApp(Forwarding, Hearing, Themed, App[int], inherit_bindings=False
     def action_redraw(self) -> None:
         self._write("\x1b[2J")
         self.screen.refresh(layout=True)
+
+
+def checked(settings: TuiSettings, home: str, environ: Mapping[str, str]) -> tuple[Palette, Mapping[str, str], str]:
+    """The colours and the keys of the settings, and what is wrong with them ("" for nothing): then ours hold."""
+    wrong = ""
+    keys: Mapping[str, str] = settings.keys
+    try:
+        palette = load_palette(theme_of(settings, environ), home)
+    except ConfigError as error:
+        palette, wrong = load_palette("dark", home), str(error)
+    try:
+        check_keys(keys)
+    except ConfigError as error:
+        keys, wrong = {}, wrong or str(error)
+    return palette, keys, wrong

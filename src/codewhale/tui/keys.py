@@ -35,12 +35,13 @@ _WRITES = frozenset({"app", "composer", "queue", "transcript", "approval", "ques
 
 
 class Action(Struct, frozen=True):
-    """A row: `id` is "panel.name" and runs `action_name` of that panel, its words stand under "keys.<id>". `keys` are
-    separated by commas. `first` ones are tried before the focused widget sees the key."""
+    """A row: `id` is "panel.name" and runs `action_name` of that panel, or what it `does`; its words stand under
+    "keys.<id>". `keys` are separated by commas. `first` ones are tried before the focused widget sees the key."""
 
     id: str
     keys: str
     first: bool = False
+    does: str = ""
 
     @property
     def panel(self) -> str:
@@ -72,30 +73,30 @@ ACTIONS: tuple[Action, ...] = (
     # ---------------------------------------------------------------- everywhere
     Action("app.interrupt", "ctrl+c", first=True),
     Action("app.leave", "ctrl+d", first=True),
-    Action("app.palette", "ctrl+k", first=True),
-    Action("app.sessions", "alt+s", first=True),
-    Action("app.models", "alt+m", first=True),
-    Action("app.jobs", "alt+j", first=True),
+    Action("app.palette", "ctrl+k", first=True, does="open_screen('palette')"),
+    Action("app.sessions", "alt+s", first=True, does="open_screen('sessions')"),
+    Action("app.models", "alt+m", first=True, does="open_screen('models')"),
+    Action("app.jobs", "alt+j", first=True, does="open_screen('jobs')"),
     Action("app.answer", "alt+y", first=True),
-    Action("app.help", "f1", first=True),
-    Action("app.keys", "f2", first=True),
+    Action("app.help", "f1", first=True, does="open_screen('help')"),
+    Action("app.keys", "f2", first=True, does="open_screen('keys')"),
     Action("app.theme", "f3", first=True),
     Action("app.mouse", "f4", first=True),
     Action("app.redraw", "ctrl+l", first=True),
     # The next ones are the transcript's; they hold wherever the focus is.
-    Action("app.pager", "ctrl+p", first=True),
-    Action("app.search", "ctrl+f", first=True),
-    Action("app.fold_all", "ctrl+o", first=True),
+    Action("app.pager", "ctrl+p", first=True, does="transcript('pager')"),
+    Action("app.search", "ctrl+f", first=True, does="transcript('find')"),
+    Action("app.fold_all", "ctrl+o", first=True, does="reading('fold_all')"),
     Action("app.focus_transcript", "alt+t", first=True),
-    Action("app.copy_answer", "alt+c", first=True),
-    Action("app.copy_code", "alt+b", first=True),
-    Action("app.open_last", "alt+e", first=True),
-    Action("app.page_up", "pageup", first=True),
-    Action("app.page_down", "pagedown", first=True),
-    Action("app.turn_up", "alt+up", first=True),
-    Action("app.turn_down", "alt+down", first=True),
-    Action("app.top", "ctrl+home", first=True),
-    Action("app.bottom", "ctrl+end", first=True),
+    Action("app.copy_answer", "alt+c", first=True, does="transcript('copy_answer')"),
+    Action("app.copy_code", "alt+b", first=True, does="transcript('copy_code')"),
+    Action("app.open_last", "alt+e", first=True, does="transcript('open_last')"),
+    Action("app.page_up", "pageup", first=True, does="reading('page_up')"),
+    Action("app.page_down", "pagedown", first=True, does="reading('page_down')"),
+    Action("app.turn_up", "alt+up", first=True, does="transcript('turn_up')"),
+    Action("app.turn_down", "alt+down", first=True, does="transcript('turn_down')"),
+    Action("app.top", "ctrl+home", first=True, does="transcript('top')"),
+    Action("app.bottom", "ctrl+end", first=True, does="transcript('bottom')"),
     # ---------------------------------------------------------------- the composer
     Action("composer.send", "enter"),
     Action("composer.newline", "ctrl+j,alt+enter,shift+enter"),
@@ -213,7 +214,7 @@ def bindings(panel: str) -> "list[Binding | tuple[str, str] | tuple[str, str, st
     from textual.binding import Binding
 
     return [
-        Binding(row.keys, row.name, row.id, show=False, priority=row.first, id=row.id)
+        Binding(row.keys, row.does or row.name, row.id, show=False, priority=row.first, id=row.id)
         for row in ACTIONS
         if row.panel == panel
     ]

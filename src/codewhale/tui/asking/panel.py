@@ -13,7 +13,7 @@ from codewhale.display.palette import Palette
 from codewhale.display.words import Words
 from codewhale.protocol.events import ApprovalAsked, Envelope
 from codewhale.protocol.ops import Interrupt, Op, SendMessage
-from codewhale.tui.screens.table import load
+from codewhale.tui.screens.table import approval_card, question_card
 
 _LOOK_SECONDS = 0.1
 # The id of the widget from which a card may take the focus.
@@ -109,8 +109,8 @@ class AskingPanel(Vertical):
         self._look()
 
     async def _show(self, envelope: Envelope) -> None:
-        kind = "approval" if isinstance(envelope.event, ApprovalAsked) else "question"
-        self._card = load(kind)(self._words, self._palette, envelope, self._patience, self._keys)
+        kind = approval_card() if isinstance(envelope.event, ApprovalAsked) else question_card()
+        self._card = kind(self._words, self._palette, envelope, self._patience, self._keys)
         self._card.arguments = self.asks.arguments(envelope.session, getattr(envelope.event, "call_id", ""))
         self._card.free = lambda: self._quiet() is not None
         self.set_class(True, "asking")

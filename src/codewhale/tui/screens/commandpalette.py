@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import ListSessions, SetModel
 from codewhale.protocol.views import FindFiles, GetTools, ListCommands, ListModels, ModelRow
+from codewhale.tui.commands import screen_of
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import (
@@ -24,7 +25,6 @@ from codewhale.tui.screens.context import (
     Said,
 )
 from codewhale.tui.screens.frame import Chooser
-from codewhale.tui.screens.table import screen_of
 
 MOST_SESSIONS = 50
 MOST_FILES = 30

@@ -360,3 +360,6 @@ class YoloScreen(Confirm):
 
     def __init__(self, desk: Desk, argument: str = "") -> None:
         super().__init__(desk, argument or desk.words("yolo.means"))
+
+
+SCREENS: dict[str, type[Frame]] = {"leave": LeaveScreen, "yolo": YoloScreen}

@@ -359,3 +359,6 @@ class Console(Frame):
     async def _end(self) -> None:
         if not await self._run(f"/jobs cancel {self.argument}"):
             self.dismiss(None)
+
+
+SCREENS: dict[str, type[Frame]] = {"jobs": JobsCentre, "console": Console}

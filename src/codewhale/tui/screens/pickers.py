@@ -17,7 +17,7 @@ from codewhale.protocol.views import (
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import OpenScreen, Resume, Said
-from codewhale.tui.screens.frame import Chooser
+from codewhale.tui.screens.frame import Chooser, Frame
 
 READY, LACKS, CURRENT = ("✓", "success"), ("·", "warning"), ("›", "accent")
 MOST_SESSIONS = 1000
@@ -256,3 +256,11 @@ class KeysScreen(Chooser):
 
     def chosen(self, item: Item) -> None:
         self.say(self.words("keysview.change", action=item.key, press="ctrl+y"), "accent")
+
+
+SCREENS: dict[str, type[Frame]] = {
+    "sessions": SessionPicker,
+    "models": ModelPicker,
+    "providers": ProviderPicker,
+    "keys": KeysScreen,
+}

@@ -435,3 +435,13 @@ class ProgressPanel(TagLine):
         share = f" {100 * shown.done // shown.total:>3} % "
         length = max(0, min(PROGRESS_BAR, width - room - _SHARE))
         return ((label, "muted"), *bar(shown.done, shown.total, length), (share, "text"), (said, "muted"))
+
+
+SCREENS: dict[str, type[Frame]] = {
+    "context": ContextReport,
+    "cost": CostReport,
+    "tools": ToolsReport,
+    "diff": DiffReport,
+    "help": HelpScreen,
+    "report": CommandReport,
+}

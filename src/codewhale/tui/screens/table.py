@@ -1,81 +1,93 @@
-"""The screens and panels of this folder as rows, imported when one is first opened: nothing of them costs anything
-before. Every screen is made as `load(name)(desk, argument)`, is pushed by the app, and dismisses itself with an outcome
-(`screens/outcomes.py`) or None."""
+"""What is imported when it is first needed: screens, cards, and what starts the person's own programs. Nothing of it
+costs anything before the first frame."""
 
-import importlib
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-_HERE = "codewhale.tui"
+if TYPE_CHECKING:
+    from codewhale.tui.asking.approval import ApprovalCard
+    from codewhale.tui.asking.question import QuestionCard
+    from codewhale.tui.composer.outside import Edited
+    from codewhale.tui.screens.frame import Frame
+    from codewhale.tui.screens.reports import ProgressPanel
 
-SCREENS: dict[str, str] = {
-    "palette": f"{_HERE}.screens.commandpalette:CommandPalette",
-    "sessions": f"{_HERE}.screens.pickers:SessionPicker",
-    "models": f"{_HERE}.screens.pickers:ModelPicker",
-    "providers": f"{_HERE}.screens.pickers:ProviderPicker",
-    "jobs": f"{_HERE}.screens.jobs:JobsCentre",
-    "config": f"{_HERE}.screens.config:ConfigScreen",
-    "help": f"{_HERE}.screens.reports:HelpScreen",
-    "keys": f"{_HERE}.screens.pickers:KeysScreen",
-    "context": f"{_HERE}.screens.reports:ContextReport",
-    "cost": f"{_HERE}.screens.reports:CostReport",
-    "tools": f"{_HERE}.screens.reports:ToolsReport",
-    "diff": f"{_HERE}.screens.reports:DiffReport",
-    "report": f"{_HERE}.screens.reports:CommandReport",
-    "undo": f"{_HERE}.screens.undo:UndoScreen",
-    "restore": f"{_HERE}.screens.undo:RestoreScreen",
-    "firstrun": f"{_HERE}.screens.firstrun:FirstRun",
-    "console": f"{_HERE}.screens.jobs:Console",
-    "leave": f"{_HERE}.screens.frame:LeaveScreen",
-    "yolo": f"{_HERE}.screens.frame:YoloScreen",
-}
-
-# What is no screen but a widget, with a constructor of its own.
-PANELS: dict[str, str] = {
-    "approval": f"{_HERE}.asking.approval:ApprovalCard",
-    "question": f"{_HERE}.asking.question:QuestionCard",
-    "progress": f"{_HERE}.screens.reports:ProgressPanel",
-}
-
-# Slash commands that open a screen, where they are given bare or with the one word that the screen takes.
-COMMANDS: dict[str, str] = {
-    "/config": "config",
-    "/connect": "firstrun",
-    "/context": "context",
-    "/cost": "cost",
-    "/diff": "diff",
-    "/help": "help",
-    "/jobs": "jobs",
-    "/keys": "keys",
-    "/model": "models",
-    "/models": "models",
-    "/provider": "providers",
-    "/providers": "providers",
-    "/resume": "sessions",
-    "/restore": "restore",
-    "/sessions": "sessions",
-    "/tools": "tools",
-    "/undo": "undo",
-    "/yolo": "yolo",
-}
-# Those whose first word is handed to the screen; the others run as commands where they have one.
-_TAKE_A_WORD = frozenset({"/diff", "/undo", "/restore", "/help"})
+SCREENS = (
+    "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "models", "palette",
+    "providers", "report", "restore", "sessions", "tools", "undo", "yolo",
+)  # fmt: skip
 
 
-def load(name: str) -> Any:
-    """The class of a row of SCREENS or PANELS. Raises KeyError for another name."""
-    module, _, attribute = (SCREENS.get(name) or PANELS[name]).partition(":")
-    return getattr(importlib.import_module(module), attribute)
+def load(name: str) -> "type[Frame]":
+    """A screen, made as `load(name)(context, argument)`; it dismisses itself with an outcome or None. Raises KeyError
+    for a name that is not in SCREENS."""
+    match name:
+        case "palette":
+            from codewhale.tui.screens.commandpalette import CommandPalette
+
+            return CommandPalette
+        case "sessions" | "models" | "providers" | "keys":
+            from codewhale.tui.screens.pickers import SCREENS as pickers
+
+            return pickers[name]
+        case "jobs" | "console":
+            from codewhale.tui.screens.jobs import SCREENS as jobs
+
+            return jobs[name]
+        case "config":
+            from codewhale.tui.screens.config import ConfigScreen
+
+            return ConfigScreen
+        case "undo" | "restore":
+            from codewhale.tui.screens.undo import SCREENS as undo
+
+            return undo[name]
+        case "firstrun":
+            from codewhale.tui.screens.firstrun import FirstRun
+
+            return FirstRun
+        case "leave" | "yolo":
+            from codewhale.tui.screens.frame import SCREENS as questions
+
+            return questions[name]
+    from codewhale.tui.screens.reports import SCREENS as reports
+
+    return reports[name]
 
 
-def screen_of(line: str) -> tuple[str, str] | None:
-    """(screen, argument) of a slash command that opens one, None for a line that is to be run as a command."""
-    words = line.split()
-    if words == ["/mode", "yolo"]:
-        return "yolo", ""
-    if not words or words[0] not in COMMANDS:
-        return None
-    if len(words) == 1:
-        return COMMANDS[words[0]], ""
-    if len(words) == 2 and words[0] in _TAKE_A_WORD and words[1] not in ("yes", "preview"):
-        return COMMANDS[words[0]], words[1]
-    return None
+def approval_card() -> "type[ApprovalCard]":
+    from codewhale.tui.asking.approval import ApprovalCard
+
+    return ApprovalCard
+
+
+def question_card() -> "type[QuestionCard]":
+    from codewhale.tui.asking.question import QuestionCard
+
+    return QuestionCard
+
+
+def progress_panel() -> "type[ProgressPanel]":
+    from codewhale.tui.screens.reports import ProgressPanel
+
+    return ProgressPanel
+
+
+def text_editor() -> "Callable[..., Awaitable[Edited]]":
+    """`edit_text` of composer/outside.py."""
+    from codewhale.tui.composer.outside import edit_text
+
+    return edit_text
+
+
+def file_editor() -> "Callable[..., Awaitable[Edited]]":
+    """`edit_file` of composer/outside.py."""
+    from codewhale.tui.composer.outside import edit_file
+
+    return edit_file
+
+
+def image_reader() -> Callable[[], Awaitable[bytes | None]]:
+    """`image_of_clipboard` of composer/outside.py."""
+    from codewhale.tui.composer.outside import image_of_clipboard
+
+    return image_of_clipboard

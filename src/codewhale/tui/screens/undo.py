@@ -146,3 +146,6 @@ class RestoreScreen(Chooser):
 
     def chosen(self, item: Item) -> None:
         self.dismiss(OpenScreen("undo", item.value))
+
+
+SCREENS: dict[str, type[Frame]] = {"undo": UndoScreen, "restore": RestoreScreen}

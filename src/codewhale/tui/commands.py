@@ -1,4 +1,4 @@
-"""The slash commands that concern the interface alone, and the lines of completion they add to the engine's."""
+"""The slash commands of the interface itself: those that open a screen, and the lines of completion they add."""
 
 from typing import Any
 
@@ -6,8 +6,30 @@ from codewhale.display.palette import theme_names
 from codewhale.display.words import Words
 from codewhale.protocol.ops import Query
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, ListCommands
-from codewhale.tui.screens.table import COMMANDS
 
+# Slash commands that open a screen, where they are given bare or with the one word that the screen takes.
+COMMANDS: dict[str, str] = {
+    "/config": "config",
+    "/connect": "firstrun",
+    "/context": "context",
+    "/cost": "cost",
+    "/diff": "diff",
+    "/help": "help",
+    "/jobs": "jobs",
+    "/keys": "keys",
+    "/model": "models",
+    "/models": "models",
+    "/provider": "providers",
+    "/providers": "providers",
+    "/resume": "sessions",
+    "/restore": "restore",
+    "/sessions": "sessions",
+    "/tools": "tools",
+    "/undo": "undo",
+    "/yolo": "yolo",
+}
+# Those whose first word is handed to the screen; the others run as commands where they have one.
+_TAKE_A_WORD = frozenset({"/diff", "/undo", "/restore", "/help"})
 QUIT = ("/quit", "/exit")
 OWN = ("/connect", "/diff", "/exit", "/keys", "/models", "/provider", "/quit", "/resume", "/theme")
 
@@ -43,3 +65,17 @@ def _choices(line: str, there: set[str], words: Words, home: str) -> list[Choice
         for row in _rows(words, there)
         if row.name.startswith(line) and row.name not in there
     ]
+
+
+def screen_of(line: str) -> tuple[str, str] | None:
+    """(screen, argument) of a slash command that opens one, None for a line that is to be run as a command."""
+    words = line.split()
+    if words == ["/mode", "yolo"]:
+        return "yolo", ""
+    if not words or words[0] not in COMMANDS:
+        return None
+    if len(words) == 1:
+        return COMMANDS[words[0]], ""
+    if len(words) == 2 and words[0] in _TAKE_A_WORD and words[1] not in ("yes", "preview"):
+        return COMMANDS[words[0]], words[1]
+    return None
