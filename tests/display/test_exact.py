@@ -3,7 +3,7 @@
 import pytest
 
 from codewhale.display.asks import ESCAPED, block_lines, exact_lines, hides, spans
-from codewhale.display.tones import columns
+from codewhale.display.text import columns
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock
 
 PLAIN = "make test && echo 'done' # 100 %"

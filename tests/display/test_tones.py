@@ -4,7 +4,8 @@ import pytest
 from rich.cells import cell_len
 
 from codewhale.display.palette import load_palette
-from codewhale.display.tones import Tones, columns, fit, flat, safe_lines, wrap
+from codewhale.display.text import columns, fit, flat, safe_lines, wrap_whole
+from codewhale.tui.paint import Styles
 
 
 @pytest.mark.parametrize(
@@ -28,13 +29,13 @@ def test_text_is_cut_by_columns(text: str, width: int, cut: str) -> None:
 )
 def test_wrapping_loses_nothing(text: str, words: bool) -> None:
     for width in (2, 7, 20):
-        pieces = wrap(((text, "text"), (text, "muted")), width, words)
+        pieces = wrap_whole(((text, "text"), (text, "muted")), width, words)
         assert "".join(part for piece in pieces for part, _ in piece) == text * 2
         assert all(columns(piece) <= width for piece in pieces)
 
 
 def test_words_are_kept_together_where_they_can_be() -> None:
-    pieces = wrap((("the harbour crane is broken", "text"),), 15)
+    pieces = wrap_whole((("the harbour crane is broken", "text"),), 15)
     assert ["".join(part for part, _ in piece) for piece in pieces] == ["the harbour ", "crane is broken"]
 
 
@@ -46,8 +47,8 @@ def test_foreign_text_is_made_safe() -> None:
 
 @pytest.mark.parametrize("name", ["dark", "light", "contrast"])
 def test_what_is_drawn_is_safe_and_as_wide_as_asked(name: str) -> None:
-    tones = Tones(load_palette(name, ""))
-    strip = tones.strip((("a\x1b[2J\n字", "bold accent"), ("\t\x9b", "added on added_background")), 30)
+    tones = Styles(load_palette(name, ""))
+    strip = tones.strip((("a\x1b[2J\n字", "bold accent"), ("\t\x9b", "added on:added_background")), 30)
     assert cell_len(strip.text) == 30 and strip.text.rstrip() == "a\\x1b[2J 字 \\x9b"
     with pytest.raises(AttributeError):
         tones.style("sparkle")

@@ -41,6 +41,8 @@ from codewhale.protocol.ops import (
 from codewhale.protocol.views import ListProviders, ProviderRow
 from codewhale.tui.app import CodeWhaleApp
 from codewhale.tui.keys import ACTIONS
+from codewhale.tui.screens.table import SCREENS
+from codewhale.tui.transcript.view import Transcript
 from support.tuiapp import ANSWERS, AT_ONCE, FOLDER, STATUS, recorded, running
 from support.tuirecord import RecordedClient
 
@@ -289,7 +291,13 @@ async def test_each_screen_key_opens_its_screen(tmp_path: Path, name: str) -> No
 
 def test_every_row_of_the_app_has_its_action() -> None:
     rows = [row for row in ACTIONS if row.panel == "app"]
-    assert [row.id for row in rows if not callable(getattr(CodeWhaleApp, f"action_{row.name}", None))] == []
+    for row in rows:
+        name, _, other = (row.does or row.name).replace("'", "").rstrip(")").partition("(")
+        assert callable(getattr(CodeWhaleApp, f"action_{name}", None)), row.id
+        if name in ("transcript", "reading"):
+            assert callable(getattr(Transcript, f"action_{other}", None)), row.id
+        elif name == "open_screen":
+            assert other in SCREENS, row.id
 
 
 async def test_keys_of_the_transcript_hold_while_something_is_written(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import time
 import pytest
 from textual import _time
 
-from codewhale.display.transcript.lines import Line
+from codewhale.display.text import Line
 from codewhale.tui.input import once
 from codewhale.tui.transcript.pane import Pane
 from support.tuirecord import hosted, screen_text, until

@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from codewhale.display.tones import Line, Span, flat, wrap
+from codewhale.display.text import Span, Spans, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.lib.text import sanitise
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
@@ -86,7 +86,7 @@ class Asks:
 
 
 def spans(text: str, tone: str) -> list[Span]:
-    """Text on one line as spans, with escapes for what cannot be seen. Line ends are escaped too."""
+    """Text on one line as spans, with escapes for what cannot be seen. Spans ends are escaped too."""
     if not _UNPRINTED.search(text) and "\n" not in text:
         return [(text, tone)]
     found: list[Span] = []
@@ -153,19 +153,19 @@ def _escape(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def exact_lines(text: str, width: int, tone: str = "code", first: str = _FIRST) -> list[Line]:
+def exact_lines(text: str, width: int, tone: str = "code", first: str = _FIRST) -> list[Spans]:
     """All of a text in lines of at most `width` columns: the first behind `first`, one that begins at a line end of the
     text behind a bar, one that was wrapped behind a broken bar."""
-    lines: list[Line] = []
+    lines: list[Spans] = []
     room = max(4, width - len(_NEXT))
     for number, line in enumerate(text.split("\n")):
-        for piece_number, piece in enumerate(wrap(tuple(spans(line, tone)), room, words=False)):
+        for piece_number, piece in enumerate(wrap_whole(tuple(spans(line, tone)), room, words=False)):
             edge = WRAPPED if piece_number else _NEXT if number else first
             lines.append(((edge, "muted"), *piece))
     return lines
 
 
-def block_lines(block: Block, width: int) -> list[Line]:
+def block_lines(block: Block, width: int) -> list[Spans]:
     """A display block with nothing left out."""
     match block:
         case DiffBlock(path=path, diff=diff):
@@ -181,7 +181,7 @@ def block_lines(block: Block, width: int) -> list[Line]:
             return exact_lines(text, width, "text")
 
 
-def bare_lines(tool: str, arguments: str, without: str, width: int) -> list[Line]:
+def bare_lines(tool: str, arguments: str, without: str, width: int) -> list[Spans]:
     """A call in which nothing is a command, a path or an address: its name and what it was written with, or `without`
     where that is nothing."""
     if arguments.strip() not in ("", "{}"):
@@ -189,11 +189,11 @@ def bare_lines(tool: str, arguments: str, without: str, width: int) -> list[Line
     return [*exact_lines(tool, width), ((f"  {without}", "muted"),)]
 
 
-def _diff(diff: str, width: int) -> list[Line]:
-    lines: list[Line] = []
+def _diff(diff: str, width: int) -> list[Spans]:
+    lines: list[Spans] = []
     for line in diff.rstrip("\n").split("\n"):
         if line.startswith(("--- ", "+++ ")) and not lines:
             continue
-        tone = {"+": "added on added_background", "-": "removed on removed_background", "@": "accent"}.get(line[:1])
+        tone = {"+": "added on:added_background", "-": "removed on:removed_background", "@": "accent"}.get(line[:1])
         lines += exact_lines(line, width, tone or "text")
     return lines

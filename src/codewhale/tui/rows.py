@@ -10,7 +10,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, Span, Tones, columns, fit, flat
+from codewhale.display.text import Span, Spans, columns, fit, flat
+from codewhale.tui.paint import Styles
 
 MOST_LETTERS = 100
 _SEARCHED = 400
@@ -157,7 +158,7 @@ class RowList(ScrollView, can_focus=True):
 
     def __init__(self, palette: Palette, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._tones = Tones(palette)
+        self._tones = Styles(palette)
         self._matches: list[Match] = []
         self._lines: list[int | str] = []
         self._cursor = 0
@@ -214,7 +215,7 @@ class RowList(ScrollView, can_focus=True):
         return max(1, self.size.height - 1)
 
     def repaint(self, palette: Palette) -> None:
-        self._tones = Tones(palette)
+        self._tones = Styles(palette)
         self.refresh()
 
     # -------------------------------------------------------------- drawing
@@ -255,11 +256,11 @@ class RowList(ScrollView, can_focus=True):
         chosen = line == self._cursor
         drawn = _drawn(self._matches[line], width - 1)
         if chosen:
-            drawn = tuple((text, "selection_text on selection") for text, _ in drawn)
-        return self._tones.strip(drawn, width, "selection_text on selection" if chosen else "text")
+            drawn = tuple((text, "selection_text on:selection") for text, _ in drawn)
+        return self._tones.strip(drawn, width, "selection_text on:selection" if chosen else "text")
 
 
-def _drawn(match: Match, width: int) -> Line:
+def _drawn(match: Match, width: int) -> Spans:
     """A row in so many columns: its mark, its label with what was sought, its detail."""
     item = match.item
     room = max(4, width - MARK)

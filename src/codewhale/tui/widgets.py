@@ -9,9 +9,10 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, Span, Tones, columns, wrap
+from codewhale.display.text import Span, Spans, columns, wrap_whole
 from codewhale.lib.text import sanitise
 from codewhale.tui.keys import first_key
+from codewhale.tui.paint import Styles
 
 MOST_LINES = 20_000
 MOST_COLUMNS = 20_000
@@ -26,10 +27,10 @@ class TagLine(Widget):
     def __init__(self, palette: Palette, ground: str = "background", id: str | None = None) -> None:
         super().__init__(id=id)
         self._ground = ground
-        self._tones = Tones(palette, ground)
-        self._lines: Sequence[Line] = ()
+        self._tones = Styles(palette, ground)
+        self._lines: Sequence[Spans] = ()
 
-    def show(self, lines: Sequence[Line]) -> None:
+    def show(self, lines: Sequence[Spans]) -> None:
         self._lines = tuple(lines)
         self.refresh(layout=True)
 
@@ -38,11 +39,11 @@ class TagLine(Widget):
         return "\n".join("".join(text for text, _ in line) for line in self._lines)
 
     def repaint(self, palette: Palette) -> None:
-        self._tones = Tones(palette, self._ground)
+        self._tones = Styles(palette, self._ground)
         self.refresh()
 
-    def pieces(self, width: int) -> list[Line]:
-        return [piece for line in self._lines for piece in wrap(line, width)]
+    def pieces(self, width: int) -> list[Spans]:
+        return [piece for line in self._lines for piece in wrap_whole(line, width)]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.pieces(width))
@@ -63,13 +64,13 @@ class Page(ScrollView, can_focus=True):
     def __init__(self, palette: Palette, ground: str = "background", id: str | None = None) -> None:
         super().__init__(id=id)
         self._ground = ground
-        self._tones = Tones(palette, ground)
-        self._lines: list[Line] = []
-        self._wrapped: list[Line] = []
+        self._tones = Styles(palette, ground)
+        self._lines: list[Spans] = []
+        self._wrapped: list[Spans] = []
         self._width = 0
         self._found = -1
 
-    def show(self, lines: Sequence[Line], end: bool = False) -> None:
+    def show(self, lines: Sequence[Spans], end: bool = False) -> None:
         """Show these lines from the top, or with `end` from their end."""
         self._found = -1
         self._lines = [_bounded(line) for line in lines[:MOST_LINES]]
@@ -80,7 +81,7 @@ class Page(ScrollView, can_focus=True):
             self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False)
 
     @property
-    def lines(self) -> Sequence[Line]:
+    def lines(self) -> Sequence[Spans]:
         """The lines as they were given."""
         return self._lines
 
@@ -109,7 +110,7 @@ class Page(ScrollView, can_focus=True):
         return self.below == 0
 
     def repaint(self, palette: Palette) -> None:
-        self._tones = Tones(palette, self._ground)
+        self._tones = Styles(palette, self._ground)
         self.refresh()
 
     def on_resize(self) -> None:
@@ -119,7 +120,7 @@ class Page(ScrollView, can_focus=True):
     def _wrap(self) -> None:
         self._width = self.size.width
         width = max(8, self._width - 1)
-        self._wrapped = [piece for line in self._lines for piece in wrap(line, width)]
+        self._wrapped = [piece for line in self._lines for piece in wrap_whole(line, width)]
         self.virtual_size = Size(width, len(self._wrapped))
         self.refresh()
 
@@ -127,7 +128,7 @@ class Page(ScrollView, can_focus=True):
         at = self.scroll_offset.y + y
         line = self._wrapped[at] if 0 <= at < len(self._wrapped) else ()
         if at == self._found:
-            marked = "selection_text on selection"
+            marked = "selection_text on:selection"
             return self._tones.strip([(text, marked) for text, _ in line], self.size.width, marked)
         return self._tones.strip(line, self.size.width)
 
@@ -156,7 +157,7 @@ class Leafed:
         self.page.scroll_end(animate=False)
 
 
-def _bounded(line: Line) -> Line:
+def _bounded(line: Spans) -> Spans:
     if sum(len(text) for text, _ in line) <= MOST_COLUMNS:
         return line
     kept, room = [], MOST_COLUMNS
@@ -181,21 +182,21 @@ class Field(Input):
         return "".join(char for char in flat if sanitise(char) == char)
 
 
-def hint(action: str, said: str, changed: Mapping[str, str]) -> Line:
+def hint(action: str, said: str, changed: Mapping[str, str]) -> Spans:
     """One key and what it does."""
     return ((first_key(action, changed), "bold accent"), (f" {said}", "muted"))
 
 
-def moves(panel: str, said: str, changed: Mapping[str, str]) -> Line:
+def moves(panel: str, said: str, changed: Mapping[str, str]) -> Spans:
     """The keys that go up and down in a panel's rows."""
     both = "".join(first_key(f"{panel}.{name}", changed) for name in ("previous", "next"))
     return ((both, "bold accent"), (f" {said}", "muted"))
 
 
-def in_rows(hints: Iterable[Line], width: int) -> list[Line]:
+def in_rows(hints: Iterable[Spans], width: int) -> list[Spans]:
     """Hints side by side, on as many lines as they take; none is cut in two."""
-    rows: list[Line] = []
-    row: Line = ()
+    rows: list[Spans] = []
+    row: Spans = ()
     for one in hints:
         if row and columns(row) + len(GAP[0]) + columns(one) > width:
             rows.append(row)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from codewhale.display.text import cells
 from codewhale.display.transcript.blocks import FAILED, RUNNING, Card
 from codewhale.display.transcript.cards import OPENED, Cards, View, time_text
-from codewhale.display.transcript.lines import cells
 from codewhale.display.transcript.markdown import Pen
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock

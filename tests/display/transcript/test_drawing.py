@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from codewhale.display.text import cells
 from codewhale.display.transcript.blocks import Asked, Card, Countdown, Note, Receipt, Said, Work, Writing, parts_of
 from codewhale.display.transcript.cards import View
 from codewhale.display.transcript.drawing import Drawer, gap_before, lines_of
-from codewhale.display.transcript.lines import cells
 from codewhale.display.words import LANGUAGES, Words
 from support.transcripts import USAGE, told, whole_session
 

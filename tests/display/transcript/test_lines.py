@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.lines import cells, clean, ends, fit, fold_hard, wrap
+from codewhale.display.text import cells, clean, ends, fit, fold_hard, wrap
 
 TEXTS = st.text(alphabet=st.sampled_from("ab 中文，é́👍\ufe0f-x"), max_size=200)
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.lines import cells
+from codewhale.display.text import cells
 from codewhale.display.transcript.markdown import Growing, Pen, markdown_lines
 from support.transcripts import ANSWER, markdown_texts, sliced
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.lines import cells
+from codewhale.display.text import cells
 from codewhale.display.transcript.markdown import Cell, share, table_lines
 
 

@@ -1,11 +1,11 @@
 """The differences in the workspace."""
 
-import pytest
-
+from codewhale.display.palette import load_palette
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.views import GetDiff
-from codewhale.tui.screens.reports import MOST_FILES, changed_lines, tone_of
+from codewhale.tui.paint import Styles
+from codewhale.tui.screens.reports import MOST_FILES, changed_lines
 from support.tuiscreens import HOSTILE, SESSION, opened
 
 DIFF = DiffBlock("src/a.py", "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n-old = 1\n+new = 2\n same = 3\n")
@@ -40,14 +40,8 @@ def test_there_is_a_bound() -> None:
     assert len(changed_lines([long, DIFF])) < 20_010
 
 
-@pytest.mark.parametrize(
-    ("style", "tone"),
-    [
-        ("text", "text"),
-        ("", "text"),
-        ("added bold on:added_background", "bold added on added_background"),
-        ("keyword italic underline", "keyword"),
-    ],
-)
-def test_styles_of_the_transcript_are_tones_here(style: str, tone: str) -> None:
-    assert tone_of(style) == tone
+def test_every_style_of_a_diff_can_be_drawn() -> None:
+    styles = Styles(load_palette("dark", ""))
+    drawn = {style for line in changed_lines([DIFF]) for _, style in line}
+    assert any("on:added_background" in style for style in drawn)
+    assert all(styles.style(style).bgcolor is not None for style in drawn)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from codewhale.display.tones import columns
+from codewhale.display.text import columns
 from codewhale.protocol.ops import ListSessions
 from codewhale.tui.keys import first_key, key_shown
 from codewhale.tui.screens import frame

@@ -3,13 +3,13 @@
 from rich.segment import Segment
 
 from codewhale.display.palette import PAIRS, load_palette
+from codewhale.display.text import Line
 from codewhale.display.transcript.cards import View
 from codewhale.display.transcript.drawing import Drawer
-from codewhale.display.transcript.lines import Line
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import CallFinished
-from codewhale.tui.transcript.paint import Paint, lit
+from codewhale.tui.paint import Paint, lit
 from support.transcripts import ANSWER, answered, said, told, whole_session
 
 PALETTE = load_palette("dark", "")
@@ -19,7 +19,7 @@ LINE = Line((("one ", "text"), ("中文", "keyword bold on:code_background")), "
 def test_a_strip_is_as_wide_as_it_must_be() -> None:
     paint = Paint(PALETTE)
     for width in (2, 5, 8, 20):
-        strip = paint.strip(LINE, width, bar="thumb")
+        strip = paint.row(LINE, width, bar="thumb")
         assert strip.cell_length == sum(segment.cell_length for segment in strip) == width
 
 
@@ -32,12 +32,12 @@ def test_styles_are_of_the_palette() -> None:
 
 def test_equal_lines_are_one_strip() -> None:
     paint = Paint(PALETTE)
-    assert paint.strip(LINE, 20) is paint.strip(Line(LINE.spans, LINE.fill), 20)
-    assert paint.strip(LINE, 20) is not paint.strip(LINE, 20, marked=True)
+    assert paint.row(LINE, 20) is paint.row(Line(LINE.spans, LINE.fill), 20)
+    assert paint.row(LINE, 20) is not paint.row(LINE, 20, marked=True)
 
 
 def test_the_chosen_block_and_the_bar_are_drawn() -> None:
-    text = Paint(PALETTE).strip(LINE, 12, marked=True, bar="track").text
+    text = Paint(PALETTE).row(LINE, 12, marked=True, bar="track").text
     assert (text[0], text[-1]) == ("▌", "│")
 
 
@@ -51,12 +51,12 @@ def test_what_is_found_is_lit() -> None:
 
 
 def test_the_last_door_is_shut() -> None:
-    strip = Paint(PALETTE).strip(Line((("\x1b[2J\n\u202e", "text"),)), 40)
+    strip = Paint(PALETTE).row(Line((("\x1b[2J\n\u202e", "text"),)), 40)
     assert strip.text.strip() == "\\x1b[2J \\u202e" and strip.cell_length == 40
 
 
 def test_no_control_segment_is_made() -> None:
-    assert all(isinstance(segment, Segment) and not segment.control for segment in Paint(PALETTE).strip(LINE, 20))
+    assert all(isinstance(segment, Segment) and not segment.control for segment in Paint(PALETTE).row(LINE, 20))
 
 
 def test_every_pair_of_colours_that_is_drawn_is_checked_for_contrast() -> None:

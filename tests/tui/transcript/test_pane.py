@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from codewhale.display.transcript.lines import Line
+from codewhale.display.text import Line
 from codewhale.tui.transcript.pane import Pane
 from support.tuirecord import hosted, screen_text, until
 

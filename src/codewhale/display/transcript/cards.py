@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from codewhale.display.text import Line, Span, cells, clean, ends, fit, fold_hard, one_row, wrap
 from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, Card
 from codewhale.display.transcript.code import counts, diff_lines, diff_rows
-from codewhale.display.transcript.lines import Line, Span, cells, clean, ends, fit, flat, fold_hard, wrap
 from codewhale.display.transcript.markdown import Cell, Pen, markdown_lines, table_lines
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
@@ -39,7 +39,7 @@ _HITS = {("file", "line", "text"): 2, ("place", "name", "text"): 1, ("place", "s
 
 def state_text(words: Words, state: str) -> str:
     """How an approval or a question was answered, in words."""
-    return words(f"transcript.state_{state}") if state in _STATES else flat(state)
+    return words(f"transcript.state_{state}") if state in _STATES else one_row(state)
 
 
 class View(msgspec.Struct, frozen=True):
@@ -62,9 +62,9 @@ class Cards:
 
     def _head(self, card: Card, view: View) -> list[Line]:
         glyph, colour = GLYPHS[card.status]
-        name = flat(card.name)
+        name = one_row(card.name)
         first: list[Span] = [(f"{glyph} ", colour), (fit(name, max(8, view.width // 2)), "text bold")]
-        subject = flat(card.subject)
+        subject = one_row(card.subject)
         meta = self._meta(card, view.now)
         if view.opened:
             spans = [*first, (f" {subject}" if subject else "", "text"), *meta]
@@ -91,7 +91,7 @@ class Cards:
             elif isinstance(display, TerminalBlock) and display.exit_code:
                 found.append((words("transcript.exit", code=display.exit_code), "error"))
         if card.status == FAILED and card.error:
-            found.append((flat(card.error)[:60], "error"))
+            found.append((one_row(card.error)[:60], "error"))
         if card.ms >= 100:
             found.append((time_text(words, card.ms / 1000), "muted"))
         if card.repairs:
@@ -106,7 +106,7 @@ class Cards:
             return self._rows(rows, view, len(card.tail) - len(rows), "muted")
         lines = [line for display in card.display for line in self._display(display, card, view)]
         if card.repairs and view.opened:
-            codes = flat(" ".join(card.repairs))
+            codes = one_row(" ".join(card.repairs))
             lines += wrap(
                 [(self._words("transcript.repairs", codes=codes), "muted")], view.width, (_INDENT,), (_INDENT,)
             )
@@ -127,7 +127,7 @@ class Cards:
         """Plain rows behind a bar, whole when they are opened; `before` counts those above that are not shown."""
         lines = self.more(before, view.width, above=True)
         for row in rows:
-            text = flat(ends(row, _MOST_ROW))
+            text = one_row(ends(row, _MOST_ROW))
             if view.opened:
                 lines += fold_hard(((text, style),), view.width, _BAR)
             else:
@@ -170,7 +170,7 @@ class Cards:
 
     def _diff(self, display: DiffBlock, card: Card, view: View, most: int) -> list[Line]:
         rows = diff_rows(display.diff, most + 1)
-        path = flat(display.path)
+        path = one_row(display.path)
         lines = [] if path in card.subject or path == "." else [Line((_INDENT, (fit(path, view.width - 2), "accent")))]
         named = path in ("", ".")
         drawn = diff_lines(rows[:most], display.path, view.width - 2, self._pen.colours, named)
@@ -211,7 +211,7 @@ def _hit(row: list[str], place: int, width: int) -> Line:
 
 
 def _cell(text: str) -> str:
-    return flat(ends(str(text), _MOST_CELL))
+    return one_row(ends(str(text), _MOST_CELL))
 
 
 def time_text(words: Words, seconds: float) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from codewhale.display.transcript.lines import Line, Span, ends, fit, flat, fold_hard
+from codewhale.display.text import Line, Span, ends, fit, fold_hard, one_row
 
 MOST_CHARS = 16_384
 MOST_LINE = 1_000
@@ -218,9 +218,9 @@ def diff_lines(rows: Sequence[Row], path: str, width: int, colours: Highlighter,
     for row in rows:
         if row.sign == "f":
             word = language_of(row.text)
-            lines += [Line(((fit(flat(row.text), width), "accent bold"),))] if named else []
+            lines += [Line(((fit(one_row(row.text), width), "accent bold"),))] if named else []
         elif row.sign == "@":
-            lines.append(Line(((fit(f"{'⋯':>{digits}} {flat(row.text)}".rstrip(), width), "muted"),)))
+            lines.append(Line(((fit(f"{'⋯':>{digits}} {one_row(row.text)}".rstrip(), width), "muted"),)))
         else:
             lines += _row(row, word, (width, digits), colours)
     return lines
@@ -230,7 +230,7 @@ def _row(row: Row, word: str, sizes: tuple[int, int], colours: Highlighter) -> l
     width, digits = sizes
     mark, ground = _SIGNS.get(row.sign, ("muted", ""))
     before = ((f"{row.number:>{digits}} ", f"muted {ground}".strip()), (f"{row.sign} ", f"{mark} {ground}".strip()))
-    text = flat(row.text)
+    text = one_row(row.text)
     spans: Sequence[Span] = colours.single(text, word)
     if row.changed[1] > row.changed[0] and text == row.text:
         spans = _marked(spans, *row.changed)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from codewhale.display.text import Line, Span, cells, clean, ends, fit, one_row, safe_rows, wrap
 from codewhale.display.transcript.blocks import (
     RUNNING,
     Asked,
@@ -16,10 +17,8 @@ from codewhale.display.transcript.blocks import (
     Writing,
 )
 from codewhale.display.transcript.cards import OPENED, Cards, View, state_text, time_text
-from codewhale.display.transcript.lines import Line, Span, cells, clean, ends, fit, flat, wrap
 from codewhale.display.transcript.markdown import Growing, Pen
 from codewhale.display.words import Words
-from codewhale.lib.text import sanitise
 
 _INDENT: Span = ("  ", "text")
 _BAR: tuple[Span, Span] = (("  ", "text"), ("│ ", "border"))
@@ -80,7 +79,7 @@ class Drawer:
                 return self._person(block, view)
             case "thought":
                 return self._folded(block, view, self._thought_head(block, view))
-        first = flat(block.text.strip().partition("\n")[0][:_MOST_ROW])
+        first = one_row(block.text.strip().partition("\n")[0][:_MOST_ROW])
         return self._folded(block, view, self._words("transcript.told_words", text=first))
 
     def _markdown(self, block: Said, width: int) -> list[Line]:
@@ -105,7 +104,7 @@ class Drawer:
         shown = rows[:_SHOWN_ROWS] if folded else rows
         lines: list[Line] = []
         for row in shown:
-            text = flat(row[: _LONG_CHARS // 4] if folded else row)
+            text = one_row(row[: _LONG_CHARS // 4] if folded else row)
             before = _INDENT if lines or block.part else ("❯ ", "user bold")
             lines += wrap([(text, "user")], view.width, (before,), (_INDENT,))
         left = block.size - sum(map(len, shown))
@@ -121,7 +120,7 @@ class Drawer:
     def _thought_head(self, block: Said, view: View) -> str:
         if block.id < 0:
             last = block.text.rstrip().rpartition("\n")[2][-view.width * 2 :]
-            return self._words("transcript.thinking", text=flat(last))
+            return self._words("transcript.thinking", text=one_row(last))
         return self._words("transcript.thought", n=f"{block.size:,}")
 
     def _folded(self, block: Said, view: View, head: str) -> list[Line]:
@@ -148,7 +147,7 @@ class Drawer:
         if block.kind == "question":
             head = words("transcript.question", state=state)
         else:
-            head = words(f"transcript.{block.kind}", tool=flat(block.subject), state=state)
+            head = words(f"transcript.{block.kind}", tool=one_row(block.subject), state=state)
         lines = wrap([(f"{glyph} ", colour), (head, "text")], view.width, (), (_INDENT,))
         rows = [(name, row) for name, text in block.rows for row in _asked_rows(block, name, text)]
         most = OPENED if view.opened else _ASKED_ROWS
@@ -157,32 +156,32 @@ class Drawer:
             lines += wrap([(shown, "code" if name in ("command", "url") else "text")], view.width, _BAR, _BAR)
         lines += self._cards.more(len(rows) - most, view.width)
         if block.reason and (view.opened or block.state == "open"):
-            lines += wrap([(flat(block.reason), "muted")], view.width, _BAR, _BAR)
+            lines += wrap([(one_row(block.reason), "muted")], view.width, _BAR, _BAR)
         return lines
 
     def _work(self, block: Work, view: View) -> list[Line]:
         running = block.status == RUNNING
         good = block.status.lower() in ("done", "completed", "ok")
         glyph, colour = ("◐", "accent") if running else (("✓", "success") if good else ("✗", "error"))
-        name = flat(block.name)
+        name = one_row(block.name)
         label = f"{self._words(f'transcript.{block.kind}')} {name}"
         if running:
             seconds = view.now - block.started if view.now and block.started else 0.0
             end = time_text(self._words, seconds) if seconds >= 1 else ""
         else:
             code = f" {block.exit_code}" if block.exit_code else ""
-            end = f"{flat(block.status).lower()}{code}"
+            end = f"{one_row(block.status).lower()}{code}"
             end += f", {time_text(self._words, block.seconds)}" if block.seconds >= 0 else ""
         text = f"{block.text} — {block.latest}" if block.latest else block.text
         first: list[Span] = [(f"{glyph} ", colour), (f"{fit(label, max(8, view.width // 3))} ", "text bold")]
         tail: list[Span] = [(f" · {end}", "muted")] if end else []
         if view.opened:
-            return wrap([*first, (flat(text), "text"), *tail], view.width, (), (_INDENT,))
+            return wrap([*first, (one_row(text), "text"), *tail], view.width, (), (_INDENT,))
         room = view.width - sum(cells(part) for part, _ in (*first, *tail))
         if room < _LEAST_TEXT:
             left = view.width - sum(cells(part) for part, _ in first)
             return [Line((*first, (fit(end or text, left), "muted")))]
-        return [Line((*first, (fit(flat(text), room), "text"), *tail))]
+        return [Line((*first, (fit(one_row(text), room), "text"), *tail))]
 
     def _note(self, block: Note, view: View) -> list[Line]:
         if block.key == "told" and not view.opened:
@@ -223,7 +222,7 @@ class Drawer:
     # ------------------------------------------------------------------ what is on its way
 
     def _writing(self, block: Writing, view: View) -> list[Line]:
-        return [self._head_line("◌", self._words("transcript.writing", name=flat(block.name)), view.width)]
+        return [self._head_line("◌", self._words("transcript.writing", name=one_row(block.name)), view.width)]
 
     def _countdown(self, block: Countdown, view: View) -> list[Line]:
         left = max(0.0, block.until - view.now) if view.now else block.delay
@@ -232,7 +231,7 @@ class Drawer:
             attempt=block.attempt,
             attempts=block.attempts,
             time=time_text(self._words, left),
-            reason=flat(block.reason),
+            reason=one_row(block.reason),
         )
         return wrap([("↻ ", "warning"), (text, "warning")], view.width, (), (_INDENT,))
 
@@ -258,7 +257,7 @@ def _receipt_items(words: Words, block: Receipt) -> list[Span]:
     usage = block.usage
     known = block.status in ("failed", "infra", *_ENDINGS)
     ending = f"transcript.end_{block.status}" if known else "transcript.end_other"
-    items = [(words(ending, status=flat(block.status)), _ENDINGS.get(block.status, "error"))]
+    items = [(words(ending, status=one_row(block.status)), _ENDINGS.get(block.status, "error"))]
     items.append((time_text(words, block.seconds), "muted"))
     asked, hit = usage.get("input") or 0, usage.get("cache_hit") or 0
     if asked:
@@ -272,9 +271,9 @@ def _receipt_items(words: Words, block: Receipt) -> list[Span]:
     if block.changed:
         items.append((words("transcript.files", n=block.changed), "muted"))
     if block.verified:
-        items.append((words("transcript.verified", check=flat(block.verified)), "success"))
+        items.append((words("transcript.verified", check=one_row(block.verified)), "success"))
     elif block.stale and block.changed:
-        items.append((words("transcript.stale", check=flat(block.stale)), "warning"))
+        items.append((words("transcript.stale", check=one_row(block.stale)), "warning"))
     elif block.changed:
         items.append((words("transcript.unverified"), "warning"))
     return items
@@ -282,20 +281,15 @@ def _receipt_items(words: Words, block: Receipt) -> list[Span]:
 
 def _money(cost: float, currency: str) -> str:
     shown = f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"
-    return f"${shown}" if currency == "USD" else f"{shown} {flat(currency)}"
+    return f"${shown}" if currency == "USD" else f"{shown} {one_row(currency)}"
 
 
 def _asked_rows(block: Asked, name: str, text: str) -> list[str]:
     """What is asked about, character by character: nothing in it may pass unseen."""
     if block.kind == "question":
-        return [*block_rows(name), *(f"→ {row}" for row in block_rows(text))]
-    return block_rows(text)
-
-
-def block_rows(text: str) -> list[str]:
-    """The rows of a text with everything that is not seen shown as escapes; "" has none."""
-    return [sanitise(row.expandtabs(4)) for row in text.split("\n")] if text else []
+        return [*(safe_rows(name) if name else ()), *(f"→ {row}" for row in safe_rows(text) if text)]
+    return safe_rows(text) if text else []
 
 
 def _safe(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: flat(value) if isinstance(value, str) else value for key, value in values.items()}
+    return {key: one_row(value) if isinstance(value, str) else value for key, value in values.items()}

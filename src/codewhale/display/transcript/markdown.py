@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from codewhale.display.text import Line, Span, cells, clean, fold_hard, one_row, wrap
 from codewhale.display.transcript.code import GROUND, Highlighter, grounded
-from codewhale.display.transcript.lines import Line, Span, cells, clean, flat, fold_hard, wrap
 from codewhale.display.transcript.splitting import Opening, Piece, Splitter
 
 _LEAST_COLUMN = 5
@@ -274,19 +274,19 @@ def inline_rows(tokens: Sequence[Any], style: str) -> list[list[Span]]:
             case "strong_close" | "em_close" | "s_close":
                 marks.pop()
             case "link_open":
-                links.append((flat(token.attrGet("href") or ""), len(rows[-1])))
+                links.append((one_row(token.attrGet("href") or ""), len(rows[-1])))
                 marks.append("underline")
             case "link_close":
                 marks.pop()
                 _close_link(rows[-1], *links.pop())
             case "image":
-                rows[-1].append((flat(token.content) or "image", f"{style} italic"))
-                rows[-1].append((f" ({flat(token.attrGet('src') or '')})", "muted"))
+                rows[-1].append((one_row(token.content) or "image", f"{style} italic"))
+                rows[-1].append((f" ({one_row(token.attrGet('src') or '')})", "muted"))
             case "code_inline":
-                rows[-1].append((flat(token.content), "code on:code_background"))
+                rows[-1].append((one_row(token.content), "code on:code_background"))
             case _:
                 base = "link" if links else style
-                rows[-1].append((flat(token.content), " ".join([base, *marks])))
+                rows[-1].append((one_row(token.content), " ".join([base, *marks])))
     return [[span for span in row if span[0]] for row in rows]
 
 

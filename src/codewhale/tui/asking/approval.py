@@ -22,7 +22,7 @@ from codewhale.display.asks import (
     spans,
 )
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, Span, fit, flat, wrap
+from codewhale.display.text import Span, Spans, fit, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import ApprovalAsked, Envelope
@@ -60,7 +60,7 @@ class ApprovalCard(Card):
         self.folded = 0
         # What is to be granted for longer and waits for a second answer, "" for nothing.
         self.granting: Literal["", "session", "always"] = ""
-        self._drawn: tuple[int, list[Line]] = (0, [])
+        self._drawn: tuple[int, list[Spans]] = (0, [])
         self.set_class(self.ask.kind == "elevation", "elevation")
         self.retitle(words(f"asking.title_{kind_of(self.ask)}", tool=self.ask.tool))
 
@@ -104,7 +104,7 @@ class ApprovalCard(Card):
         self.choices.show([] if self.writing else self.choice_lines(self.inner))
         self.show_hints(hints)
 
-    def _fold(self, lines: list[Line], room: int) -> list[Line]:
+    def _fold(self, lines: list[Spans], room: int) -> list[Spans]:
         """The beginning and the end, with the number of lines between them."""
         # The end is seen whole: of a line that was wrapped, its last two rows.
         tail = max(2 if lines[-1][0][0] == WRAPPED else 1, room // 3)
@@ -113,10 +113,10 @@ class ApprovalCard(Card):
         said = self.words("asking.more", n=self.folded, press=first_key("app.fold_all", self.keys))
         return [*lines[:head], ((fit(said, self.inner - 1), "bold accent"),), *lines[-tail:]]
 
-    def _exactly(self, width: int) -> list[Line]:
+    def _exactly(self, width: int) -> list[Spans]:
         """All that would run, nothing left out."""
         ask = self.ask
-        lines: list[Line] = []
+        lines: list[Spans] = []
         diffs = {block.path for block in ask.display if isinstance(block, DiffBlock)}
         for subject in ask.subjects:
             if not (isinstance(subject, PathSubject) and subject.path in diffs):
@@ -125,7 +125,7 @@ class ApprovalCard(Card):
             lines += block_lines(block, width)
         return lines or bare_lines(ask.tool, self.arguments, self.words("asking.no_arguments"), width)
 
-    def _subject(self, subject: Subject, width: int) -> list[Line]:
+    def _subject(self, subject: Subject, width: int) -> list[Spans]:
         match subject:
             case CommandSubject(command=command, stdin=stdin):
                 lines = exact_lines(command, width, first="$ ")
@@ -139,12 +139,12 @@ class ApprovalCard(Card):
             case JobSubject(id=job, text=text):
                 return [*self._named("asking.job_tell", job, width), *exact_lines(text, width)]
 
-    def _named(self, key: str, what: str, width: int) -> list[Line]:
+    def _named(self, key: str, what: str, width: int) -> list[Spans]:
         name = self.words(key)
         first, *rest = exact_lines(what, width - len(name) * 2, first="")
         return [((f"{name} ", "muted"), *first), *rest]
 
-    def _facts(self) -> Iterable[Line]:
+    def _facts(self) -> Iterable[Spans]:
         ask, words = self.ask, self.words
         for subject in ask.subjects:
             if isinstance(subject, CommandSubject) and (subject.background or subject.cwd not in ("", ".")):
@@ -167,7 +167,7 @@ class ApprovalCard(Card):
         value = "".join(text for text, _ in spans(offer.value, ""))
         return self.words(f"asking.offer_{offer.field}", tool=flat(offer.tool), value=value)
 
-    def _fact(self, name: str, *said: Span) -> Line:
+    def _fact(self, name: str, *said: Span) -> Spans:
         return ((set_cell_size(self.words(f"asking.{name}"), LABEL), "muted"), *said)
 
     def _texts(self) -> Iterable[str]:
@@ -181,7 +181,7 @@ class ApprovalCard(Card):
                 case JobSubject(text=text):
                     yield text
 
-    def _keys(self) -> Iterable[Line]:
+    def _keys(self) -> Iterable[Spans]:
         words, keys = self.words, self.keys
         if self.writing:
             yield ((words("asking.reason_keys"), "muted"),)
@@ -260,6 +260,6 @@ class ApprovalCard(Card):
         self.lay_out()
 
 
-def _one_row(line: Line, width: int) -> Line:
-    pieces = wrap(line, width - 1, words=False)
+def _one_row(line: Spans, width: int) -> Spans:
+    pieces = wrap_whole(line, width - 1, words=False)
     return pieces[0] if len(pieces) == 1 else (*pieces[0], ("…", "muted"))

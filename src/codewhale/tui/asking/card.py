@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, fit, flat
+from codewhale.display.text import Spans, fit, flat
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import Answer
@@ -140,9 +140,9 @@ class Card(Leafed, Vertical, can_focus=True):
         self.cursor = (self.cursor + by) % max(1, len(self.rows))
         self.lay_out()
 
-    def choice_lines(self, width: int) -> list[Line]:
+    def choice_lines(self, width: int) -> list[Spans]:
         """The answers, one a line, the one at the cursor marked."""
-        lines: list[Line] = []
+        lines: list[Spans] = []
         for at, row in enumerate(self.rows):
             edge, tone = ("› ", "bold accent") if at == self.cursor else ("  ", "text")
             label = fit(flat(row.label), width - len(edge))
@@ -186,9 +186,9 @@ class Card(Leafed, Vertical, can_focus=True):
         said = self.words("asking.waiting", number=number, count=count) if count > 1 else ""
         self.border_subtitle = Content(said)
 
-    def show_hints(self, hints: Sequence[Line]) -> None:
+    def show_hints(self, hints: Sequence[Spans]) -> None:
         """Show which keys answer, or while none does, how to come to that."""
-        wait: Line = ((self.words("asking.text_waits" if self.away == "text" else "asking.wait"), "muted"),)
+        wait: Spans = ((self.words("asking.text_waits" if self.away == "text" else "asking.wait"), "muted"),)
         if self.left or self.away == "elsewhere":
             wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
         shown = hints if self.armed or self.writing else [wait]

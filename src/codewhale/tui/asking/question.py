@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, Span, flat, wrap
+from codewhale.display.text import Span, Spans, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, QuestionAsked
 from codewhale.tui.asking.card import Card, Patience, Row
@@ -81,9 +81,9 @@ class QuestionCard(Card):
         elif last >= top + height:
             self.page.scroll_to(y=last - height + 1, animate=False)
 
-    def _lines(self, width: int) -> tuple[list[Line], list[tuple[int, int]]]:
+    def _lines(self, width: int) -> tuple[list[Spans], list[tuple[int, int]]]:
         """(what is drawn, where each option begins and ends in it)."""
-        lines: list[Line] = wrap(((flat(str(self.question.get("question", "")), 2000), "bold text"),), width)
+        lines: list[Spans] = wrap_whole(((flat(str(self.question.get("question", "")), 2000), "bold text"),), width)
         if self.several:
             lines.append(((self.words("asking.several_may"), "muted"),))
         spots = []
@@ -103,13 +103,13 @@ class QuestionCard(Card):
         done = (Row("done", words("asking.done", n=len(self.marked))),) if self.several else ()
         return (*(Row("option", "") for _ in self.options), Row("own", words("asking.own_words")), *done)
 
-    def _option(self, number: int, option: Mapping[str, Any], width: int) -> list[Line]:
+    def _option(self, number: int, option: Mapping[str, Any], width: int) -> list[Spans]:
         box = ("[x] " if number in self.marked else "[ ] ") if self.several else ""
         edge = (self._edge(number), (box, self._tone(number)))
         room = max(8, width - sum(len(text) for text, _ in edge))
         label = (flat(str(option.get("label", "")), 200), self._tone(number))
         said = flat(str(option.get("description", "")), 600)
-        pieces = wrap((label, (f"  {said}" if said else "", "muted")), room)
+        pieces = wrap_whole((label, (f"  {said}" if said else "", "muted")), room)
         indent: Span = (" " * (width - room), "muted")
         return [(*edge, *pieces[0]), *((indent, *piece) for piece in pieces[1:])]
 
@@ -119,7 +119,7 @@ class QuestionCard(Card):
     def _tone(self, number: int) -> str:
         return "bold accent" if number == self.cursor else "text"
 
-    def _keys(self) -> Iterable[Line]:
+    def _keys(self) -> Iterable[Spans]:
         words, keys = self.words, self.keys
         if self.writing:
             yield ((words("asking.answer_keys"), "muted"),)

@@ -7,7 +7,7 @@ from textual import on
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codewhale.display.tones import Line, flat, safe_lines
+from codewhale.display.text import Spans, flat, safe_lines
 from codewhale.protocol.ops import ChangeSetting
 from codewhale.protocol.views import GetSettings, SettingRow
 from codewhale.tui.rows import Item
@@ -56,11 +56,11 @@ class ConfigScreen(Chooser):
         yield from super().body()
         yield Field(id="value", max_length=4000)
 
-    async def preview(self, item: Item) -> Sequence[Line]:
+    async def preview(self, item: Item) -> Sequence[Spans]:
         """The whole value, where it comes from and what else it may be."""
         row: SettingRow = item.value
         words = self.words
-        lines: list[Line] = [((flat(row.key), "bold text"),), *self._value(row)]
+        lines: list[Spans] = [((flat(row.key), "bold text"),), *self._value(row)]
         lines.append(((words("config.from", origin=flat(row.origin or words("config.nowhere"))), "muted"),))
         if row.choices:
             lines.append(
@@ -79,7 +79,7 @@ class ConfigScreen(Chooser):
             lines.append(((words("config.fixed"), "warning"),))
         return lines
 
-    def _value(self, row: SettingRow) -> Sequence[Line]:
+    def _value(self, row: SettingRow) -> Sequence[Spans]:
         return safe_lines(row.shown if row.shown not in UNSET else self.words("config.not_set"))
 
     def hints(self) -> tuple[tuple[str, str], ...]:

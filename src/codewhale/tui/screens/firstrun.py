@@ -8,7 +8,7 @@ from textual import on
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codewhale.display.tones import flat
+from codewhale.display.text import flat
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import FindLocal, ListProviders, ProviderRow
 from codewhale.tui.rows import Item

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, flat
+from codewhale.display.text import Spans, flat
 from codewhale.tui.keys import bindings
 from codewhale.tui.rows import Item, RowList, ranked, unranked
 from codewhale.tui.screens.context import Desk, Outcome, RunAction, RunLine
@@ -95,7 +95,7 @@ class Frame(ModalScreen[Outcome | None]):
 
     def say(self, text: str, tone: str = "muted") -> None:
         """Show a line of our own or of a failure under the body; "" takes it away."""
-        lines: list[Line] = [((flat(text), tone),)] if text else []
+        lines: list[Spans] = [((flat(text), tone),)] if text else []
         self._said.show(lines)
 
     @property
@@ -170,7 +170,7 @@ class Chooser(Frame):
         """All its rows; None where they could not be had, and why was said."""
         return ()
 
-    async def preview(self, item: Item) -> Sequence[Line]:
+    async def preview(self, item: Item) -> Sequence[Spans]:
         return ()
 
     def behind(self) -> Sequence[Item]:

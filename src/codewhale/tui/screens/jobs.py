@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Input
 
-from codewhale.display.tones import Line, flat, safe_lines
+from codewhale.display.text import Spans, flat, safe_lines
 from codewhale.protocol.events import Envelope, JobEnded, JobOutput, JobStarted
 from codewhale.protocol.ops import CommandOutput, RunCommand
 from codewhale.protocol.views import JobRow, ListJobs
@@ -147,9 +147,9 @@ class JobsCentre(Leafed, Frame):
         self._shown = shown
         self.page.show(self._output(row) if row is not None else (), end=follow)
 
-    def _output(self, row: JobRow) -> Sequence[Line]:
+    def _output(self, row: JobRow) -> Sequence[Spans]:
         where = f"  ({flat(row.cwd)})" if row.cwd not in ("", ".") else ""
-        lines: list[Line] = [(("$ ", "muted"), (flat(row.command, 2000), "bold text"), (where, "muted"))]
+        lines: list[Spans] = [(("$ ", "muted"), (flat(row.command, 2000), "bold text"), (where, "muted"))]
         tail = row.tail[-MOST_TAIL:]
         size = len(tail.encode("utf-8", "replace"))
         if row.bytes > size:
@@ -306,7 +306,7 @@ class Console(Frame):
         if gone:
             self.dismiss(None)
         elif row is not None:
-            lines: list[Line] = [(("$ ", "muted"), (flat(row.command, 2000), "bold text"))]
+            lines: list[Spans] = [(("$ ", "muted"), (flat(row.command, 2000), "bold text"))]
             self.page.show([*lines, *safe_lines(settled(row.tail[-MOST_SHOWN:]))], end=True)
 
     # -------------------------------------------------------------- keys

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from codewhale.display.tones import Line, flat, safe_lines
+from codewhale.display.text import Spans, flat, safe_lines
 from codewhale.protocol.ops import ListSessions, SetModel
 from codewhale.protocol.views import (
     FindLocal,
@@ -55,12 +55,12 @@ class ModelPicker(Chooser):
         own = Item(f"typed:{text}", text, said, words("models.group_typed"), "+", "accent", value=text)
         return [own] if text else []
 
-    async def preview(self, item: Item) -> Sequence[Line]:
+    async def preview(self, item: Item) -> Sequence[Spans]:
         row = item.value
         if not isinstance(row, ModelRow):
             return [((self.words("models.typed_more"), "muted"),)]
         words = self.words
-        lines: list[Line] = [((flat(row.model), "bold text"),), ((flat(row.provider), "muted"),), (("", "text"),)]
+        lines: list[Spans] = [((flat(row.model), "bold text"),), ((flat(row.provider), "muted"),), (("", "text"),)]
         if row.current:
             lines.append(((words("models.current"), "accent"),))
         lines.append(((words("models.ready"), "success"),) if row.ready else ((flat(row.why), "warning"),))
@@ -190,9 +190,9 @@ class SessionPicker(Chooser):
         title = row.title or self.words("sessions.untitled")
         return Item(row.id, title, said, self.words(group), mark, tone, f"{row.id} {row.workspace}", row)
 
-    async def preview(self, item: Item) -> Sequence[Line]:
+    async def preview(self, item: Item) -> Sequence[Spans]:
         row: SessionSummary = item.value
-        lines: list[Line] = [
+        lines: list[Spans] = [
             ((flat(row.title) or self.words("sessions.untitled"), "bold text"),),
             ((f"{flat(row.id)} · {flat(row.workspace)}", "muted"),),
         ]

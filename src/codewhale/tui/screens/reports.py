@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.display.palette import Palette
-from codewhale.display.tones import Line, Span, fit, flat, safe_lines
+from codewhale.display.text import Spans, fit, flat, safe_lines
 from codewhale.display.transcript.code import Highlighter, counts, diff_lines, diff_rows
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
@@ -67,7 +67,7 @@ class Report(Leafed, Frame):
         super().__init__(desk, argument)
         self.page = Page(desk.palette, id="text")
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         """The lines; None where they could not be had, and why was said."""
         return ()
 
@@ -139,7 +139,7 @@ class Report(Leafed, Frame):
 class CommandReport(Report):
     """What a slash command says; `argument` is its line."""
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         self.retitle(self.argument)
         said: CommandOutput | None = await self.ask(
             self.desk.submit(RunCommand(self.desk.session, self.argument)), "frame.loading"
@@ -149,33 +149,17 @@ class CommandReport(Report):
         return safe_lines(said.text, "text" if said.ok else "error")
 
 
-def tone_of(style: str) -> str:
-    """A style of the transcript ("added bold on:added_background") as a tone ("bold added on added_background")."""
-    names = style.split()
-    ground = next((name.removeprefix("on:") for name in names if name.startswith("on:")), "")
-    plain = [name for name in names if not name.startswith("on:") and name not in _MANNERS]
-    colour = plain[0] if plain else "text"
-    return f"{'bold ' if 'bold' in names else ''}{colour}{f' on {ground}' if ground else ''}"
-
-
-_MANNERS = frozenset({"bold", "italic", "underline", "dim", "strike", "reverse"})
-
-
-def changed_lines(blocks: Sequence[DiffBlock]) -> list[Line]:
+def changed_lines(blocks: Sequence[DiffBlock]) -> list[Spans]:
     """Diffs one after another, each under the name of its file with what it adds and takes away."""
     colours = Highlighter()
-    lines: list[Line] = []
+    lines: list[Spans] = []
     for block in blocks[:MOST_FILES]:
         added, removed = counts(block.diff)
         lines.append(((flat(block.path), "bold accent"), (f"  +{added:,}", "added"), (f" -{removed:,}", "removed")))
         rows = diff_rows(block.diff, max(0, MOST_ROWS - len(lines)))
-        lines += [_line(line.spans) for line in diff_lines(rows, block.path, _WIDTH, colours, named=False)]
+        lines += [line.spans for line in diff_lines(rows, block.path, _WIDTH, colours, named=False)]
         lines.append(())
     return lines
-
-
-def _line(spans: Sequence[Span]) -> Line:
-    return tuple((text, tone_of(style)) for text, style in spans)
 
 
 class DiffReport(Report):
@@ -183,7 +167,7 @@ class DiffReport(Report):
 
     PANEL = "diff"
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         if self.argument:
             self.retitle(self.argument)
         blocks: Sequence[DiffBlock] | None = await self.ask(
@@ -202,12 +186,12 @@ class DiffReport(Report):
         return lines
 
 
-def named(name: str, value: str, tone: str = "text") -> Line:
+def named(name: str, value: str, tone: str = "text") -> Spans:
     """A name and its value, in columns."""
     return ((set_cell_size(name, max(_NAME, cell_len(name) + 1)), "muted"), (value, tone))
 
 
-def bar(part: float, whole: float, width: int = BAR, tone: str = "accent") -> Line:
+def bar(part: float, whole: float, width: int = BAR, tone: str = "accent") -> Spans:
     """How much of a whole a part is."""
     share = min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0
     full = round(share * width)
@@ -219,11 +203,11 @@ class ContextReport(Report):
 
     PANEL = "context"
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         view: ContextView | None = await self.ask(self.desk.query(GetContext(self.desk.session)), "frame.loading")
         return None if view is None else list(self._lines(view))
 
-    def _lines(self, view: ContextView) -> Iterable[Line]:
+    def _lines(self, view: ContextView) -> Iterable[Spans]:
         words = self.words
         percent = 100 * view.used // max(1, view.spendable)
         tone = "error" if percent >= 90 else "warning" if percent >= 75 else "success"
@@ -254,11 +238,11 @@ class CostReport(Report):
 
     PANEL = "cost"
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         view: UsageView | None = await self.ask(self.desk.query(SessionUsage(self.desk.session)), "frame.loading")
         return None if view is None else list(self._lines(view))
 
-    def _lines(self, view: UsageView) -> Iterable[Line]:
+    def _lines(self, view: UsageView) -> Iterable[Spans]:
         words, total = self.words, view.total
         if not total.get("calls"):
             yield ((words("cost.nothing"), "muted"),)
@@ -289,7 +273,7 @@ class CostReport(Report):
             yield ((words("cost.calls"), "bold text"),)
             yield from (self._call(row) for row in view.calls[-MOST_CALLS:])
 
-    def _bounds(self, view: UsageView) -> Iterable[Line]:
+    def _bounds(self, view: UsageView) -> Iterable[Spans]:
         for key in ("cost", "tokens", "turns"):
             bound = getattr(view.limits, key)
             used = view.used.get(key) or 0
@@ -315,7 +299,7 @@ class CostReport(Report):
         ]
         return self.words("cost.priced", parts=", ".join(parts), currency=flat(str(price.get("currency", "USD")), 8))
 
-    def _call(self, row: dict[str, Any]) -> Line:
+    def _call(self, row: dict[str, Any]) -> Spans:
         usage = row.get("usage") or {}
         took, hit = usage.get("input", 0), usage.get("cache_hit", 0)
         said = self.words("cost.call", hit=f"{hit:,}", of=f"{took:,}", out=f"{usage.get('output', 0):,}")
@@ -328,12 +312,12 @@ class ToolsReport(Report):
 
     PANEL = "tools"
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         view: ToolsView | None = await self.ask(self.desk.query(GetTools(self.desk.session)), "frame.loading")
         if view is None:
             return None
         words = self.words
-        lines: list[Line] = [
+        lines: list[Spans] = [
             named(words("tools.count"), f"{len(view.tools):,}"),
             named(words("tools.size"), words("tools.bytes", n=f"{view.bytes:,}")),
             named(words("tools.profile"), f"{flat(view.profile) or words('tools.usual')} · {flat(view.dialect)}"),
@@ -364,7 +348,7 @@ class HelpScreen(Report):
     PANEL = "help"
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = Report.HINTS
 
-    async def report(self) -> Sequence[Line] | None:
+    async def report(self) -> Sequence[Spans] | None:
         rows: Sequence[Any] = await self.ask(self.desk.query(ListCommands(self.desk.session)), "frame.loading") or ()
         if self.argument:
             name = f"/{self.argument.lstrip('/')}"
@@ -373,7 +357,7 @@ class HelpScreen(Report):
                 return list(self._commands(alone))
         return [*self._intro(), *self._commands(rows)]
 
-    def _intro(self) -> Iterable[Line]:
+    def _intro(self) -> Iterable[Spans]:
         words = self.words
         yield ((words("help.intro"), "text"),)
         yield ()
@@ -387,7 +371,7 @@ class HelpScreen(Report):
             yield ((set_cell_size(f"  {key}", _KEY), "bold text"), (words(f"keys.{action}"), "text"))
         yield ()
 
-    def _commands(self, rows: Sequence[Any]) -> Iterable[Line]:
+    def _commands(self, rows: Sequence[Any]) -> Iterable[Spans]:
         if rows:
             yield ((self.words("help.commands"), "bold accent"),)
         for row in rows:
@@ -421,10 +405,10 @@ class ProgressPanel(TagLine):
         self._going.clear()
         self.refresh(layout=True)
 
-    def pieces(self, width: int) -> list[Line]:
+    def pieces(self, width: int) -> list[Spans]:
         return [self._line(shown, width) for shown in self._going.values()]
 
-    def _line(self, shown: ProgressShown, width: int) -> Line:
+    def _line(self, shown: ProgressShown, width: int) -> Spans:
         known = shown.task in TASKS
         name = self._words(f"progress.{shown.task}") if known else flat(shown.task, 40)
         room = min(_TASK, width // 3)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from codewhale.display.tones import Line, flat, safe_lines
+from codewhale.display.text import Spans, flat, safe_lines
 from codewhale.protocol.ops import CommandOutput, RunCommand
 from codewhale.protocol.views import PreviewUndo, UndoView
 from codewhale.tui.keys import bindings
@@ -61,7 +61,7 @@ class UndoScreen(Leafed, Frame):
             self.page.show(lines)
         self._show_hints()
 
-    async def _plan(self) -> Sequence[Line] | None:
+    async def _plan(self) -> Sequence[Spans] | None:
         self.retitle(self.words("undo.turns", n=self.turns))
         asked = PreviewUndo(self.desk.session, self.turns)
         view: UndoView | None = await self.ask(self.desk.query(asked), "undo.looking")
@@ -71,7 +71,7 @@ class UndoScreen(Leafed, Frame):
         self.possible = bool(view.files) and not view.why
         return list(self._lines(view))
 
-    def _lines(self, view: UndoView) -> Iterable[Line]:
+    def _lines(self, view: UndoView) -> Iterable[Spans]:
         words = self.words
         if view.why:
             yield ((flat(view.why, 1000), "warning"),)
@@ -91,7 +91,7 @@ class UndoScreen(Leafed, Frame):
             yield ()
             yield from changed_lines(view.diffs)
 
-    async def _plan_back(self) -> Sequence[Line] | None:
+    async def _plan_back(self) -> Sequence[Spans] | None:
         self.retitle(self.words("undo.back"))
         asked = RunCommand(self.desk.session, "/restore back preview")
         said: CommandOutput | None = await self.ask(self.desk.submit(asked), "undo.looking")

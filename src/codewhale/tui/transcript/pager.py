@@ -10,11 +10,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from codewhale.display.palette import Palette
+from codewhale.display.text import Line, clean, fit, fold_hard, one_row
 from codewhale.display.transcript.blocks import Block, Card, Said
 from codewhale.display.transcript.cards import View
 from codewhale.display.transcript.code import Row, diff_lines, diff_rows
 from codewhale.display.transcript.drawing import Drawer
-from codewhale.display.transcript.lines import Line, clean, fit, flat, fold_hard
 from codewhale.display.transcript.markdown import Pen, markdown_lines
 from codewhale.display.transcript.model import Story
 from codewhale.display.transcript.splitting import Opening
@@ -88,7 +88,7 @@ class Pager(ModalScreen[None]):
 
     def __init__(self, title: str, pages: Sequence[Part], text: str, words: Words, palette: Palette) -> None:
         super().__init__()
-        self._title = flat(title)
+        self._title = one_row(title)
         self._words = words
         self._text = text
         self._keys = Static(words("transcript.pager_keys"), markup=False, classes="keys")

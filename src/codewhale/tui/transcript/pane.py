@@ -13,9 +13,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from codewhale.display.palette import Palette
-from codewhale.display.transcript.lines import Line
+from codewhale.display.text import Line
 from codewhale.tui.input import once
-from codewhale.tui.transcript.paint import Paint, lit
+from codewhale.tui.paint import Paint, lit
 
 # Frames at most every so many seconds, and so rarely that drawing takes no more than a part of the time.
 FRAME = 0.05
@@ -221,7 +221,7 @@ class Pane(Widget, can_focus=True):
         self.grow()
         self._rows = self._arrange(room)
         screen = self._strips(width, room)
-        screen += [self._paint.strip(Line(), width)] * (self.size.height - len(screen))
+        screen += [self._paint.row(Line(), width)] * (self.size.height - len(screen))
         former, self._screen = self._screen, screen
         if len(former) != len(screen):
             self.refresh()
@@ -246,7 +246,7 @@ class Pane(Widget, can_focus=True):
                 line = Line(((f" {hint} ", "selection_text on:selection"),))
             bar = "" if last >= room and first == 0 else ("thumb" if first <= at < last else "track")
             marked = index == chosen and index >= 0 and bool(line.spans)
-            strips.append(self._paint.strip(line, width, marked=marked, bar=bar))
+            strips.append(self._paint.row(line, width, marked=marked, bar=bar))
         return strips
 
     @property
@@ -271,7 +271,7 @@ class Pane(Widget, can_focus=True):
         if len(self._screen) != self.size.height:
             self.draw()
         width = self.size.width
-        blank = self._paint.strip(Line(), width)
+        blank = self._paint.row(Line(), width)
         rows = [self._screen[y] if y < len(self._screen) else blank for y in crop.line_range]
         for wanted in self.get_line_filters():  # such as the one of NO_COLOR; no colour of ours is a terminal's own
             if not isinstance(wanted, ANSIToTruecolor):

@@ -13,8 +13,8 @@ from textual import events
 from textual.message import Message
 
 from codewhale.display.palette import Palette
+from codewhale.display.text import Line
 from codewhale.display.transcript.blocks import Block, Card, Countdown, Receipt, Said
-from codewhale.display.transcript.lines import Line
 from codewhale.display.transcript.model import Story
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted

@@ -1,6 +1,7 @@
-"""Lines as the transcript draws them: spans of safe text with the name of a style, wrapped to a width in cells."""
+"""Lines of text as spans of safe text, each with the name of a style: cleaned, measured, cut and wrapped by the
+cells of a terminal. The one place where text is wrapped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from codewhale.lib.text import sanitise
 
 # A text and how it looks: palette fields and attributes by name, "keyword bold on:code_background".
 Span = tuple[str, str]
+Spans = tuple[Span, ...]
 # No drawn line holds more than so many characters for each of its cells: combining marks take no cell of their own.
 _CHARS_A_CELL = 4
 _TAB = 4
@@ -19,7 +21,7 @@ _WIDE_FROM = "\u2e80"
 class Line(NamedTuple):
     """One line of the screen: its spans, and the style of whatever is right of them."""
 
-    spans: tuple[Span, ...] = ()
+    spans: Spans = ()
     fill: str = ""
 
     @property
@@ -34,9 +36,25 @@ def clean(text: str) -> str:
     return sanitise(text.expandtabs(_TAB) if "\t" in text else text)
 
 
-def flat(text: str) -> str:
-    """Text that can be drawn on one row."""
+def one_row(text: str) -> str:
+    """Text that can be drawn on one row, its blanks as they are."""
     return clean(text).replace("\n", " ")
+
+
+def flat(text: str, most: int = 400) -> str:
+    """Foreign text safe on one line, each stretch of blanks as one, cut after `most` characters."""
+    short = sanitise(" ".join(text[: most * 4].split()))
+    return short if len(short) <= most else short[: most - 1] + "…"
+
+
+def safe_rows(text: str) -> list[str]:
+    """Foreign text row by row with everything that is not seen shown as escapes."""
+    return [sanitise(row.expandtabs(_TAB)) for row in text.split("\n")]
+
+
+def safe_lines(text: str, style: str = "text") -> list[Spans]:
+    """Foreign text line by line, without anything that a terminal would obey."""
+    return [((row, style),) for row in safe_rows(text)]
 
 
 def ends(text: str, most: int) -> str:
@@ -57,52 +75,68 @@ def cells(text: str) -> int:
     return cell_len(text)
 
 
+def columns(line: Iterable[Span]) -> int:
+    """How many cells spans take."""
+    return sum(cells(text) for text, _ in line)
+
+
 def fit(text: str, width: int) -> str:
     """A text in at most `width` cells; what had to be cut ends in "…"."""
     if len(text) <= width and cells(text) <= width:
         return text
-    cut = text[: _end(text, 0, width - 1, text.isascii())] if width > 1 else ""
+    cut = text[: _end(text, 0, width - 1)] if width > 1 else ""
     return (cut.rstrip() if cells(cut) < width else "") + "…"[:width]
 
 
 def wrap(spans: Sequence[Span], width: int, first: Sequence[Span] = (), rest: Sequence[Span] = ()) -> list[Line]:
     """Words as lines of at most `width` cells; `first` stands before the first one, `rest` before the others."""
-    return _wrap(spans, width, (tuple(first), tuple(rest)), "", False)
+    widths = max(4, width - columns(first)), max(4, width - columns(rest))
+    return [
+        Line((*(rest if number else first), *piece))
+        for number, piece in enumerate(_pieces(spans, widths, soft=True, trim=True))
+    ]
 
 
 def fold_hard(spans: Sequence[Span], width: int, before: Sequence[Span] = (), fill: str = "") -> list[Line]:
     """Code as lines of at most `width` cells, cut wherever they are full; `before` stands before each of them, blanks
     where it is not the first."""
     blank = tuple((" " * cells(text), style) for text, style in before)
-    return _wrap(spans, width, (tuple(before), blank), fill, True)
+    room = max(4, width - columns(before))
+    return [
+        Line((*(blank if number else before), *piece), fill)
+        for number, piece in enumerate(_pieces(spans, (room, room), soft=False, trim=False))
+    ]
 
 
-def _wrap(
-    spans: Sequence[Span], width: int, before: tuple[tuple[Span, ...], tuple[Span, ...]], fill: str, hard: bool
-) -> list[Line]:
-    first, rest = before
+def wrap_whole(line: Spans, width: int, words: bool = True) -> list[Spans]:
+    """A line in pieces of at most `width` cells that lose nothing; with `words` cut behind blanks where it can be."""
+    width = max(2, width)
+    return list(_pieces(line, (width, width), soft=words, trim=False))
+
+
+def _pieces(spans: Sequence[Span], widths: tuple[int, int], soft: bool, trim: bool) -> Iterator[Spans]:
+    """Spans in pieces: the first of at most `widths[0]` cells, the others of `widths[1]`. `soft` parts them between
+    words; `trim` leaves out the blanks that they are parted at."""
     text = "".join(part for part, _ in spans)
-    room = max(4, width - cells("".join(part for part, _ in first)))
+    room = widths[0]
     if len(text) <= room and cells(text) <= room:
-        return [Line((*first, *(span for span in spans if span[0])), fill)]
-    later = max(4, width - cells("".join(part for part, _ in rest)))
-    lines: list[Line] = []
-    start, plain = 0, text.isascii()
+        yield tuple(span for span in spans if span[0])
+        return
     places = list(accumulate((len(part) for part, _ in spans), initial=0))
-    while start < len(text) or not lines:
-        end = _end(text, start, later if lines else room, plain)
-        if not hard and end < len(text):
-            end = _soft(text, start, end)
-        lines.append(Line((*(rest if lines else first), *_slice(spans, places, start, end)), fill))
-        start = end
-        while not hard and start < len(text) and text[start] == " ":
+    start = 0
+    while start < len(text):
+        end = _end(text, start, room)
+        if soft and end < len(text):
+            end = _soft(text, start, end, trim)
+        yield tuple(_slice(spans, places, start, end))
+        start, room = end, widths[1]
+        while trim and start < len(text) and text[start] == " ":
             start += 1
-    return lines
 
 
-def _end(text: str, start: int, width: int, plain: bool) -> int:
+def _end(text: str, start: int, width: int) -> int:
     """Where a line that begins at `start` is full; at least one character on."""
-    if plain:
+    if text[start : start + width + 1].isascii():
         return min(len(text), start + width)
     from rich.cells import get_character_cell_size
 
@@ -116,13 +150,13 @@ def _end(text: str, start: int, width: int, plain: bool) -> int:
     return max(at, start + 1)
 
 
-def _soft(text: str, start: int, end: int) -> int:
+def _soft(text: str, start: int, end: int, trim: bool) -> int:
     """The last place up to `end` where words may part; `end` when there is none."""
-    if text[end] == " ":
+    if trim and text[end] == " ":
         return end
     for at in range(end, start, -1):
-        before, here = text[at - 1], text[at]
-        if before == " " or ((before >= _WIDE_FROM or here >= _WIDE_FROM) and here not in _NOT_FIRST):
+        before, after = text[at - 1], text[at]
+        if before == " " or ((before >= _WIDE_FROM or after >= _WIDE_FROM) and after not in _NOT_FIRST):
             return at
     return end
 

@@ -1,14 +1,15 @@
-"""Lines as what the terminal is sent: styles by name become colours of a palette."""
+"""Lines as what the terminal is sent: styles by name become colours of a palette, and nothing that it would obey."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from codewhale.display.palette import Palette
-from codewhale.display.transcript.lines import Line, Span, cells, fit, flat
+from codewhale.display.text import Line, Span, cells, fit, one_row
+from codewhale.lib.text import sanitise
 
 _ATTRIBUTES = {"bold", "italic", "underline", "strike"}
 _MOST_STRIPS = 1_500
@@ -17,23 +18,23 @@ _THUMB = "┃"
 _TRACK = "│"
 
 
-class Paint:
-    """Makes strips of lines. Equal lines give the same strip, which is how the view sees what has changed."""
+class Styles:
+    """The styles of a palette by name: a palette field for the text, attributes, "on:field" for the ground."""
 
-    def __init__(self, palette: Palette) -> None:
+    def __init__(self, palette: Palette, ground: str = "background") -> None:
         self._palette = palette
-        self._styles: dict[str, Style] = {}
-        self._strips: OrderedDict[tuple[Line, int, bool, str], Strip] = OrderedDict()
+        self._ground = ground
+        self._made: dict[str, Style] = {}
 
     def style(self, name: str) -> Style:
-        """The style of a name: a palette field for the text, attributes, "on:field" for the ground."""
-        found = self._styles.get(name)
-        if found is None:
-            found = self._styles[name] = self._make(name)
-        return found
+        """Raises AttributeError for a colour that no palette has."""
+        style = self._made.get(name)
+        if style is None:
+            style = self._made[name] = self._make(name)
+        return style
 
     def _make(self, name: str) -> Style:
-        colour, ground, on = self._palette.text, self._palette.background, set[str]()
+        colour, ground, on = self._palette.text, getattr(self._palette, self._ground), set[str]()
         for word in name.split():
             if word in _ATTRIBUTES:
                 on.add(word)
@@ -50,7 +51,23 @@ class Paint:
             strike="strike" in on,
         )
 
-    def strip(self, line: Line, width: int, *, marked: bool = False, bar: str = "") -> Strip:
+    def strip(self, line: Iterable[Span], width: int, rest: str = "text") -> Strip:
+        """A line exactly `width` cells wide."""
+        # Whatever comes here was made safe before; nothing gets past this line that was not.
+        segments = [
+            Segment(sanitise(text).replace("\n", " ").replace("\t", " "), self.style(s)) for text, s in line if text
+        ]
+        return Strip(segments).adjust_cell_length(width, self.style(rest))
+
+
+class Paint(Styles):
+    """Makes strips of the lines of a pane. Equal lines give the same strip: that is how changes are seen."""
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__(palette)
+        self._strips: OrderedDict[tuple[Line, int, bool, str], Strip] = OrderedDict()
+
+    def row(self, line: Line, width: int, *, marked: bool = False, bar: str = "") -> Strip:
         """A line of the screen, exactly `width` cells: the mark of the chosen block, the line, the scroll bar (`bar` is
         "thumb", "track" or "")."""
         key = (line, width, marked, bar)
@@ -68,7 +85,7 @@ class Paint:
         pieces: list[tuple[str, str]] = [(_MARK, "accent") if marked else (" ", "text")]
         for text, style in line.spans:
             if not text.isprintable():
-                text = flat(text)  # whatever was forgotten where the line was made
+                text = one_row(text)  # whatever was forgotten where the line was made
             size = cells(text)
             if size > room:
                 text = fit(text, room) if room else ""
