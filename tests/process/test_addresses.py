@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.process.dial import address_kind, is_local_name
+from codewhale.process.addresses import address_kind, is_local_name
 
 
 @pytest.mark.parametrize(

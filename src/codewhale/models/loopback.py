@@ -3,7 +3,7 @@ asked at start-up."""
 
 import re
 
-from codewhale.process.dial import address_kind, is_local_name
+from codewhale.process.addresses import address_kind, is_local_name
 
 _LOOPBACK = re.compile(
     r"https?://(?:localhost|[a-z0-9.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?:/.*)?", re.IGNORECASE

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any
 
 from codewhale.models.endpoint import Endpoint
-from codewhale.process.dial import address_kind, is_local_name
+from codewhale.process.addresses import address_kind, is_local_name
 
 if TYPE_CHECKING:
     import httpcore2

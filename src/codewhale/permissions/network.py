@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codewhale.process.dial import Judged, address_kind, is_local_name
+from codewhale.process.addresses import address_kind, is_local_name
 
 PORTS = frozenset({80, 443, 8000, 8008, 8080, 8443, 8888})
 MAX_URL = 8192
@@ -25,6 +25,19 @@ _METADATA = frozenset(
     " metadata.platformequinix.com rancher-metadata kubernetes kubernetes.default host.docker.internal"
     " gateway.docker.internal".split()
 )
+
+
+class Judged(Struct, frozen=True):
+    """What is said of a URL or a host. `rule` and `reason` tell why it is refused, "" where it is not; `host` is in
+    lower case, an address in its usual spelling; `target` is path and query as they would be sent."""
+
+    ok: bool
+    rule: str = ""
+    reason: str = ""
+    scheme: str = ""
+    host: str = ""
+    port: int = 0
+    target: str = ""
 
 
 class Leak(Struct, frozen=True):
@@ -84,21 +97,6 @@ def judge_host(host: str) -> Judged:
     return Judged(True, host=name)
 
 
-def judge_address(address: str) -> Judged:
-    """Whether an address that a name led to may be dialled."""
-    return _judge_literal(address, address)
-
-
-def judge_addresses(host: str, addresses: Iterable[str]) -> Judged:
-    """Whether a name that leads to these addresses may be dialled: every single one must be public."""
-    found = list(addresses)
-    for address in found:
-        judged = judge_address(address)
-        if not judged.ok:
-            return _no(judged.rule, f"{host} leads to {address}: {judged.reason}")
-    return Judged(True, host=host) if found else _no("network.host", f"{host} leads nowhere")
-
-
 def leak(url: str, secrets: Iterable[str] = (), most: int = MAX_QUERY) -> Leak | None:
     """Why sending this URL may give something away: it holds a known secret, in any spelling that is easily undone, or
     more than `most` bytes of query and fragment."""
@@ -114,12 +112,6 @@ def leak(url: str, secrets: Iterable[str] = (), most: int = MAX_QUERY) -> Leak |
     if longest > most // 4:
         return Leak("network.query", f"the URL carries one word of {longest} characters")
     return None
-
-
-def host_matches(pattern: str, host: str) -> bool:
-    """Whether a host is one that a rule names: exactly, or with a leading dot every host below it (not itself)."""
-    name, rule = host.casefold().removesuffix("."), pattern.casefold().removesuffix(".")
-    return name.endswith(rule) and len(name) > len(rule) if rule.startswith(".") else name == rule
 
 
 def _judge_literal(address: str, shown: str) -> Judged:
