@@ -34,10 +34,10 @@ def policy(
     rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None, rights: SandboxOptions = DEFAULT
 ) -> Policy:
     """A policy over a workspace /w."""
-    return Policy(judging(sandboxed, held, rights), RuleSet(rules))
+    return Policy(judging(sandboxed, rights), RuleSet(rules), law=lambda request, facts: held)
 
 
-def judging(sandboxed: bool = True, held: Opinion | None = None, rights: SandboxOptions = DEFAULT) -> PolicyInputs:
+def judging(sandboxed: bool = True, rights: SandboxOptions = DEFAULT) -> PolicyInputs:
     """What the policy of a workspace /w asks."""
 
     def judgement(subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
@@ -54,7 +54,6 @@ def judging(sandboxed: bool = True, held: Opinion | None = None, rights: Sandbox
         sandboxed=lambda: sandboxed,
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,
-        constitution=lambda request, view: held,
         sandbox_options=lambda: rights,
     )
 

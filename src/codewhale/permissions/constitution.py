@@ -73,7 +73,6 @@ class Constitution:
 
 
 def _holds(folder: str, pattern: str) -> bool:
-    """Whether what a pattern begins with lies in a folder."""
     fixed = re.split(r"[*?]", pattern.strip("/"), maxsplit=1)[0]
     return "/" in pattern.strip("/") and (folder == "." or fixed.startswith(folder.rstrip("/") + "/"))
 
@@ -105,7 +104,6 @@ def find_constitution(workspace: str) -> str:
 
 
 def folder_of(path: str) -> str:
-    """The folder that a constitution is for."""
     return os.path.dirname(os.path.dirname(path))
 
 

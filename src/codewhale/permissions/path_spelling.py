@@ -30,7 +30,6 @@ _ELSEWHERE = re.compile(
 
 
 def bare(path: str) -> str:
-    """The path without what stands around it."""
     for _ in range(4):
         before = path
         for dress in _DRESSES:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codewhale.process.sandbox.profiles import beneath as within
 from codewhale.protocol.decisions import DecisionRequest, Opinion
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.protected import AT_START, HOME_FOLDERS, PROTECTED_FILES, PROTECTED_FOLDERS, RULE_FILES, STARTED
@@ -45,11 +46,6 @@ def guard(path: str, extra: tuple[str, ...] = ()) -> Guard:
     if any(part in _FOLDERS for part in parts) or parts[-1] in _FILES:
         return "others"
     return "rules" if parts[-1] in _RULES else ""
-
-
-def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it, both below the workspace."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def of_home(path: str, home: str) -> bool:

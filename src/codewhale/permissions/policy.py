@@ -64,17 +64,14 @@ def by_need(request: DecisionRequest) -> Opinion:
 
 
 def runs_unasked(request: DecisionRequest) -> bool:
-    """Whether the person has said that what nothing asks about may run."""
     return request.authority is Authority.AUTO or request.approval is Approval.AUTO
 
 
 def answered(request: DecisionRequest) -> bool:
-    """Whether somebody is there who may be asked."""
     return request.authority is Authority.PERSON and request.approval is not Approval.NEVER
 
 
 def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
-    """The refusal that an ask becomes where nobody may be asked."""
     reason = asked.reason
     if request.authority is Authority.PERSON:
         text = f"{reason} The person has said that nothing is asked (approval never), so it is refused."
@@ -123,7 +120,7 @@ class PolicyInputs(Struct, frozen=True):
     `url` an address. `paths` are the paths below the workspace that a path stands for, as it is named and as it really
     is; `special` tells what is special below the workspace. `sandboxed` tells whether a sandbox holds here, `job`
     the profile that a running job is held to (None: no such job), `unfinished` the line that it was typed and that has
-    not ended, `constitution` what the project's own law says."""
+    not ended."""
 
     url: Callable[[str], Opinion | None]
     paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
@@ -133,16 +130,23 @@ class PolicyInputs(Struct, frozen=True):
     unfinished: Callable[[str, str], str] = lambda session, job: ""
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
     sandbox_options: Callable[[], SandboxOptions] = SandboxOptions
-    constitution: Callable[[DecisionRequest, RuleFacts], Opinion | None] = lambda request, view: None
 
 
 class Policy:
-    """The layers over one set of rules. `disabled` tools are denied in every mode."""
+    """The layers over one set of rules. `disabled` tools are denied in every mode; `law` is what the project's own
+    constitution says of a call."""
 
-    def __init__(self, judges: PolicyInputs, rules: RuleSet = NO_RULES, disabled: frozenset[str] = frozenset()) -> None:
-        self._judges = judges
+    def __init__(
+        self,
+        inputs: PolicyInputs,
+        rules: RuleSet = NO_RULES,
+        disabled: frozenset[str] = frozenset(),
+        law: Callable[[DecisionRequest, RuleFacts], Opinion | None] = lambda request, facts: None,
+    ) -> None:
+        self._inputs = inputs
         self._rules = rules
         self._disabled = disabled
+        self._law = law
 
     def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
@@ -170,16 +174,16 @@ class Policy:
 
         def analyse(subject: CommandSubject) -> "ShellJudgement":
             if subject not in judgements:
-                assert self._judges.analyse is not None, "a command line, and nothing that analyses one"
-                judgements[subject] = self._judges.analyse(subject, request)
+                assert self._inputs.analyse is not None, "a command line, and nothing that analyses one"
+                judgements[subject] = self._inputs.analyse(subject, request)
             return judgements[subject]
 
-        view = RuleFacts(analyse, lambda subject: self._judges.paths(subject, request))
+        view = RuleFacts(analyse, lambda subject: self._inputs.paths(subject, request))
         said = [opinion for opinion in request.opinions if opinion.verdict]
         said += self._rules.opinions(request, view) + grants.opinions(request, view)
         said += self._floor(request, view)
         said += self._typed(request, grants, view)
-        held = self._judges.constitution(request, view)
+        held = self._law(request, view)
         said += [held] if held is not None else []
         strictest = min(said, key=_strictness, default=None)
         if strictest is None:
@@ -189,11 +193,11 @@ class Policy:
     def _typed(self, request: DecisionRequest, grants: RuleSet, view: RuleFacts) -> Iterator[Opinion]:
         """What forbids or asks about text that a running job is to be told, or that a command may run from its input:
         each line is judged as if it were a command line, for a shell may read it. Nothing of it is allowed by that."""
-        analyse = self._judges.analyse
+        analyse = self._inputs.analyse
         texts = []
         for subject in request.subjects if analyse is not None else ():
             if isinstance(subject, JobSubject) and subject.text:
-                begun = self._judges.unfinished(request.session, subject.id)
+                begun = self._inputs.unfinished(request.session, subject.id)
                 texts += [(typed, ".") for typed in dict.fromkeys((begun + subject.text, edited(begun + subject.text)))]
             elif isinstance(subject, CommandSubject) and subject.stdin and view.analyse(subject).runs_input:
                 texts.append((subject.stdin, subject.cwd))
@@ -219,11 +223,11 @@ class Policy:
                     yield Opinion("ask", judged.rule, judged.reason)
         written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
         if written:
-            held = by_path(request, written, self._judges.special(request))
+            held = by_path(request, written, self._inputs.special(request))
             if held is not None:
                 yield held
         for subject in request.subjects:
-            dialled = self._judges.url(subject.url) if isinstance(subject, UrlSubject) else None
+            dialled = self._inputs.url(subject.url) if isinstance(subject, UrlSubject) else None
             if dialled is not None and dialled.verdict == "deny":
                 yield dialled
 
@@ -246,7 +250,7 @@ class Policy:
                 why = secret_file(path)
                 return Opinion("ask", "secret.file", f"{path}: {why}.") if why else _written(subject, view)
             case UrlSubject(url=url):
-                return self._judges.url(url)
+                return self._inputs.url(url)
             case JobSubject():
                 return self._job(subject, request)
 
@@ -254,11 +258,11 @@ class Policy:
         if judged.verdict == "allow" and request.tool not in LINES:
             return None
         if judged.verdict == "allow":
-            if judged.sandbox == "none" or self._judges.sandboxed():
+            if judged.sandbox == "none" or self._inputs.sandboxed():
                 return Opinion("allow", judged.rule, judged.reason)
             return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would keep it to that.")
         contained = judged.sandbox == SANDBOX and runs_unasked(request)
-        if contained and self._judges.sandboxed():
+        if contained and self._inputs.sandboxed():
             return Opinion("allow", "authority.auto", f"It runs in a sandbox: {judged.reason}")
         if contained:
             return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would contain it.")
@@ -267,7 +271,7 @@ class Policy:
     def _job(self, subject: JobSubject, request: DecisionRequest) -> Opinion | None:
         if not subject.text:
             return Opinion("allow", "job.own", "Ending one's own jobs needs nobody.")
-        profile = self._judges.job(request.session, subject.id)
+        profile = self._inputs.job(request.session, subject.id)
         if profile is None or profile != "none":
             return Opinion("allow", "job.contained", "The job is held by the sandbox in which it was allowed to run.")
         return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this.")
@@ -290,10 +294,10 @@ class Policy:
         network where it needs to, what runs unasked never does but in yolo mode."""
         if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return strictest, self._judges.sandbox_options().less if strictest != "none" else ()
-        if not self._judges.sandboxed():
+            return strictest, self._inputs.sandbox_options().less if strictest != "none" else ()
+        if not self._inputs.sandboxed():
             return "none", ()
-        rights = self._judges.sandbox_options()
+        rights = self._inputs.sandbox_options()
         own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
         own += (OFFLINE,) if rights.network == "off" else ()
         needed = () if said.rule == "authority.auto" else self._needed(request, judged, rights)
@@ -309,7 +313,6 @@ class Policy:
 
 
 def _written(subject: PathSubject, view: RuleFacts) -> Opinion | None:
-    """What others do with a file once it is written."""
     names = view.paths(subject) if subject.write else ()
     for name in names:
         if who := started_by(name):

@@ -4,9 +4,10 @@ and whether a rule's prefix is that of a command."""
 import posixpath
 import re
 import shlex
+from functools import lru_cache
 
-# A part of a word that is known only when the line runs.
-UNKNOWN = "\0"
+from codewhale.permissions.shell.words import UNKNOWN
+
 _BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 
 # How many words say what a program is asked to do; 1 for a program that is not here. A longer row wins.
@@ -89,6 +90,7 @@ _RUNNING_WORDS = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def words(prefix: str) -> tuple[str, ...]:
     """The words of a prefix as it is written in a rule. Raises ValueError for one that no command has."""
     found = tuple(shlex.split(prefix))
@@ -187,5 +189,4 @@ def _name(program: str) -> str:
 
 
 def _plain(word: str) -> bool:
-    """Whether a word of a prefix is a bare name, the same for every shell and reader."""
     return _BARE.fullmatch(word) is not None

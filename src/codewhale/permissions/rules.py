@@ -42,7 +42,8 @@ class RuleSet:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         """Raises ValueError for a row whose command or path cannot be read, naming the row."""
         self.rules = tuple(rules)
-        self._words = {id(rule): _read(rule) for rule in self.rules}
+        for rule in self.rules:
+            _check(rule)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -87,7 +88,7 @@ class RuleSet:
             return False
         if rule.command_exact:
             return subject.command.strip() == rule.command_exact.strip()
-        words, judged = self._words[id(rule)], view.analyse(subject)
+        words, judged = prefixes.words(rule.command), view.analyse(subject)
         if rule.action == "allow":
             return judged.plain and len(judged.commands) == 1 and prefixes.allows(words, judged.commands[0].argv)
         if not judged.commands:
@@ -98,11 +99,12 @@ class RuleSet:
 NO_RULES = RuleSet()
 
 
-def _read(rule: Rule) -> tuple[str, ...]:
+def _check(rule: Rule) -> None:
     try:
         if rule.path:
             matches(rule.path, ".")
-        return prefixes.words(rule.command) if rule.command else ()
+        if rule.command:
+            prefixes.words(rule.command)
     except ValueError as error:
         field = "path" if rule.path else "command"
         raise ValueError(f"row {rule.row}: {field} {getattr(rule, field)!r}: {error}") from None
@@ -186,7 +188,6 @@ def read_permissions(path: str) -> bytes | None:
 
 
 def parse_rules(path: str, data: bytes, source: Source) -> tuple[Rule, ...]:
-    """The rows that a file's bytes hold. Raises ConfigError."""
     try:
         tree = parse_toml(data)
     except ValueError as error:

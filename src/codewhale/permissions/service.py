@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,7 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.constitution import Constitution, find_constitution, folder_of, parse_constitution
 from codewhale.permissions.paths import Special, beneath
-from codewhale.permissions.policy import Policy, PolicyInputs
+from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import (
     NO_RULES,
     PERMISSIONS_FILE,
@@ -28,12 +28,16 @@ from codewhale.permissions.rules import (
 )
 from codewhale.process.command import home_inside
 from codewhale.process.itself import own_places, start_folders
-from codewhale.process.repository import find_repository, read_small, steering
+from codewhale.process.repository import find_repository, steering
+from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.protected import GIT_LAYOUT, is_git_directory
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+
+if TYPE_CHECKING:
+    from codewhale.permissions.shell.judge import ShellJudgement
 
 PROJECT_FILE = os.path.join(".codewhale", PERMISSIONS_FILE)
 # How much of the files that a command names is part of what is approved.
@@ -44,49 +48,22 @@ _WORD = re.compile(r"""[^\s;|&<>()]+""")
 
 
 class Lookups(Protocol):
-    """What is asked elsewhere, each only when a call needs it. `disabled` are the tools that are switched off."""
+    """What is asked elsewhere, each only when a call needs it (see PolicyInputs). `disabled` are the tools that are
+    switched off, `canonical` gives the name that a tool is decided by, `clean` a text without secrets, and `trusts`
+    tells whether a project's file with these bytes may be used."""
 
     disabled: frozenset[str]
 
-    def canonical(self, name: str) -> str:
-        """The name that a tool is decided by, for any of its names."""
-        ...
-
-    def clean(self, text: str) -> str:
-        """Text without secrets."""
-        ...
-
-    def tell(self, session: str, event: Event) -> None:
-        """Tell the person of a session."""
-        ...
-
-    def analyse(self, subject: CommandSubject, request: DecisionRequest) -> Any:
-        """The judgement of a command line."""
-        ...
-
-    def url(self, url: str) -> Any:
-        """An opinion of an address, or None."""
-        ...
-
-    def sandboxed(self) -> bool:
-        """Whether a sandbox holds on this machine."""
-        ...
-
-    def sandbox_options(self) -> Any:
-        """What is configured of the sandbox."""
-        ...
-
-    def job(self, session: str, job: str) -> str | None:
-        """The profile of a running job."""
-        ...
-
-    def unfinished(self, session: str, job: str) -> str:
-        """The line that a running job was typed and that has not ended."""
-        ...
-
-    def trusts(self, path: str, sha256: str) -> bool:
-        """Whether a project's file with these bytes may be used."""
-        ...
+    def canonical(self, name: str) -> str: ...
+    def clean(self, text: str) -> str: ...
+    def tell(self, session: str, event: Event) -> None: ...
+    def analyse(self, subject: CommandSubject, request: DecisionRequest) -> "ShellJudgement": ...
+    def url(self, url: str) -> Opinion | None: ...
+    def sandboxed(self) -> bool: ...
+    def sandbox_options(self) -> SandboxOptions: ...
+    def job(self, session: str, job: str) -> str | None: ...
+    def unfinished(self, session: str, job: str) -> str: ...
+    def trusts(self, path: str, sha256: str) -> bool: ...
 
 
 class _Read(Struct, frozen=True):
@@ -94,14 +71,6 @@ class _Read(Struct, frozen=True):
 
     stamp: tuple[tuple[int, ...], ...]
     rules: tuple[Rule, ...]
-
-
-class _Held(Struct, frozen=True):
-    """The policy of a workspace, and the files that it was made of."""
-
-    user: _Read
-    project: _Read
-    policy: Policy
 
 
 class PermissionService:
@@ -113,11 +82,10 @@ class PermissionService:
         self._lookups = lookups
         self._audit = audit
         self._files: dict[str, _Read] = {}
-        self._policies: dict[str, _Held] = {}
         self._grants: dict[str, RuleSet] = {}
         self._laws: dict[str, tuple[tuple[str, Any], Constitution]] = {}
         self._told: set[str] = set()
-        self._judges = PolicyInputs(
+        self._inputs = PolicyInputs(
             analyse=lookups.analyse,
             url=lookups.url,
             paths=_names,
@@ -125,7 +93,6 @@ class PermissionService:
             sandboxed=lookups.sandboxed,
             job=lookups.job,
             unfinished=lookups.unfinished,
-            constitution=self._held_by_law,
             sandbox_options=lookups.sandbox_options,
         )
 
@@ -188,7 +155,6 @@ class PermissionService:
         return remove_rule(self.path, row)
 
     def forget(self, session: str) -> None:
-        """What a session was granted ends with it."""
         self._grants.pop(session, None)
 
     def check(self) -> None:
@@ -198,13 +164,8 @@ class PermissionService:
     # ------------------------------------------------------------------ rules
 
     def _policy(self, session: str, workspace: str) -> Policy:
-        user, project = self._user(session), self._project(session, workspace)
-        held = self._policies.get(workspace)
-        if held is None or held.user is not user or held.project is not project:
-            rules = RuleSet((*user.rules, *project.rules))
-            held = _Held(user, project, Policy(self._judges, rules, self._lookups.disabled))
-            self._policies[workspace] = held
-        return held.policy
+        rules = RuleSet((*self._user(session).rules, *self._project(session, workspace).rules))
+        return Policy(self._inputs, rules, self._lookups.disabled, self._held_by_law)
 
     def _user(self, session: str) -> _Read:
         return self._file(session, (self.path,), lambda data: parse_rules(self.path, data, "user"))
@@ -333,7 +294,6 @@ def _below(paths: Iterable[str], root: str) -> tuple[str, ...]:
 
 
 def _git_folders(root: str) -> tuple[str, ...]:
-    """The folders of the workspace's own git that are not called .git."""
     found = find_repository(root)
     return () if found is None else (found.gitdir, found.common)
 
@@ -370,10 +330,7 @@ def _stamp(path: str) -> tuple[int, ...]:
 
 def _bytes(path: str) -> bytes:
     """What a file holds, or for a large one how it stands; nothing for what is no file."""
-    try:
-        data = read_small(path)
-    except ValueError:
-        data = None
+    data = read_small(path)
     return repr(_stamp(path)).encode() if data is None else data
 
 

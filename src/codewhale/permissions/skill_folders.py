@@ -39,7 +39,6 @@ def places(workspace: str, home: str, person: str) -> Iterator[SkillFolder]:
 
 
 def any_there(workspace: str, home: str, person: str) -> bool:
-    """Whether one of the folders is there at all."""
     return any(os.path.isdir(place.folder) for place in places(workspace, home, person))
 
 

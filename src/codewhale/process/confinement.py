@@ -308,7 +308,6 @@ def _site(launch: Launch, wanted: Confinement) -> Site:
 
 
 def _git(workspace: str) -> tuple[GitPlace, ...]:
-    """The git directories that work in the workspace needs."""
     found = find_repository(workspace)
     if found is None or os.path.realpath(found.gitdir) != found.gitdir:
         return ()

@@ -6,6 +6,7 @@ import os
 import sys
 
 import codewhale
+from codewhale.process.sandbox.profiles import beneath
 
 _PACKAGES = ("site-packages", "dist-packages")
 # What the program imports of others.
@@ -19,7 +20,6 @@ _MOST_LINKS = 40
 
 
 def package() -> str:
-    """The folder of our own code."""
     return os.path.realpath(os.path.dirname(os.path.abspath(codewhale.__file__)))
 
 
@@ -59,17 +59,17 @@ def own_places(workspace: str) -> tuple[str, ...]:
     """What must stay as it is in a workspace for nothing of it to run as CodeWhale: files and folders, real paths; the
     workspace itself where it lies in such a folder."""
     root = os.path.realpath(workspace)
-    if any(_is_below(root, place) for place in _places()):
+    if any(beneath(root, place) for place in _places()):
         return (root,)
-    inside = {place for place in _places() if _is_below(place, root)}
-    inside |= {place for place in _prefixes() if _is_below(place, root) and place != root}
+    inside = {place for place in _places() if beneath(place, root)}
+    inside |= {place for place in _prefixes() if beneath(place, root) and place != root}
     return tuple(sorted(place for place in inside if not any(place.startswith(f"{one}/") for one in inside)))
 
 
 def start_folders(workspace: str) -> tuple[str, ...]:
     """The folders of a workspace that are on the path of the interpreter at its start, before any code of ours runs."""
     root = os.path.realpath(workspace)
-    return tuple(sorted(place for place in _listed() if _is_below(place, root)))
+    return tuple(sorted(place for place in _listed() if beneath(place, root)))
 
 
 def _places() -> frozenset[str]:
@@ -102,7 +102,7 @@ def _listed() -> frozenset[str]:
 def _is_usual(entry: str) -> bool:
     """Whether it is Python's own, or where packages are installed."""
     library = os.path.dirname(os.__file__)
-    usual = _is_below(entry, library) or (entry.endswith(".zip") and os.path.dirname(entry) == os.path.dirname(library))
+    usual = beneath(entry, library) or (entry.endswith(".zip") and os.path.dirname(entry) == os.path.dirname(library))
     return os.path.isabs(entry) and (usual or os.path.basename(entry.rstrip("/")) in _PACKAGES)
 
 
@@ -140,7 +140,3 @@ def _ways(path: str) -> list[str]:
 def _downwards(path: str) -> list[str]:
     parts = path.strip("/").split("/")
     return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from codewhale.process.command import Ceiling, Completed, Launch, SandboxProfile, hide_own
 from codewhale.process.confinement import Confined, confine
 from codewhale.process.streams import EarlyOutput, HeadTail, PipeReader, PipeWriter
-from codewhale.process.supervisor import Direct, Owner, Supervised
+from codewhale.process.supervisor import Direct, Supervised
 from codewhale.protocol.errors import ToolError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Child:
         self._early = EarlyOutput(self._take, watch=bool(confined.mechanism))
         self._readers: list[PipeReader] = []
         self._stdin: PipeWriter | None = None
-        self._owner: Owner | None = None
+        self._owner: Supervised | Direct | None = None
         self._started: asyncio.Future[None] = self._loop.create_future()
         self._started.add_done_callback(lambda started: started.cancelled() or started.exception())
         self._done: asyncio.Future[Completed] = self._loop.create_future()
@@ -82,7 +82,6 @@ class Child:
         self._over = ""
 
     async def begin(self) -> None:
-        """Start it. Raises OSError."""
         self._launched()
         if self._hold.watch is not None:
             follow = self._hold.watch.follow(self._gone, self._done, self._told)
@@ -231,7 +230,6 @@ class Child:
         self._done.set_result(self._completed())
 
     def _told(self, text: str) -> None:
-        """Our own word among its output."""
         self._early.feed(
             "stdout" if self._launch.merge or self._launch.tty else "stderr", text.encode("utf-8", "replace")
         )
@@ -282,7 +280,6 @@ class Child:
         return await asyncio.shield(self._done)
 
     async def ended(self) -> None:
-        """Nothing of the tree is left."""
         await asyncio.shield(self._gone)
         if self._watching is not None:
             await asyncio.shield(self._watching)
@@ -345,12 +342,10 @@ class _Ends:
         return stdin, stdout, stderr
 
     def close_theirs(self) -> None:
-        """The child has its own copies."""
         for fd in self._opened:
             os.close(fd)
 
     def close_ours(self) -> None:
-        """There is no child."""
         for fd in (*self.outputs.values(), *(() if self.stdin is None else (self.stdin,))):
             os.close(fd)
 

@@ -79,7 +79,6 @@ def machine() -> "tuple[int, int] | None":
 
 
 def read(path: str) -> bytes:
-    """The beginning of a file of /proc."""
     with open(path, "rb", buffering=0) as file:
         return file.read(4096)
 
@@ -167,7 +166,6 @@ def kill_inits(root: int) -> None:
 
 
 def prctl(option: int, value: int) -> None:
-    """Set a process attribute; nothing where the kernel has none."""
     if _LINUX:
         import ctypes
 
@@ -196,7 +194,6 @@ class Hold:
         self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
 
     def take(self) -> None:
-        """Take the names, load the broker. Raises OSError."""
         if self.broker:
             sys.dont_write_bytecode = True  # beside our own code nothing is left
             sys.path += [os.path.dirname(path) for path in self.broker]
@@ -291,8 +288,6 @@ class Hold:
 
 
 class Launcher:
-    """One command and everything it leaves behind."""
-
     def __init__(self, control: int, status: int, most: "tuple[int, int, int]", hold: Hold) -> None:
         self.control = control
         self.status = status

@@ -170,7 +170,6 @@ def find_program(name: str, workspace: str = "", places: str | None = None) -> s
 
 
 def here() -> str:
-    """The current folder, "" where it is gone."""
     try:
         return os.getcwd()
     except OSError:

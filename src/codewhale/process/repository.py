@@ -10,12 +10,10 @@ from collections.abc import Awaitable, Iterator
 
 from msgspec import Struct
 
-from codewhale.lib.bounded import read_regular
 from codewhale.process.command import Completed
-from codewhale.process.sandbox.gitfiles import entries, named_files, names_back
+from codewhale.process.sandbox.gitfiles import entries, named_files, names_back, read_small
 from codewhale.protocol.errors import NextCall, ToolError
 
-_SMALL = 1 << 20
 _MOST_INCLUDED = 32
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -114,15 +112,6 @@ def config_entries(path: str) -> list[tuple[str, str]]:
         return entries(read_small(path) or b"")
     except ValueError:
         return []
-
-
-def read_small(path: str) -> bytes | None:
-    """The bytes of a regular file of at most 1 MiB, else None; never waits on a FIFO or a device."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    return read_regular(fd, _SMALL)
 
 
 def _repository_at(folder: str) -> Repository | None:

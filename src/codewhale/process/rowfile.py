@@ -21,7 +21,6 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def is_own(found: os.stat_result) -> bool:
-    """Whether it is a regular file of this user."""
     return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
 
 

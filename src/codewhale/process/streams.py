@@ -23,7 +23,6 @@ class PipeReader:
 
     @property
     def open(self) -> bool:
-        """Whether more may come."""
         return self._fd >= 0
 
     def _ready(self) -> None:
@@ -54,7 +53,6 @@ class PipeReader:
             taken += got
 
     def close(self) -> None:
-        """Stop reading."""
         if self.open:
             fd, self._fd = self._fd, -1
             self._loop.remove_reader(fd)
@@ -62,8 +60,6 @@ class PipeReader:
 
 
 class PipeWriter:
-    """Writes to a file descriptor as fast as the other side reads."""
-
     def __init__(self, fd: int, end: bytes | None = None) -> None:
         """`end` is what stands for the end of input where closing cannot (a terminal's ^D); with it the descriptor is
         a duplicate of the reading one."""
@@ -117,7 +113,6 @@ class PipeWriter:
             self._release()
 
     def close(self) -> None:
-        """Drop the descriptor now; a write under way fails."""
         if self._feeding is not None:
             self._feeding.cancel()
         self._release()
@@ -184,7 +179,6 @@ class Telling:
 
     @property
     def total(self) -> int:
-        """Bytes seen."""
         return self._bytes.total
 
     def feed(self, data: bytes) -> None:
@@ -256,7 +250,6 @@ class EarlyOutput:
 
     @property
     def complained(self) -> bool:
-        """Whether all that came is such a complaint."""
         return self._held is not None and self._held[1].startswith(self.COMPLAINT)
 
     def feed(self, stream: str, data: bytes) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from codewhale.process import launcher
 from codewhale.process.itself import interpreter
@@ -30,18 +30,6 @@ def _program() -> str:
         if compiled is not None and os.stat(compiled).st_mtime >= os.stat(launcher.__file__).st_mtime:
             return compiled
     return launcher.__file__
-
-
-class Owner(Protocol):
-    """One started child."""
-
-    def kill(self) -> None:
-        """Begin to end the whole tree."""
-        ...
-
-    def force(self) -> None:
-        """End what an earlier kill could not."""
-        ...
 
 
 class Supervised:
@@ -253,7 +241,6 @@ class Direct:
             self._loop.call_later(TERM_SECONDS, self.force)
 
     def force(self) -> None:
-        """KILL to its group."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:

@@ -17,9 +17,9 @@ from codewhale.process.repository import (
     ended_where_it_waits,
     find_repository,
     read_head,
-    read_small,
     refuse_specials,
 )
+from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.errors import ToolError
 
 OUTPUT_LIMIT = 4 << 20

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.shell import paths
+from codewhale.process.sandbox.gitfiles import read_small
 
 
 def test_a_pattern_is_what_the_shell_makes_of_it(tmp_path: Path) -> None:
@@ -48,5 +49,5 @@ def test_no_path_is_too_odd(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for path in ("\0", "/nowhere/x", str(tmp_path / "loop")):
         assert paths.expand(f"{path}/*", str(tmp_path)) == [f"{path}/*"]
-        assert not paths.is_folder(path) and paths.content(path) is None and paths.real_path(path)
+        assert not paths.is_folder(path) and read_small(path) is None and paths.real_path(path)
         assert paths.trouble_below([path], "/", "*") == ""

@@ -63,9 +63,9 @@ class PolicyCheck:
                 special=lambda request: NOTHING_SPECIAL,
                 sandboxed=lambda: self._held,
                 job=lambda session, job: None,
-                constitution=_law(home_dir(environ), options.workspace).opinion,
             ),
             made,
+            law=_law(home_dir(environ), options.workspace).opinion,
         )
 
     def judge(self, command: str) -> Decision:

@@ -57,7 +57,6 @@ class ShellCall(Struct):
 
     @property
     def simple(self) -> SimpleCommand:
-        """The call as it is told."""
         if self._simple is None:
             known = False not in [word.literal for word in self.words]
             self._simple = SimpleCommand(tuple([word.text for word in self.words]), known)
@@ -65,7 +64,6 @@ class ShellCall(Struct):
 
     @property
     def texts(self) -> list[str]:
-        """The words behind the name."""
         if self._texts is None:
             self._texts = [word.text for word in self.words[1:]]
         return self._texts
@@ -80,11 +78,9 @@ class ShellCall(Struct):
         return self._text
 
     def letters(self) -> str:
-        """The letters of all short options."""
         return "".join(text[1:] for text in self.texts if _LETTER.match(text))
 
     def operands(self) -> list[str]:
-        """What is no option."""
         return [text for text in self.texts if not text.startswith("-") or text == "-"]
 
     def has(self, *options: str) -> bool:
@@ -112,7 +108,6 @@ def _spelled(word: Word) -> str:
 
 
 def harm_of(call: ShellCall, places: ShellPaths) -> Harm | None:
-    """What one command does that must not be done."""
     text = call.text if call.roles.rows else ""
     told = call.texts in (["--help"], ["--version"])
     for row in call.roles.rows:
@@ -235,7 +230,6 @@ def bomb(line: ParsedLine) -> Harm | None:
 
 
 def secret_word(word: Word) -> bool:
-    """Whether a word names a secret file or a variable that holds a key."""
     if any(_KEY.search(name) for name in word.names):
         return True
     return _secret_text(word.text.replace(UNKNOWN, ""))

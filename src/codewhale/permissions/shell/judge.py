@@ -109,7 +109,6 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
 
 
 def _overlong(line: str, context: ShellContext) -> ShellJudgement:
-    """What is said of a line that is too long to judge as one: the harm in one of its pieces, else a question."""
     pieces = list(dict.fromkeys(piece.strip() for piece in _CUTS.split(line)))
     for piece in pieces[:_PIECES]:
         judged = analyse(piece[:_LONG_PIECE], context)
@@ -170,7 +169,6 @@ def _asked(rule: str, calls: list[ShellCall], line: ParsedLine) -> str:
 
 
 def _reaches(call: ShellCall) -> bool:
-    """Whether a call would use the network."""
     words = harm().reaches.get(call.name)
     return (
         sends(call) or call.name in harm().asks["shell.network"] or bool(words and words.intersection(call.texts[:2]))

@@ -12,10 +12,13 @@ from itertools import pairwise
 from msgspec import Struct
 
 from codewhale.permissions.shell.words import UNKNOWN
+from codewhale.process.sandbox.gitfiles import read_small
+from codewhale.process.sandbox.profiles import beneath
 
 # Entries that a pattern may meet, and that a look through folders may.
 MOST_NAMES = 500
 MOST_ENTRIES = 40_000
+_MOST_SETTINGS = 65_536
 _GLOB = re.compile(r"[*?\[]")
 _ODD = re.compile(r"[\s'\"\\]|^[-@]")
 
@@ -37,36 +40,16 @@ def program_in(inside: str, name: str) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _own_folders(path: str, inside: str) -> list[str]:
-    own = [folder for folder in path.split(os.pathsep) if not os.path.isabs(folder) or _beneath(folder, inside)]
-    own += [folder for folder in path.split(os.pathsep) if _beneath(real_path(folder), real_path(inside))]
+    own = [folder for folder in path.split(os.pathsep) if not os.path.isabs(folder) or beneath(folder, inside)]
+    own += [folder for folder in path.split(os.pathsep) if beneath(real_path(folder), real_path(inside))]
     return [os.path.join(inside, folder) for folder in own]
 
 
-def _beneath(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def is_folder(path: str) -> bool:
-    """Whether a folder is there."""
     try:
         return os.path.isdir(path)
     except ValueError:
         return False
-
-
-def content(path: str, most: int = 65_536) -> bytes | None:
-    """What a regular file holds, None where there is none or it is larger."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return None
-    with os.fdopen(handle, "rb") as file:
-        try:
-            data = file.read(most + 1)
-        except OSError:
-            return None
-    return data if len(data) <= most else None
 
 
 def expand(pattern: str, folder: str) -> list[str] | None:
@@ -119,7 +102,7 @@ def trouble_below(
                 return f"{entry.name} may hold a secret"
             if linked and entry.is_symlink():
                 target = real_path(entry.path)
-                if not _beneath(target, inside):
+                if not beneath(target, inside):
                     return f"{entry.path} is a link that leads out"
                 waiting |= {target} - seen
             elif folder_there and (entry.name != ".git" or names == "*"):
@@ -228,8 +211,7 @@ class ShellPaths(Struct, frozen=True):
         return _absolute(text, here)
 
     def inside(self, path: str) -> bool:
-        """Whether an absolute path lies in the workspace."""
-        return path == self.workspace or path.startswith(self.workspace.rstrip("/") + "/")
+        return beneath(path, self.workspace)
 
     def below(self, path: str) -> str:
         """An absolute path as it is seen from the workspace, if it lies there."""
@@ -284,7 +266,7 @@ class ShellPaths(Struct, frozen=True):
         """The file that names a program of the project for one of the machine's."""
         while self.inside(here):
             for name in _CHOOSERS:
-                if _OWN_PATH.search(content(posixpath.join(here, name)) or b""):
+                if _OWN_PATH.search(read_small(posixpath.join(here, name), _MOST_SETTINGS) or b""):
                     return name
             if here == self.workspace:
                 break
@@ -300,7 +282,7 @@ class ShellPaths(Struct, frozen=True):
     def loaded(self, here: str) -> str:
         """The file from which a test runner would load code or options."""
         for name in _SETTINGS:
-            text = content(posixpath.join(here, name)) or b""
+            text = read_small(posixpath.join(here, name), _MOST_SETTINGS) or b""
             if b"pytest" in text and _LOADS.search(text):
                 return name
         found = [*(expand("conftest.py*", here) or ["*"]), *(expand("*/conftest.py", here) or ["*"])]
@@ -315,7 +297,6 @@ class ShellPaths(Struct, frozen=True):
         return bool(at_home and _HOME_GUARDED.match(path[len(self.home) :]))
 
     def system(self, text: str, here: str) -> bool:
-        """Whether a path belongs to the operating system or is a device."""
         path = self.absolute(text, here)
         if not path or _PLAIN_DEVICES.match(path) or (self.inside(path) and self.workspace != "/"):
             return False

@@ -38,8 +38,6 @@ _SETS = re.compile(r"[-+][eux]+|-[eux]*o|pipefail|errexit|nounset|xtrace")
 
 
 class _AskedError(Exception):
-    """There is more in the line than reading."""
-
     def __init__(self, reading: ReadVerdict) -> None:
         self.reading = reading
 
@@ -54,7 +52,6 @@ class _State(Struct):
     fed: bool = False
 
     def copy(self) -> "_State":
-        """The state of a subshell."""
         return _State(dict(self.variables), self.folders, (), self.fed)
 
 
@@ -367,7 +364,6 @@ def _both(*folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _plain(steps: tuple[Pipeline, ...]) -> bool:
-    """Whether a line is simple commands of words without patterns and values."""
     stages = [stage for step in steps for stage in step.stages]
     return all(
         isinstance(stage, Simple)

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from codewhale.lib.bounded import read_regular
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
 from codewhale.permissions.shell.paths import ShellPaths, program_in, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import UNKNOWN, Word
-from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere, read_small
-from codewhale.process.sandbox.gitfiles import steering
+from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
+from codewhale.process.sandbox.gitfiles import read_small, steering
 from codewhale.protocol.protected import is_git_directory
 
 _MOST_INDEX = 1 << 26
@@ -91,15 +90,10 @@ def _submodule(found: Repository) -> str:
     shared = [name for name in _names(found.gitdir) if name.startswith("sharedindex.")]
     for name in ("index", *shared):
         file = os.path.join(found.gitdir, name)
-        try:
-            data = read_regular(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), _MOST_INDEX)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            data = None
-        if data is None:
+        data = read_small(file, _MOST_INDEX)
+        if data is None and os.path.lexists(file):
             return f"{file} cannot be read"
-        if struct.pack(">I", _GITLINK) not in data:
+        if data is None or struct.pack(">I", _GITLINK) not in data:
             continue
         if not _small_names(found):
             return "repositories may be in it"
@@ -170,7 +164,6 @@ class Candidate(Struct, frozen=True):
 
 
 def only_reads(call: Candidate, places: ShellPaths) -> ReadVerdict:
-    """Judge one command by its words."""
     name, folders = program(call.words[0]), call.folders
     if not name:
         return ReadVerdict("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
@@ -276,7 +269,6 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
 
 
 def _operands(rules: Reads, given: SortedWords) -> list[str]:
-    """The operands that are paths."""
     patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
     return given.operands[1:] if patterned else list(given.operands)
 

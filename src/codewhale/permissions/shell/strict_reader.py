@@ -73,8 +73,6 @@ class Compound(Struct, frozen=True):
 
 
 class Pipeline(Struct, frozen=True):
-    """A pipeline, and the operator behind it."""
-
     stages: "tuple[Simple | Compound, ...]"
     by: str
 
@@ -117,8 +115,6 @@ class _UnreadError(Exception):
 
 
 class _Reader:
-    """One pass over a line."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

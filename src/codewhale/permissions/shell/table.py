@@ -106,7 +106,6 @@ _CARRYING = ("eval", "trap", "xargs", "parallel", "alias", "function")
 
 @functools.cache
 def reads() -> ReadTable:
-    """What only reads."""
     programs, git = _load("reads.toml"), _load("git.toml")
     versions, questions = (
         {key: frozenset(names.split()) for key, names in programs.pop(part).items()}
@@ -123,7 +122,6 @@ def reads() -> ReadTable:
 
 @functools.cache
 def harm() -> HarmTable:
-    """What does harm."""
     data = _load("harm.toml")
     names = {key: _names(text) for key, text in data["names"].items()}
     rows: dict[str, list[HarmRow]] = {}
@@ -161,7 +159,6 @@ def harm() -> HarmTable:
 
 @functools.lru_cache(maxsize=4096)
 def roles(name: str) -> Roles:
-    """What the tables of harm say of a program."""
     table = harm()
     sets = frozenset(key for key, names in table.names.items() if name in names)
     rows = table.rows.get(name, ()) + tuple(row for start, row in table.starts if name.startswith(start))

@@ -31,7 +31,6 @@ class Word(Struct, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether no part of the text is a mere mark."""
         return UNKNOWN not in self.text
 
 
@@ -58,7 +57,6 @@ def joined(words: list[Word]) -> Word:
 
 
 def in_double(raw: str) -> str:
-    """Text between double quotes, its escapes taken off."""
     return _QUOTED_ESCAPE.sub(lambda found: found[1] or "", raw) if "\\" in raw else raw
 
 

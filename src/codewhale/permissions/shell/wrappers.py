@@ -132,7 +132,6 @@ def _starts(name: str, words: Sequence[Word]) -> Iterator[int]:
 
 
 def is_known(name: str) -> bool:
-    """Whether some table speaks of a program."""
     table = harm()
     return name in reads().programs or name in table.rows or any(name in names for names in table.asks.values())
 

@@ -44,12 +44,10 @@ class Caller:
             raise LookupError from None
 
     def text(self, address: int) -> bytes:
-        """A string, as of a path."""
         data = self.memory(address, _MOST_PATH)
         return data[: data.index(0)]
 
     def umask(self) -> int:
-        """Its umask as it is now."""
         with open(f"/proc/{self.pid}/status", "rb", buffering=0) as status:
             return int(status.read(512).partition(b"Umask:")[2].split(None, 1)[0], 8)
 

@@ -54,7 +54,6 @@ class Kernel:
         self._libc = ctypes.CDLL(None, use_errno=True)
 
     def call(self, what: str, number: int, *args: object) -> int:
-        """syscall(2)."""
         result = int(self._libc.syscall(ctypes.c_long(number), *args))
         if result < 0:
             raise EnterError(f"{what}: {os.strerror(ctypes.get_errno())}")
@@ -80,8 +79,6 @@ class Kernel:
 
 
 class _Rules:
-    """A Landlock ruleset."""
-
     def __init__(self, kernel: Kernel, files: int = 0, scopes: int = _ABSTRACT) -> None:
         self._kernel = kernel
         wanted = _Ruleset(files, 0, scopes)

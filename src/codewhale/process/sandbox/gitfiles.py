@@ -140,7 +140,6 @@ def named_files(data: bytes, folder: str) -> "tuple[list[str], list[str]]":
     return [os.path.join(folder, os.path.expanduser(path)) for path in included], hooks
 
 
-_LARGEST = 1 << 20
 _MOST_HOOKS = 200
 _DEEPEST = 3
 _CONFIGS = ("config", "config.worktree")
@@ -170,13 +169,19 @@ def arms_of(place: str, root: str) -> list[Arm]:
     return list(_of_pointer(place, root))
 
 
-def read_file(path: str) -> bytes | None:
-    """The bytes of a regular file, at most 1 MiB; None for anything else, a link among it."""
+def read_small(path: str, most: int = 1 << 20, links: bool = True) -> bytes | None:
+    """The bytes of a regular file, None for one that is larger and for anything else; never waits on a FIFO or a
+    device. Without `links` a link is not followed."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW))
+    except (OSError, ValueError):
         return None
-    return read_regular(fd, _LARGEST)
+    return read_regular(fd, most)
+
+
+def read_file(path: str) -> bytes | None:
+    """The same of what is no link."""
+    return read_small(path, links=False)
 
 
 def harmless(data: bytes) -> bytes:

@@ -12,7 +12,6 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\"}
 
 
 def seatbelt(argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
-    """The plan for one command."""
     temp = {"TMPDIR": site.temp, "TMP": site.temp, "TEMP": site.temp}
     caches = cache_folders(confinement.caches, site.home, {})
     return SandboxPlan(

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from codewhale.lib.beneath import PathRefused, Root
-from codewhale.process.repository import find_repository, read_small
+from codewhale.process.repository import find_repository
+from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.workspace.ignore import RULE_FILES, Rules, rules_in
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -18,7 +18,8 @@ from msgspec import Struct
 from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock
 from codewhale.lib.files import DISK, atomic_write, private_dir
-from codewhale.process.repository import find_repository, read_small
+from codewhale.process.repository import find_repository
+from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.workspace.snapshots import Change, Content, DamagedError, Entry, Journal, SnapshotError, listed
 from codewhale.workspace.undo.hiding import hidden, is_rule_file
 from codewhale.workspace.undo.looking import Known, Look, Looker, TooLongError, TooMuchError, changed
