@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from codewhale.permissions.shell.paths import ShellPaths, secret
+from codewhale.permissions.shell.paths import ShellPaths, ask, secret
 
 Values = list[tuple[str, str]]
 
@@ -50,42 +50,36 @@ _PS_FIELDS = re.compile(
 _CREDENTIAL = re.compile(r"token|secret|passw|extraheader|url|credential|key|proxy|cookie", re.I)
 
 
-def _test(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
+def _test(words: list[str], where: str, places: ShellPaths) -> None:
     counted = words[-1:] == ["]]"] and not _COUNTING.isdisjoint(words)
     for word in words:
         if word.startswith("-") and word not in _TESTS and not word[1:].isdigit():
-            return "shell.option", f"test {word} is not known to only read"
+            ask("shell.option", f"test {word} is not known to only read")
         if counted and word not in _TESTS and not word.isdigit():
-            return "shell.expansion", "[[ works out what it counts with"
+            ask("shell.expansion", "[[ works out what it counts with")
         if word not in _TESTS and ("/" in word or word.startswith(".")):
-            rule, why = places.reading(word, where)
-            if rule:
-                return rule, why
-    return "", ""
+            places.reading(word, (where,))
 
 
-def _find(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
+def _find(words: list[str], where: str, places: ShellPaths) -> None:
     rest = iter(words)
     roots = True
     if not {"-L", "-follow"}.isdisjoint(words) and (why := places.links(["."], where)):
-        return "shell.option", why
+        ask("shell.option", why)
     for word in rest:
         if word in _FIND_VALUES:
             roots = False
             value = next(rest, "")
             if secret(value):
-                return "shell.secret-read", f"{value} is the name of a secret"
-            if word in _FIND_FILES and (said := places.reading(value, where))[0]:
-                return said
+                ask("shell.secret-read", f"{value} is the name of a secret")
+            if word in _FIND_FILES:
+                places.reading(value, (where,))
         elif word in _FIND_FLAGS:
             roots = roots and word in ("-L", "-H", "-P")
         elif word.startswith(("-", "(", "!")) or not roots:
-            return "shell.option", f"find {word} is not known to only read"
+            ask("shell.option", f"find {word} is not known to only read")
         else:
-            rule, why = places.reading(word, where)
-            if rule:
-                return rule, why
-    return "", ""
+            places.reading(word, (where,))
 
 
 def _sed(options: list[str], values: Values, operands: list[str]) -> str:
@@ -126,16 +120,15 @@ def _printf(options: list[str], values: Values, operands: list[str]) -> str:
     return "" if operands else "printf has no format"
 
 
-def _ps(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
+def _ps(words: list[str], where: str, places: ShellPaths) -> None:
     """ps takes options in three styles: these spellings are the same in all, and none shows the environment."""
     rest = iter(words)
     for word in rest:
         value = next(rest, "") if re.fullmatch(r"-[AaefF]*o|-[puCgtUG]", word) else None
         if value is not None and not (_PS_FIELDS if word.endswith("o") else _PS_NAMES).fullmatch(value):
-            return "shell.option", f"ps {word} {value} is not known to only read"
+            ask("shell.option", f"ps {word} {value} is not known to only read")
         if value is None and not _PS_WORDS.fullmatch(word):
-            return "shell.option", f"ps {word} may show the environment of programs"
-    return "", ""
+            ask("shell.option", f"ps {word} may show the environment of programs")
 
 
 def _names(options: list[str], values: Values, operands: list[str]) -> str:
@@ -166,22 +159,19 @@ def _config(options: list[str], values: Values, operands: list[str]) -> str:
     return "git config may show credentials" if _CREDENTIAL.search(operands[0]) else ""
 
 
-def _command(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
-    if words[:1] in (["-v"], ["-V"]) and not any(word.startswith("-") for word in words[1:]):
-        return "", ""
-    return "shell.option", "command runs what it names"
+def _command(words: list[str], where: str, places: ShellPaths) -> None:
+    if words[:1] not in (["-v"], ["-V"]) or any(word.startswith("-") for word in words[1:]):
+        ask("shell.option", "command runs what it names")
 
 
-def _tar(words: list[str], where: str, places: ShellPaths) -> tuple[str, str]:
+def _tar(words: list[str], where: str, places: ShellPaths) -> None:
     if not words or not re.fullmatch(r"-?[vfzjJa]*t[vfzjJa]*|--list", words[0]):
-        return "shell.write", "tar may unpack"
+        ask("shell.write", "tar may unpack")
     for word in words[1:]:
         if (word.startswith("-") and not re.fullmatch(r"--file=[^:]*|-[fv]+|--verbose", word)) or ":" in word:
-            return "shell.option", f"tar {word} is not known to only read"
-        rule, why = places.reading(word.removeprefix("--file="), where) if not word.startswith("-v") else ("", "")
-        if rule:
-            return rule, why
-    return "", ""
+            ask("shell.option", f"tar {word} is not known to only read")
+        if not word.startswith("-v"):
+            places.reading(word.removeprefix("--file="), (where,))
 
 
 def _unzip(options: list[str], values: Values, operands: list[str]) -> str:
@@ -189,7 +179,7 @@ def _unzip(options: list[str], values: Values, operands: list[str]) -> str:
 
 
 # Whole command lines of their own kind, and looks at operands that were sorted already.
-SYNTAXES: dict[str, Callable[[list[str], str, ShellPaths], tuple[str, str]]] = {
+SYNTAXES: dict[str, Callable[[list[str], str, ShellPaths], None]] = {
     "find": _find,
     "ps": _ps,
     "test": _test,

@@ -6,7 +6,7 @@ what patterns stand for, and for files that choose what runs.
 """
 
 import re
-from typing import Literal
+from typing import Literal, NoReturn
 
 from msgspec import Struct
 
@@ -14,9 +14,9 @@ from codewhale.permissions.shell.floor import LONGEST, Floor
 from codewhale.permissions.shell.flow import may_run_input, sends
 from codewhale.permissions.shell.harm import ShellCall, SimpleCommand, secret_word
 from codewhale.permissions.shell.parse import INCOMPLETE, ParsedLine, feed, parse
-from codewhale.permissions.shell.paths import ShellPaths
+from codewhale.permissions.shell.paths import AskedError, ShellPaths, ask
 from codewhale.permissions.shell.readings import Readings
-from codewhale.permissions.shell.reads import ReadVerdict, look_anew
+from codewhale.permissions.shell.reads import look_anew
 from codewhale.permissions.shell.strict_reader import read, words_of
 from codewhale.permissions.shell.table import harm
 from codewhale.permissions.shell.words import Word, odd_character
@@ -84,28 +84,25 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
     steps = None if odd_character(line) else read(line)
     agreed = steps is not None and _agree(list(words_of(steps)), parsed)
-    if steps is not None and agreed:
-        reading = Readings(places, known["PWD"]).line(steps, bool(context.stdin))
-    else:
-        reading = _unread(line, parsed)
     plain = (
         len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
     )
     plain = plain and agreed and not parsed.commands[0].assigns
-    if not reading.rule and runs:
-        reading = ReadVerdict("shell.construct", "it may run what it is given as input")
-    if not reading.rule and reading.sandboxed and not context.sandbox:
-        reading = ReadVerdict(
-            "shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here"
-        )
     profile: Profile
-    if not reading.rule:
-        profile = "read-only" if context.sandbox else "none"
-        return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
-    rule = _asked(reading.rule, floor.calls, parsed)
-    reason = f"Asked, because {reading.why}."
-    profile = "none" if rule in _A_PERSONS else "workspace-write"
-    return ShellJudgement("ask", rule, reason, commands, profile, plain, runs)
+    try:
+        if steps is None or not agreed:
+            _refuse_to_read(line, parsed)
+        sandboxed = Readings(places, known["PWD"]).line(steps, bool(context.stdin))
+        if runs:
+            ask("shell.construct", "it may run what it is given as input")
+        if sandboxed and not context.sandbox:
+            ask("shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here")
+    except AskedError as asked:
+        rule = _asked(asked.rule, floor.calls, parsed)
+        profile = "none" if rule in _A_PERSONS else "workspace-write"
+        return ShellJudgement("ask", rule, f"Asked, because {asked.why}.", commands, profile, plain, runs)
+    profile = "read-only" if context.sandbox else "none"
+    return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
 
 
 def _overlong(line: str, context: ShellContext) -> ShellJudgement:
@@ -123,16 +120,16 @@ def _tangles(line: str) -> int:
     return line.count("=(") + line.count("<<") + (len(_CASE.findall(line)) if "case" in line else 0)
 
 
-def _unread(text: str, line: ParsedLine) -> ReadVerdict:
-    """Why a line is not one that every shell reads alike."""
+def _refuse_to_read(text: str, line: ParsedLine) -> NoReturn:
+    """Ask, with the reason why the line is not one that every shell reads alike."""
     if odd := odd_character(text):
-        return ReadVerdict("shell.bytes", f"it holds the character {odd}, which may look like another")
+        ask("shell.bytes", f"it holds the character {odd}, which may look like another")
     written = next((redirect for redirect in line.redirects if ">" in redirect.op and redirect.target.text), None)
     if written is not None and written.target.text not in ("/dev/null", "1", "2"):
-        return ReadVerdict("shell.redirect", f"it redirects to {written.target.text}")
+        ask("shell.redirect", f"it redirects to {written.target.text}")
     if line.shapes:
-        return ReadVerdict("shell.construct", f"it holds {line.shapes[0]}")
-    return ReadVerdict("shell.construct", "it is written in a way that shells may read differently")
+        ask("shell.construct", f"it holds {line.shapes[0]}")
+    ask("shell.construct", "it is written in a way that shells may read differently")
 
 
 def _agree(strict: list[list[str | None]], line: ParsedLine) -> bool:

@@ -6,8 +6,9 @@ import functools
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import NoReturn
 
 from msgspec import Struct
 
@@ -200,6 +201,19 @@ _PLAIN_DEVICES = re.compile(r"/dev/(?:null|zero|full|std(?:out|err|in)|tty|u?ran
 _EVERYTHING = re.compile(r"(?:^|(?<=/))(?:\.?\*+|\.\[!?\.\]\*|\.\?\?\*|\.)(?:/?\*+)*/*$")
 
 
+class AskedError(Exception):
+    """A line does more than reading, or may: the rule that a person is asked by, and why."""
+
+    def __init__(self, rule: str, why: str) -> None:
+        super().__init__(why)
+        self.rule = rule
+        self.why = why
+
+
+def ask(rule: str, why: str) -> NoReturn:
+    raise AskedError(rule, why)
+
+
 class ShellPaths(Struct, frozen=True):
     """Where the line runs: absolute paths of the workspace and of the person's home, "" when not known."""
 
@@ -217,31 +231,30 @@ class ShellPaths(Struct, frozen=True):
         """An absolute path as it is seen from the workspace, if it lies there."""
         return path[len(self.workspace.rstrip("/")) :] if self.inside(path) else path
 
-    def reading(self, text: str, here: str) -> tuple[str, str]:
-        """Why looking at this path is a matter to ask about: a rule and its reason, ("", "") for none. What it says
-        counts, and where it leads by links."""
+    def reading(self, text: str, folders: Iterable[str]) -> None:
+        """Ask where looking at this path, from any of these folders, is a person's matter: what it says counts, and
+        where it leads by links."""
+        for folder in folders:
+            self._reading(text, folder)
+
+    def _reading(self, text: str, here: str) -> None:
         path = self.absolute(text, here)
         if not path:
-            return "shell.expansion", "it names a path that is not known before it runs"
+            ask("shell.expansion", "it names a path that is not known before it runs")
         if secret(self.below(path)):
-            return "shell.secret-read", f"{text} may hold a secret"
+            ask("shell.secret-read", f"{text} may hold a secret")
         if _OPEN.fullmatch(path):
-            return "", ""
+            return
         if not self.inside(path):
-            return "shell.outside", f"{text} is outside the workspace"
+            ask("shell.outside", f"{text} is outside the workspace")
         real = real_path(posixpath.join(here, text))
         if real == path or _OPEN.fullmatch(real):
-            return "", ""
+            return
         top = real_path(self.workspace)
-        if real != top and not real.startswith(top.rstrip("/") + "/"):
-            return "shell.outside", f"{text} is a link that leads out of the workspace"
-        return (
-            ("shell.secret-read", f"{text} leads to what may hold a secret") if secret(real[len(top) :]) else ("", "")
-        )
-
-    def reading_from(self, text: str, folders: tuple[str, ...]) -> tuple[str, str]:
-        """The same, wherever of these folders it is read from."""
-        return next((said for folder in folders if (said := self.reading(text, folder))[0]), ("", ""))
+        if not beneath(real, top):
+            ask("shell.outside", f"{text} is a link that leads out of the workspace")
+        if secret(real[len(top) :]):
+            ask("shell.secret-read", f"{text} leads to what may hold a secret")
 
     def links(self, operands: list[str], here: str) -> str:
         """Why following links below these paths may lead out of the workspace."""

@@ -2,13 +2,12 @@
 variables hold and where it is at each of them."""
 
 import re
-from typing import NoReturn
 
 from msgspec import Struct
 
 from codewhale.permissions.shell.floor import DEEPEST
-from codewhale.permissions.shell.paths import ShellPaths, expand, is_folder
-from codewhale.permissions.shell.reads import Candidate, ReadVerdict, only_reads, program
+from codewhale.permissions.shell.paths import ShellPaths, ask, expand, is_folder
+from codewhale.permissions.shell.reads import Candidate, only_reads, program
 from codewhale.permissions.shell.strict_reader import Compound, Part, Pipeline, Simple, Term, read
 from codewhale.permissions.shell.words import UNKNOWN, Word
 from codewhale.permissions.shell.wrappers import quiet
@@ -37,11 +36,6 @@ _LISTED = ("grep", "sort", "head", "tail", "uniq")
 _SETS = re.compile(r"[-+][eux]+|-[eux]*o|pipefail|errexit|nounset|xtrace")
 
 
-class _AskedError(Exception):
-    def __init__(self, reading: ReadVerdict) -> None:
-        self.reading = reading
-
-
 class _State(Struct):
     """What holds at a point of a line: its variables (None for a value that is not known), the folders it may be in,
     those in which it is when the last command failed, and whether its commands are given an input."""
@@ -64,15 +58,12 @@ class Readings:
         self._left = _MOST
         self._sandboxed = False
 
-    def line(self, steps: tuple[Pipeline, ...], fed: bool) -> ReadVerdict:
-        """The first thing that is more than reading, an empty Reading for none."""
+    def line(self, steps: tuple[Pipeline, ...], fed: bool) -> bool:
+        """Whether the line needs the sandbox to do no more than reading. Asks about the first thing that is more."""
         if not steps:
-            return ReadVerdict("shell.construct", "there is no command in it")
-        try:
-            self._script(steps, _State({}, (self._folder,), fed=fed), 0)
-        except _AskedError as asked:
-            return asked.reading
-        return ReadVerdict(sandboxed=self._sandboxed)
+            ask("shell.construct", "there is no command in it")
+        self._script(steps, _State({}, (self._folder,), fed=fed), 0)
+        return self._sandboxed
 
     def _script(self, steps: tuple[Pipeline, ...], state: _State, depth: int) -> None:
         """Go through pipelines. Behind && one is where the one before it succeeded, behind || where it failed, and
@@ -101,7 +92,7 @@ class Readings:
             self._files(stage, own, depth)
             if isinstance(stage, Simple):
                 if len(step.stages) == 1 and [term.text for term in stage.words] == ["env"]:
-                    _ask("shell.unknown", "env alone shows the whole environment")
+                    ask("shell.unknown", "env alone shows the whole environment")
                 words = self._simple(stage, own, before if number else None, depth)
                 before = None if before is None else [*before, words]
             else:
@@ -115,11 +106,8 @@ class Readings:
             self._one(term, state, depth)
         for term in stage.reads:
             if len(term.parts) != 1 or term.text is None or not term.bare or term.parts[0].kind != "text":
-                _ask("shell.redirect", "it redirects from what is not a plain name")
-            for folder in state.folders:
-                rule, why = self._places.reading(term.text, folder)
-                if rule:
-                    _ask(rule, why)
+                ask("shell.redirect", "it redirects from what is not a plain name")
+            self._places.reading(term.text, state.folders)
 
     def _block(self, block: Compound, state: _State, depth: int) -> None:
         if block.kind == "subshell":
@@ -131,7 +119,7 @@ class Readings:
         elif block.kind == "while":
             ends = block.bodies[0][-1].stages[-1]
             if not (isinstance(ends, Simple) and ends.words and ends.words[0].text in ("read", "[", "[[", "test")):
-                _ask("shell.construct", "a loop may go on for ever")
+                ask("shell.construct", "a loop may go on for ever")
             self._forget(block, state)
             for body in block.bodies:
                 self._round(body, state, depth)
@@ -169,7 +157,7 @@ class Readings:
         folders = state.folders
         self._script(body, state, depth)
         if state.folders != folders:
-            _ask("shell.construct", "a loop changes the folder")
+            ask("shell.construct", "a loop changes the folder")
 
     def _forget(self, block: Compound, state: _State) -> None:
         """What a loop assigns is not known in it: a later round may have done it."""
@@ -188,7 +176,7 @@ class Readings:
         """Look at one command; its words."""
         self._left -= 1
         if self._left < 0:
-            _ask("shell.construct", "it runs very many commands")
+            ask("shell.construct", "it runs very many commands")
         first = command.words[0].text if command.words else None
         for name, term in command.assigns:
             value = self._one(term, state, depth)
@@ -222,35 +210,29 @@ class Readings:
         target = next((text for text in operands if text not in ("-P", "-L", "-e", "--")), "")
         moved = tuple(self._places.absolute(target, folder) for folder in state.folders)
         if not target or target == "-" or "" in moved:
-            _ask("shell.expansion", "the folder is not known before it runs")
+            ask("shell.expansion", "the folder is not known before it runs")
         state.failed = () if all(map(is_folder, moved)) else state.folders
         state.folders = moved
 
     def _carry(self, words: list[Word], state: _State, before: list[list[str]] | None, depth: int) -> None:
         inner = quiet(words)
         if inner is None:
-            self._judge(Candidate(words, state.folders, fed=state.fed))
+            self._sandboxed |= only_reads(Candidate(words, state.folders, fed=state.fed), self._places)
             return
         if depth >= DEEPEST:
-            _ask("shell.construct", "commands are wrapped more than three times")
+            ask("shell.construct", "commands are wrapped more than three times")
         if inner.line is not None:
             steps = read(inner.line)
             if steps is None or (program(words[0]) == "zsh" and not _plain(steps)):
-                _ask("shell.construct", "it is written in a way that shells may read differently")
+                ask("shell.construct", "it is written in a way that shells may read differently")
             if not steps:
-                _ask("shell.construct", "there is no command in it")
+                ask("shell.construct", "there is no command in it")
             self._script(steps, _State({}, state.folders, fed=state.fed), depth + 1)
         elif inner.more:
             self._listed(before)
-            self._judge(Candidate(inner.words, state.folders, more=True, fed=True))
+            self._sandboxed |= only_reads(Candidate(inner.words, state.folders, more=True, fed=True), self._places)
         else:
             self._carry(inner.words, state, before, depth + 1)
-
-    def _judge(self, call: Candidate) -> None:
-        reading = only_reads(call, self._places)
-        if reading.rule:
-            raise _AskedError(reading)
-        self._sandboxed |= reading.sandboxed
 
     def _listed(self, before: list[list[str]] | None) -> None:
         """xargs takes names of files below the folder from what lists them, and each must be one plain word."""
@@ -265,10 +247,10 @@ class Readings:
             "git": texts[:1] == ["ls-files"],
         }
         if not lists.get(name, False) or any(not other or other[0] not in _LISTED for other in others):
-            _ask("shell.construct", "xargs takes words from where any may come")
+            ask("shell.construct", "xargs takes words from where any may come")
         why = self._places.odd_names(first)
         if why:
-            _ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
+            ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
 
     # ------------------------------------------------------------------ words
 
@@ -294,26 +276,24 @@ class Readings:
             elif loop and part.kind == "output":
                 return [UNKNOWN], ""
             elif not value or re.search(r"\s", value) or (UNKNOWN in value and not tame):
-                _ask("shell.expansion", "a value that is not quoted may become several words")
+                ask("shell.expansion", "a value that is not quoted may become several words")
             else:
                 glob = glob or bool(re.search(r"[*?\[]", value))
         if not glob:
             return [text], ""
         if UNKNOWN in text or not literal:
-            _ask("shell.expansion", "a pattern is not known before it runs")
+            ask("shell.expansion", "a pattern is not known before it runs")
         return self._expanded(text, state), text
 
     def _expanded(self, text: str, state: _State) -> list[str]:
         names: dict[str, None] = {}
         for folder in state.folders:
-            rule, why = self._places.reading(text, folder)
-            if rule:
-                _ask(rule, why)
+            self._places.reading(text, (folder,))
             found = expand(text, folder)
-            names.update(dict.fromkeys(found or _ask("shell.expansion", f"{text} stands for very many names")))
+            names.update(dict.fromkeys(found or ask("shell.expansion", f"{text} stands for very many names")))
         bad = next((name for name in names if name != text and name.startswith(("-", "@", "+"))), "")
         if bad:
-            _ask("shell.expansion", f"{bad} is the name of a file and may become an option; write ./{text}")
+            ask("shell.expansion", f"{bad} is the name of a file and may become an option; write ./{text}")
         return list(names)
 
     def _part(self, part: Part, state: _State, depth: int) -> tuple[str, bool]:
@@ -339,7 +319,7 @@ class Readings:
     def _number(self, text: str, state: _State) -> str:
         for name in re.findall(r"[a-z_]\w*", text):
             if not (state.variables.get(name) or "").isdigit():
-                _ask("shell.expansion", f"the value of ${name} is not known before it runs")
+                ask("shell.expansion", f"the value of ${name} is not known before it runs")
         return "-1" if "-" in text else "0"
 
     def _variable(self, name: str, state: _State) -> tuple[str, bool]:
@@ -351,12 +331,8 @@ class Readings:
         if name == "HOME" and self._places.home:
             return self._places.home, True
         if _SECRET.search(name) or not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
-            _ask("shell.expansion", f"the value of ${name} is not known before it runs")
+            ask("shell.expansion", f"the value of ${name} is not known before it runs")
         return UNKNOWN, True
-
-
-def _ask(rule: str, why: str) -> NoReturn:
-    raise _AskedError(ReadVerdict(rule, why))
 
 
 def _both(*folders: tuple[str, ...]) -> tuple[str, ...]:
@@ -384,4 +360,4 @@ def _assignable(name: str, value: str | None) -> None:
             return
         if not _RISKY.search(name) and re.fullmatch(r"[A-Z][A-Z0-9_]*", name) and _SWITCH.fullmatch(value):
             return
-    _ask("shell.environment", f"{name} is set for it")
+    ask("shell.environment", f"{name} is set for it")

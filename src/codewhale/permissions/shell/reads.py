@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
-from codewhale.permissions.shell.paths import ShellPaths, program_in, real_path
+from codewhale.permissions.shell.paths import ShellPaths, ask, program_in, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import UNKNOWN, Word
 from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
@@ -136,15 +136,6 @@ _UNKNOWN_TEXT = frozenset(("printf", "test"))
 _PATH_VALUES = frozenset(("r", "reference", "f", "file", "O", "exclude-from", "ignore-rev"))
 
 
-class ReadVerdict(Struct, frozen=True):
-    """The look at one command: the rule and reason why it must be asked about ("" when it only reads), and whether it
-    needs the sandbox to do no more than that."""
-
-    rule: str = ""
-    why: str = ""
-    sandboxed: bool = False
-
-
 class SortedWords(Struct):
     """The words of a call, sorted: names and letters of options as they came, their values, operands."""
 
@@ -163,65 +154,60 @@ class Candidate(Struct, frozen=True):
     fed: bool = False
 
 
-def only_reads(call: Candidate, places: ShellPaths) -> ReadVerdict:
+def only_reads(call: Candidate, places: ShellPaths) -> bool:
+    """Whether one command needs the sandbox to do no more than reading; asks about one that may do more."""
     name, folders = program(call.words[0]), call.folders
     if not name:
-        return ReadVerdict("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
+        ask("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
     if planted := program_in(places.workspace, name):
-        return ReadVerdict("shell.project-code", f"{planted} stands where {name} is looked for")
+        ask("shell.project-code", f"{planted} stands where {name} is looked for")
     rest = [word.text for word in call.words[1:]]
-    versions = _version(name, rest, call, places)
-    if versions is not None:
-        return versions
-    table = reads()
+    if _asks_version(name, rest, call, places):
+        return name in reads().questions["chosen"]
     rules: Reads | None
     if name == "git":
-        while rest and (rest[0] in table.before_git or (rest[0] == "-C" and len(rest) > 1)):
+        while rest and (rest[0] in reads().before_git or (rest[0] == "-C" and len(rest) > 1)):
             if rest[0] == "-C":
-                rule, why = places.reading_from(rest[1], folders)
-                if rule:
-                    return ReadVerdict(rule, why, True)
+                places.reading(rest[1], folders)
                 folders, rest = tuple(places.absolute(rest[1], folder) for folder in folders), rest[1:]
             rest = rest[1:]
         name = f"git {rest[0]}" if rest else "git"
         rules, rest = reads().git.get(rest[0]) if rest else None, rest[1:]
-        command = name.partition(" ")[2]
-        why = next((why for folder in folders if (why := why_more(folder, command))), "") if rules is not None else ""
-        if why:
-            return ReadVerdict("shell.repository", f"git there may run programs or read elsewhere: {why}")
+        for folder in folders if rules is not None else ():
+            if why := why_more(folder, name.partition(" ")[2]):
+                ask("shell.repository", f"git there may run programs or read elsewhere: {why}")
     else:
         rules = reads().programs.get(name)
     if rules is None:
-        return ReadVerdict("shell.unknown", f"{name} is not known to only read")
+        ask("shell.unknown", f"{name} is not known to only read")
     if call.more and (not rules.any or rules.at):
-        return ReadVerdict("shell.option", f"{name} may take the name of a file for an option")
-    doubt = next((why for word in call.words[1:] if (why := _doubt(word, rules))), "")
-    if doubt:
-        return ReadVerdict("shell.expansion", doubt)
-    rule, why = _look(name, rules, rest, folders, places)
-    return ReadVerdict(rule, why, rules.sandbox)
+        ask("shell.option", f"{name} may take the name of a file for an option")
+    for word in call.words[1:]:
+        if doubt := _doubt(word, rules):
+            ask("shell.expansion", doubt)
+    _look(name, rules, rest, folders, places)
+    return rules.sandbox
 
 
-def _version(name: str, rest: list[str], call: Candidate, places: ShellPaths) -> ReadVerdict | None:
-    """What is said of a question for a program's version, None for anything else. A program that takes code from its
-    input must have none, and one that a file of the project chooses is asked about where there is such a file."""
+def _asks_version(name: str, rest: list[str], call: Candidate, places: ShellPaths) -> bool:
+    """Whether it is a question for a program's version. A program that takes code from its input must have none, and
+    one that a file of the project chooses is asked about where there is such a file."""
     versions, questions = reads().versions, reads().questions
     if call.more or not rest or rest[-1] not in versions or UNKNOWN in "".join(rest):
-        return None
+        return False
     module = rest[1] if name in ("python", "python3") and rest[0] == "-m" and len(rest) == 3 else ""
     if (rest[-1] != "--version" or module not in questions["modules"]) if module else len(rest) > 1:
-        return None
+        return False
     if name not in versions[rest[-1]]:
-        return None
+        return False
     looks = [places.chosen] if name in questions["chosen"] else []
     looks += [places.shadowed] if module else []
     looks += [places.loaded] if (module or name) in questions["loading"] else []
-    why = next((why for look in looks for folder in call.folders if (why := look(folder))), "")
-    if why:
-        return ReadVerdict("shell.project-code", f"a file of the project decides what runs: {why}")
+    if why := next((why for look in looks for folder in call.folders if (why := look(folder))), ""):
+        ask("shell.project-code", f"a file of the project decides what runs: {why}")
     if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
-        return ReadVerdict("shell.construct", f"{name} may run what it reads")
-    return ReadVerdict(sandboxed=name in questions["chosen"])
+        ask("shell.construct", f"{name} may run what it reads")
+    return True
 
 
 def program(word: Word) -> str:
@@ -248,41 +234,38 @@ def _doubt(word: Word, rules: Reads) -> str:
     return f"{pattern} may stand for hidden files" if hidden or "[" in pattern else ""
 
 
-def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: ShellPaths) -> tuple[str, str]:
+def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: ShellPaths) -> None:
     if rules.check in SYNTAXES:
-        return next((said for where in folders if (said := SYNTAXES[rules.check](words, where, places))[0]), ("", ""))
+        for where in folders:
+            SYNTAXES[rules.check](words, where, places)
+        return
     given = SortedWords([], [], [])
     bad = _loosely(rules, words, given) if rules.any else _strictly(rules, words, given)
     if bad:
-        return "shell.option", f"{name} {bad} is not known to only read"
-    count = len(given.operands)
+        ask("shell.option", f"{name} {bad} is not known to only read")
+    count, first = len(given.operands), given.operands[0] if given.operands else ""
     if not rules.least <= count <= rules.most:
-        return "shell.option", f"{name} with {count} operands may do more than read"
-    if rules.words and (given.operands[0] if given.operands else "") not in rules.words:
-        return "shell.option", f"{name} {given.operands[0] if given.operands else ''} is not known to only read"
+        ask("shell.option", f"{name} with {count} operands may do more than read")
+    if rules.words and first not in rules.words:
+        ask("shell.option", f"{name} {first} is not known to only read")
     why = CHECKS[rules.check](given.options, given.values, given.operands) if rules.check else ""
     if not why and rules.at and any(word.startswith("@") for word in given.operands):
         why = f"{name} takes options from the file behind @"
     if not why and rules.follows.intersection(given.options):
         why = next((why for where in folders if (why := places.links(_operands(rules, given), where))), "")
-    return ("shell.option", why) if why else _paths(rules, given, folders, places)
-
-
-def _operands(rules: Reads, given: SortedWords) -> list[str]:
-    patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
-    return given.operands[1:] if patterned else list(given.operands)
-
-
-def _paths(rules: Reads, given: SortedWords, folders: tuple[str, ...], places: ShellPaths) -> tuple[str, str]:
+    if why:
+        ask("shell.option", why)
     paths = [] if rules.text else _operands(rules, given)
     paths += [value for option, value in given.values if option in _PATH_VALUES and not rules.any]
     for path in paths:
         if rules.sandbox and ":" in path:  # git's REVISION:PATH
             path = path.partition(":")[2] or "."
-        rule, why = places.reading_from(path, folders)
-        if rule:
-            return rule, why
-    return "", ""
+        places.reading(path, folders)
+
+
+def _operands(rules: Reads, given: SortedWords) -> list[str]:
+    patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
+    return given.operands[1:] if patterned else list(given.operands)
 
 
 def _loosely(rules: Reads, words: list[str], given: SortedWords) -> str:
