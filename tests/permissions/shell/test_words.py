@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.permissions.shell.judge import ShellContext, analyse
 from codewhale.permissions.shell.parse import parse
-from codewhale.permissions.shell.paths import ShellPaths, secret
+from codewhale.permissions.shell.paths import AskedError, ShellPaths, secret
 from codewhale.permissions.shell.words import UNKNOWN, bare, braces, odd_character
 
 KNOWN = {"PWD": "/w", "HOME": "/home/me"}
@@ -49,16 +49,22 @@ def test_odd_characters_are_named(char: str) -> None:
 
 
 def test_paths_are_told_apart() -> None:
-    assert PLACES.reading("src/a.py", "/w") == ("", "")
-    assert PLACES.reading("../x", "/w")[0] == "shell.outside"
-    assert PLACES.reading("../w/x", "/w") == ("", "")
-    assert PLACES.reading("/usr/bin", "/w") == ("", "")
+    for path in ("src/a.py", "../w/x", "/usr/bin"):
+        PLACES.reading(path, "/w")
     for path in (".env", "x/.ssh/id", ".git/config", "/etc/passwd", "/proc/self/environ", "~/.netrc", "key.pem"):
         assert secret(path), path
-        assert PLACES.reading(path, "/w")[0] == "shell.secret-read"
+        assert _asked(path, "/w") == "shell.secret-read"
     for path in (".env.example", "src/secrets.py", "tokens.py", "README.md", "/w-evil"):
         assert not secret(path), path
-    assert PLACES.reading("/w-evil/x", "/w")[0] == "shell.outside"
+    for path in ("../x", "/w-evil/x"):
+        assert _asked(path, "/w") == "shell.outside"
+    assert _asked("x", "/w", "/") == _asked("x", "/", "/w") == "shell.outside"
+
+
+def _asked(path: str, *folders: str) -> str:
+    with pytest.raises(AskedError) as asked:
+        PLACES.reading(path, *folders)
+    return asked.value.rule
 
 
 def test_what_is_whole_is_known() -> None:

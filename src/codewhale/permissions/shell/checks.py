@@ -58,7 +58,7 @@ def _test(words: list[str], where: str, places: ShellPaths) -> None:
         if counted and word not in _TESTS and not word.isdigit():
             ask("shell.expansion", "[[ works out what it counts with")
         if word not in _TESTS and ("/" in word or word.startswith(".")):
-            places.reading(word, (where,))
+            places.reading(word, where)
 
 
 def _find(words: list[str], where: str, places: ShellPaths) -> None:
@@ -73,13 +73,13 @@ def _find(words: list[str], where: str, places: ShellPaths) -> None:
             if secret(value):
                 ask("shell.secret-read", f"{value} is the name of a secret")
             if word in _FIND_FILES:
-                places.reading(value, (where,))
+                places.reading(value, where)
         elif word in _FIND_FLAGS:
             roots = roots and word in ("-L", "-H", "-P")
         elif word.startswith(("-", "(", "!")) or not roots:
             ask("shell.option", f"find {word} is not known to only read")
         else:
-            places.reading(word, (where,))
+            places.reading(word, where)
 
 
 def _sed(options: list[str], values: Values, operands: list[str]) -> str:
@@ -171,7 +171,7 @@ def _tar(words: list[str], where: str, places: ShellPaths) -> None:
         if (word.startswith("-") and not re.fullmatch(r"--file=[^:]*|-[fv]+|--verbose", word)) or ":" in word:
             ask("shell.option", f"tar {word} is not known to only read")
         if not word.startswith("-v"):
-            places.reading(word.removeprefix("--file="), (where,))
+            places.reading(word.removeprefix("--file="), where)
 
 
 def _unzip(options: list[str], values: Values, operands: list[str]) -> str:

@@ -6,7 +6,7 @@ import functools
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NoReturn
 
@@ -231,7 +231,7 @@ class ShellPaths(Struct, frozen=True):
         """An absolute path as it is seen from the workspace, if it lies there."""
         return path[len(self.workspace.rstrip("/")) :] if self.inside(path) else path
 
-    def reading(self, text: str, folders: Iterable[str]) -> None:
+    def reading(self, text: str, *folders: str) -> None:
         """Ask where looking at this path, from any of these folders, is a person's matter: what it says counts, and
         where it leads by links."""
         for folder in folders:

@@ -107,7 +107,7 @@ class Readings:
         for term in stage.reads:
             if len(term.parts) != 1 or term.text is None or not term.bare or term.parts[0].kind != "text":
                 ask("shell.redirect", "it redirects from what is not a plain name")
-            self._places.reading(term.text, state.folders)
+            self._places.reading(term.text, *state.folders)
 
     def _block(self, block: Compound, state: _State, depth: int) -> None:
         if block.kind == "subshell":
@@ -288,7 +288,7 @@ class Readings:
     def _expanded(self, text: str, state: _State) -> list[str]:
         names: dict[str, None] = {}
         for folder in state.folders:
-            self._places.reading(text, (folder,))
+            self._places.reading(text, folder)
             found = expand(text, folder)
             names.update(dict.fromkeys(found or ask("shell.expansion", f"{text} stands for very many names")))
         bad = next((name for name in names if name != text and name.startswith(("-", "@", "+"))), "")

@@ -168,7 +168,7 @@ def only_reads(call: Candidate, places: ShellPaths) -> bool:
     if name == "git":
         while rest and (rest[0] in reads().before_git or (rest[0] == "-C" and len(rest) > 1)):
             if rest[0] == "-C":
-                places.reading(rest[1], folders)
+                places.reading(rest[1], *folders)
                 folders, rest = tuple(places.absolute(rest[1], folder) for folder in folders), rest[1:]
             rest = rest[1:]
         name = f"git {rest[0]}" if rest else "git"
@@ -260,7 +260,7 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
     for path in paths:
         if rules.sandbox and ":" in path:  # git's REVISION:PATH
             path = path.partition(":")[2] or "."
-        places.reading(path, folders)
+        places.reading(path, *folders)
 
 
 def _operands(rules: Reads, given: SortedWords) -> list[str]:
