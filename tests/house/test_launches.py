@@ -22,7 +22,7 @@ LAUNCHES = {
     ("services/testruns/runners.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held_where_possible('read-only')"),
     ("workspace/textsearch.py", "own", "held_where_possible('read-only')"),
-    ("workspace/snapshots.py", "own", "'none'"),  # git writes the journal, which no profile opens
+    ("workspace/undo/journal.py", "own", "'none'"),  # git writes the journal, which no profile opens
     ("process/isolated.py", "own", "held_where_possible('read-only')"),
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
     ("workspace/git.py", "own", "held_where_possible('read-only')"),

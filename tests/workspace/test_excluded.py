@@ -1,6 +1,6 @@
 """What is left out by name."""
 
-from codewhale.workspace.excluded import EXCLUDES, is_unread, unread_folders
+from codewhale.workspace.ignore import EXCLUDES, is_unread, unread_folders
 
 
 def test_names() -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.testing import FakeClock
-from codewhale.workspace import mentions
-from codewhale.workspace.frecency import FrecencyStore
-from codewhale.workspace.mentions import Mentions, best, fits
+from codewhale.workspace import file_search
+from codewhale.workspace.file_search import FrecencyStore, Mentions, best, fits
 
 PATHS = (
     "README.md",
@@ -59,7 +58,7 @@ async def test_a_new_file_is_found_a_moment_later(tmp_path: Path) -> None:
     assert [one.path for one in await found.find(str(tmp_path), "one", 5)] == ["one.py"]
     (tmp_path / "oneness.py").write_text("")
     assert [one.path for one in await found.find(str(tmp_path), "onen", 5)] == []
-    deadline = time.monotonic() + mentions.FRESH_SECONDS + 20
+    deadline = time.monotonic() + file_search.FRESH_SECONDS + 20
     while not await found.find(str(tmp_path), "onen", 5):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import Look, NextCall, ToolError
-from codewhale.workspace.places import locate
+from codewhale.workspace.files.errors import locate
 from support.repos import write
 
 AGAIN = NextCall("grep_files", {"pattern": "x"})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.workspace.ranking import score
+from codewhale.workspace.file_search import score
 
 
 def test_scores_are_the_documented_ones() -> None:

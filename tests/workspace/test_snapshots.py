@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.workspace.snapshots import (
+from codewhale.workspace.undo.journal import (
     Change,
     Content,
     DamagedError,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codewhale.workspace.ignore import Rules
-from codewhale.workspace.wildmatch import Wild, literal_length
+from codewhale.workspace.ignore import Rules, Wild, literal_length
 from support.repos import raw_git
 
 SLOW = [

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from codewhale.app.looking import Looking
     from codewhale.services.attaching import Attaching, Enclosed
     from codewhale.services.shelljobs.own import OwnShell
-    from codewhale.workspace.mentions import Mentions
+    from codewhale.workspace.file_search import Mentions
 
 FILES_OFFERED = 20
 

@@ -14,10 +14,10 @@ from codewhale.protocol.events import MessageAdded
 from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView, WorkspaceRow
 from codewhale.services.shelljobs.job import JobView
 from codewhale.session.store import SessionStore
-from codewhale.workspace.differences import differences, standing
+from codewhale.workspace.git import differences, standing
 from codewhale.workspace.patching import unified_diff
-from codewhale.workspace.snapshots import SnapshotError
-from codewhale.workspace.undo.telling import plan_lines, refusal_lines, turn_line
+from codewhale.workspace.undo.journal import SnapshotError
+from codewhale.workspace.undo.render import plan_lines, refusal_lines, turn_line
 
 if TYPE_CHECKING:
     from codewhale.services.shelljobs import ShellJobs

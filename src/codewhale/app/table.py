@@ -41,8 +41,8 @@ PARTS: dict[str, Row] = {
         "codewhale.codesearch.answering:CodeSearch", ("home", "touched", "search_settings", "index_told")
     ),
     "code_maps": Row("codewhale.codesearch.codemap:CodeMaps", ("code_search",)),
-    "frecency": Row("codewhale.workspace.frecency:FrecencyStore", ("home", "clock")),
-    "mentions": Row("codewhale.workspace.mentions:Mentions", ("frecency",)),
+    "frecency": Row("codewhale.workspace.file_search:FrecencyStore", ("home", "clock")),
+    "mentions": Row("codewhale.workspace.file_search:Mentions", ("frecency",)),
     "attaching": Row("codewhale.services.attaching:Attaching", ("artifacts",)),
     "own_shell": Row("codewhale.services.shelljobs.own:OwnShell", ("listener", "shell_env", "redact")),
     "completer": Row("codewhale.agent.completer:Completions", ("find_session", "redactor")),
@@ -57,7 +57,7 @@ LOOKUPS: dict[str, Row] = {
     "leak": Row("codewhale.permissions.network:leak"),
     "sandbox": Row("codewhale.process.confinement:sandbox"),
     "sandbox_options": Row("codewhale.permissions.policy:SandboxOptions"),
-    "branch": Row("codewhale.workspace.differences:branch_of"),
+    "branch": Row("codewhale.workspace.git:branch_of"),
     "demo": Row("codewhale.models.demo:demo_provider"),
 }
 

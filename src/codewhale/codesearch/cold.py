@@ -12,7 +12,7 @@ from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit
 from codewhale.codesearch.reasons import Reason
 from codewhale.codesearch.terms import Terms
-from codewhale.workspace.excluded import is_unread, unread_folders
+from codewhale.workspace.ignore import is_unread, unread_folders
 from codewhale.workspace.walk import Walker
 
 TEXT, PATH = "text", "path"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codewhale.codesearch.indexing import RACY_NS
 from codewhale.codesearch.model import Stamp
 from codewhale.process.repository import find_repository
-from codewhale.workspace.excluded import is_unread, unread_folders
+from codewhale.workspace.ignore import is_unread, unread_folders
 from codewhale.workspace.walk import Walker
 
 MOST_FILES = 200_000

@@ -10,9 +10,9 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
 from codewhale.workspace.patching import unified_diff
-from codewhale.workspace.snapshots import SnapshotError
 from codewhale.workspace.undo import Done, Plan, Turn, Undo
-from codewhale.workspace.undo.telling import MOST_LISTED, done_lines, plan_lines, turn_line
+from codewhale.workspace.undo.journal import SnapshotError
+from codewhale.workspace.undo.render import MOST_LISTED, done_lines, plan_lines, turn_line
 
 USAGE = "Say /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
 DIFF_ROOM = 16_384

@@ -18,8 +18,8 @@ from codewhale.protocol.blocks import DiffBlock, TerminalBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.workspace.files.errors import locate, missing
 from codewhale.workspace.git import git
-from codewhale.workspace.places import locate, missing
 
 MOST_CHARS = 40_000
 SECONDS = 30.0

@@ -15,10 +15,10 @@ from codewhale.protocol.blocks import MarkdownBlock, TableBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
-from codewhale.workspace.excluded import EXCLUDES
-from codewhale.workspace.places import locate
+from codewhale.workspace.file_search import score
+from codewhale.workspace.files.errors import locate
+from codewhale.workspace.ignore import EXCLUDES
 from codewhale.workspace.projectmap import build_map
-from codewhale.workspace.ranking import score
 from codewhale.workspace.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
 from codewhale.workspace.walk import Listing, Walker
 

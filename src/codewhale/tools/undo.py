@@ -9,9 +9,9 @@ from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, Subject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.workspace.patching import unified_diff
-from codewhale.workspace.snapshots import SnapshotError
 from codewhale.workspace.undo import Plan, Refusal, Turn, Undo
-from codewhale.workspace.undo.telling import MOST_LISTED, place, refusal_lines
+from codewhale.workspace.undo.journal import SnapshotError
+from codewhale.workspace.undo.render import MOST_LISTED, place, refusal_lines
 
 MOST_TURNS = 50
 

@@ -1,6 +1,6 @@
 """What each session knows of each file."""
 
-from codewhale.workspace.files.ledger import Ledger
+from codewhale.workspace.files.workspace import Ledger
 
 
 def test_the_ledger_forgets_the_longest_unused() -> None:

@@ -14,7 +14,7 @@ import pytest
 from codewhale.protocol.errors import ToolError
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.workspace.files import READ_LIMIT, FileEdit, Workspace, Workspaces
-from codewhale.workspace.files.space import file_mask
+from codewhale.workspace.files.workspace import file_mask
 from support.flipper import while_flipping
 from support.patchland import read_tree, workspace, write_tree
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.lib.beneath import Root
-from codewhale.workspace.undo.hiding import hidden, is_rule_file
+from codewhale.workspace.undo.scan import hidden, is_rule_file
 from support.repos import make_repo
 
 

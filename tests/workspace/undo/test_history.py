@@ -9,9 +9,9 @@ import pytest
 
 from codewhale.lib.clock import Clock
 from codewhale.testing import FakeClock
-from codewhale.workspace.snapshots import Entry, SnapshotError
 from codewhale.workspace.undo.history import Bounds, History
-from codewhale.workspace.undo.looking import TooMuchError
+from codewhale.workspace.undo.journal import Entry, SnapshotError
+from codewhale.workspace.undo.scan import TooMuchError
 
 CALL = Entry(0, 0.0, "call", "s", 1, "c", "tool")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.lib.beneath import Root
-from codewhale.workspace.snapshots import FileState, blob_id
-from codewhale.workspace.undo.looking import FILE_LIMIT, Known, Look, Looker, TooLongError, changed
+from codewhale.workspace.undo.journal import FileState, blob_id
+from codewhale.workspace.undo.scan import FILE_LIMIT, Known, Look, Looker, TooLongError, changed
 
 
 def look(root: Path, *paths: str, known: dict[str, Known] | None = None) -> dict[str, Look]:

@@ -3,18 +3,18 @@
 import stat
 from collections.abc import Mapping
 
-from codewhale.workspace.snapshots import FileState, blob_id
-from codewhale.workspace.undo.resolving import (
+from codewhale.workspace.undo.journal import FileState, blob_id
+from codewhale.workspace.undo.resolve import (
     CREATED,
     MADE_ANEW,
     NOT_KEPT,
     WHOLE,
+    Hunk,
     Move,
     Refusal,
     Wanted,
     resolve,
 )
-from codewhale.workspace.undo.weave import Hunk
 
 FILE = stat.S_IFREG | 0o644
 

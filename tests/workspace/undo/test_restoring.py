@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.lib.beneath import Root
-from codewhale.workspace.snapshots import FileState, blob_id
-from codewhale.workspace.undo.restoring import CHANGED, THROUGH_LINK, remove_empty, write_back
+from codewhale.workspace.undo.journal import FileState, blob_id
+from codewhale.workspace.undo.restore import CHANGED, THROUGH_LINK, remove_empty, write_back
 
 FILE = stat.S_IFREG | 0o644
 

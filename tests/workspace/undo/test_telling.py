@@ -1,9 +1,9 @@
 """What is said of plans, turns and refusals: short, and no path moves a cursor."""
 
 from codewhale.protocol.files import FileChange
-from codewhale.workspace.snapshots import FileState
 from codewhale.workspace.undo import Plan, Refusal, Taking, Turn
-from codewhale.workspace.undo.telling import MOST_LISTED, done_lines, listed, place, plan_lines, turn_line
+from codewhale.workspace.undo.journal import FileState
+from codewhale.workspace.undo.render import MOST_LISTED, done_lines, listed, place, plan_lines, turn_line
 
 STATE = FileState(0o100644, "1" * 40, 1)
 

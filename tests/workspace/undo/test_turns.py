@@ -1,7 +1,7 @@
 """Which turns stand, after any order of turns and undos."""
 
-from codewhale.workspace.snapshots import Change, Entry
-from codewhale.workspace.undo.turns import last_undo, live_turns
+from codewhale.workspace.undo.history import last_undo, live_turns
+from codewhale.workspace.undo.journal import Change, Entry
 
 
 def entry(number: int, turn: int, kind: str = "call", since: int = 0, session: str = "s") -> Entry:

@@ -12,8 +12,8 @@ import pytest
 
 from codewhale.protocol.events import Notice
 from codewhale.protocol.tools import CommandSubject, PathSubject
-from codewhale.workspace.snapshots import SnapshotError
 from codewhale.workspace.undo import Refusal
+from codewhale.workspace.undo.journal import SnapshotError
 from support.repos import make_repo, raw_git
 from support.undoing import Scene
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.workspace.undo.weave import Hunk, Step, Woven, lines_of, take_back
+from codewhale.workspace.undo.resolve import Hunk, Step, Woven, lines_of, take_back
 
 
 def hunks(before: Sequence[bytes], after: Sequence[bytes]) -> list[Hunk]:

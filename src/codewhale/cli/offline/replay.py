@@ -36,7 +36,7 @@ from codewhale.session.lists import Lists
 from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.session.redaction import Redactor
 from codewhale.session.state import kept_output
-from codewhale.workspace.scratch import TooLargeError, copy_workspace
+from codewhale.workspace.walk import TooLargeError, copy_workspace
 
 READ_SECONDS = 60.0
 

@@ -7,10 +7,10 @@ from codewhale.workspace.patching.apply import (
     apply_patch_text,
     patch_paths,
     replace_files,
+    unified_diff,
 )
 from codewhale.workspace.patching.plan import MAX_FUZZ, Options
-from codewhale.workspace.patching.render import unified_diff
-from codewhale.workspace.patching.replacing import Replaced, Replacer
+from codewhale.workspace.patching.replace import Replaced, Replacer
 
 __all__ = [
     "MAX_FUZZ",

@@ -4,15 +4,58 @@ A ladder: the lines exactly, then but for line ends, trailing blanks, indentatio
 left out. What is less than exact must fit one place only; nothing is guessed."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
-from codewhale.workspace.patching import indent
-from codewhale.workspace.patching.content import Content
-from codewhale.workspace.patching.model import Hunk, Line
-from codewhale.workspace.patching.refusal import ambiguous, not_found
+from codewhale.workspace.patching.errors import ambiguous, not_found
+from codewhale.workspace.patching.model import Content, Hunk, Line
+
+
+def _indent_of(text: str) -> str:
+    """The blanks a line begins with."""
+    return text[: len(text) - len(text.lstrip(" \t"))]
+
+
+def indent_map(given: Sequence[str], actual: Sequence[str]) -> dict[str, str] | None:
+    """How each indentation of `given` reads in `actual`, lines paired in order; None when one indentation
+    would have to become two."""
+    found: dict[str, str] = {}
+    for text, real in zip(given, actual, strict=True):
+        if text.strip() and found.setdefault(_indent_of(text), _indent_of(real)) != _indent_of(real):
+            return None
+    return found
+
+
+def reindent(found: dict[str, str], texts: Iterable[str]) -> list[str] | None:
+    """Lines moved by a mapping. An indentation that the mapping lacks takes its nearest known prefix, or the
+    amount by which all known ones moved; None when neither says anything."""
+    out = []
+    for text in texts:
+        if not text.strip():
+            out.append(text)
+            continue
+        blanks = _indent_of(text)
+        moved = _moved(found, blanks)
+        if moved is None:
+            return None
+        out.append(moved + text[len(blanks) :])
+    return out
+
+
+def _moved(found: dict[str, str], blanks: str) -> str | None:
+    if blanks in found:
+        return found[blanks]
+    prefixes = [known for known in found if blanks.startswith(known)]
+    if prefixes:
+        best = max(prefixes, key=len)
+        return found[best] + blanks[len(best) :]
+    for known, real in found.items():
+        if known.startswith(blanks) and real.endswith(known[len(blanks) :]):
+            return real[: len(real) - len(known) + len(blanks)]
+    return None
+
 
 EXACT, LINE_ENDS, TRAILING, INDENTED, FUZZY = range(5)
 _NAMES = ("exact", "line ends", "trailing whitespace", "indentation", "fuzz")
@@ -181,8 +224,8 @@ class Finder:
     def indentation(self, hunk: Hunk, at: int) -> list[str] | None:
         """The added lines of a hunk as the file's indentation there wants them; None when it does not say."""
         there = self._content.lines[at : at + len(hunk.old)]
-        found = indent.mapping([line.text for line in hunk.old], there)
-        return None if found is None else indent.apply(found, [x.text for x in hunk.lines if x.tag == "+"])
+        found = indent_map([line.text for line in hunk.old], there)
+        return None if found is None else reindent(found, [x.text for x in hunk.lines if x.tag == "+"])
 
     def _newlines_agree(self, hunk: Hunk, at: int) -> bool:
         last = len(self._content.lines) - 1

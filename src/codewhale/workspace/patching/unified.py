@@ -3,8 +3,8 @@
 import re
 
 from codewhale.protocol.errors import ToolError
+from codewhale.workspace.patching.errors import cut_off, malformed
 from codewhale.workspace.patching.model import FilePatch, Hunk, Kind, Line
-from codewhale.workspace.patching.refusal import cut_off, malformed
 
 _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
 _NUMBERED = re.compile(r"@@+ *-\S")
@@ -24,7 +24,7 @@ _STAMP = re.compile(
 _EPOCH_HOURS = {"1969-12-31": 24, "1970-01-01": 0}
 
 
-class Reader:
+class DiffReader:
     """A unified diff being read line by line. `fenced` says that a closing Markdown fence ended it, so that it
     cannot have been cut off."""
 

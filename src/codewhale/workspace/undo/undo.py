@@ -21,12 +21,11 @@ from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
-from codewhale.workspace.snapshots import Entry, FileState, SnapshotError, blob_id
-from codewhale.workspace.undo.history import Former, History
-from codewhale.workspace.undo.looking import TooLongError, TooMuchError
-from codewhale.workspace.undo.resolving import NOT_KEPT, Move, Refusal, resolve
-from codewhale.workspace.undo.restoring import remove_empty, write_back
-from codewhale.workspace.undo.turns import Turn, last_undo, live_turns
+from codewhale.workspace.undo.history import Former, History, Turn, last_undo, live_turns
+from codewhale.workspace.undo.journal import Entry, FileState, SnapshotError, blob_id
+from codewhale.workspace.undo.resolve import NOT_KEPT, Move, Refusal, resolve
+from codewhale.workspace.undo.restore import remove_empty, write_back
+from codewhale.workspace.undo.scan import TooLongError, TooMuchError
 
 LOOK_SECONDS = 60.0
 READ_AT_ONCE = 32 << 20

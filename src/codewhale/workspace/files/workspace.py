@@ -1,5 +1,4 @@
-"""The one reader and writer of workspace files: beneath the root, atomic, all or nothing, and never over
-something that changed since the session last saw it."""
+"""What is read from and written to a workspace, as data."""
 
 import hashlib
 import os
@@ -8,16 +7,127 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
+
+from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.staging import Slot, Staging
 from codewhale.protocol.errors import Look, SessionError, ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.session.artifacts import ArtifactStore
-from codewhale.workspace.files.edits import Edit, FileBytes, FileEdit, OpenFile, spread
-from codewhale.workspace.files.ledger import Ledger
-from codewhale.workspace.files.refusal import Redact, Refusals, refuse_kind, refuse_marks, too_large
+from codewhale.workspace.files.errors import Redact, Refusals, refuse_kind, refuse_marks, too_large
+
+
+class FileBytes(Struct, frozen=True):
+    """A regular file as read: its workspace-relative path, bytes, sha256 in hex and permission bits."""
+
+    path: str
+    data: bytes
+    sha256: str
+    mode: int
+
+
+class OpenFile(Struct):
+    """A regular file open for reading, unbuffered: its workspace-relative path as named and with links resolved, its
+    size and permission bits, and the bytes of its beginning that were read already."""
+
+    name: str
+    resolved: str
+    stream: BinaryIO
+    size: int
+    mode: int
+    head: bytes = b""
+
+    def __enter__(self) -> "OpenFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+
+
+class FileEdit(Struct, frozen=True, omit_defaults=True):
+    """What a file is to become. `data` None deletes it. `move_from` names the file it was: that one goes, its
+    permission bits stay. `executable` sets or clears the execute bits, None keeps them. `base` is the sha256 the
+    edit was worked out from, "" for no file, None when it does not matter."""
+
+    path: str
+    data: bytes | None
+    move_from: str = ""
+    executable: bool | None = None
+    base: str | None = None
+
+
+class Edit(Protocol):
+    """Anything shaped like a FileEdit."""
+
+    @property
+    def path(self) -> str:
+        """Where the bytes go."""
+        ...
+
+    @property
+    def data(self) -> bytes | None:
+        """The bytes, None to delete."""
+        ...
+
+    @property
+    def move_from(self) -> str:
+        """The file it was, or ""."""
+        ...
+
+    @property
+    def executable(self) -> bool | None:
+        """The execute bits, None to keep them."""
+        ...
+
+    @property
+    def base(self) -> str | None:
+        """The sha256 it was worked out from."""
+        ...
+
+
+def spread(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits, each move followed by the deletion of what it moved, unless another edit writes there."""
+    paths = {edit.path for edit in edits}
+    whole: list[Edit] = []
+    for edit in edits:
+        whole.append(edit)
+        if edit.move_from and edit.move_from not in paths:
+            whole.append(FileEdit(edit.move_from, None))
+    return whole
+
+
+MAX_SESSIONS, MAX_FILES = 64, 4096
+
+
+class Ledger:
+    """The hash of each file as each session last read or wrote it. Bounded: the longest unused goes first."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def note(self, session: str, path: str, sha256: str | None) -> None:
+        """The session now knows this content; None forgets the file."""
+        if not session:
+            return
+        with self._lock:
+            files = self._seen.setdefault(session, OrderedDict())
+            self._seen.move_to_end(session)
+            files.pop(path, None)
+            if sha256 is not None:
+                files[path] = sha256
+            for bounded, limit in ((files, MAX_FILES), (self._seen, MAX_SESSIONS)):
+                while len(bounded) > limit:
+                    bounded.popitem(last=False)
+
+    def known(self, session: str, path: str) -> str | None:
+        """The hash the session saw last, None when it never did."""
+        with self._lock:
+            files = self._seen.get(session)
+            return None if files is None else files.get(path)
+
 
 READ_LIMIT = 32 * 1024 * 1024
 KEEP_LIMIT = 64 * 1024 * 1024

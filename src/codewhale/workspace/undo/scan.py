@@ -1,10 +1,11 @@
-"""Looking at files beneath a root: what stands at a path, through no link, and read only where it is not known yet."""
+"""Looking at files beneath a root: what stands at a path, through no link, and read only where it is not known yet; and
+which files ignore rules hid before a call."""
 
 import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 
 from msgspec import Struct
@@ -12,7 +13,10 @@ from msgspec import Struct
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
 from codewhale.permissions.shell.paths import secret_file
-from codewhale.workspace.snapshots import Change, Content, FileState, blob_id
+from codewhale.process.repository import find_repository
+from codewhale.process.sandbox.gitfiles import read_small
+from codewhale.workspace.ignore import RULE_FILES, Rules, rules_in
+from codewhale.workspace.undo.journal import Change, Content, FileState, blob_id
 
 FILE_LIMIT = 32 << 20
 FRESH = 2_000_000_000  # a file touched so short before it was looked at may change again without a trace (nanoseconds)
@@ -140,3 +144,63 @@ def _known(found: os.stat_result, state: FileState) -> Known:
 
 def _identity(found: os.stat_result) -> Identity:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode
+
+
+_SECONDS = 10.0
+
+
+def is_rule_file(path: str) -> bool:
+    """Whether a file holds ignore rules."""
+    return os.path.basename(path) in RULE_FILES
+
+
+def hidden(root: Root, paths: Iterable[str], former: Mapping[str, bytes]) -> set[str]:
+    """Those of the paths that were ignored while the rule files in `former` held these bytes ("" for none)."""
+    until = time.monotonic() + _SECONDS
+    asked = tuple(paths)
+    try:
+        sight = _Sight(root, former, lambda: time.monotonic() > until)
+        return {path for path in asked if sight.hides(path)}
+    except TimeoutError:  # hostile rules: what may have been somebody's is left alone
+        return set(asked)
+
+
+class _Sight:
+    """The rules as they were, folder by folder."""
+
+    def __init__(self, root: Root, former: Mapping[str, bytes], spent: Callable[[], bool]) -> None:
+        self._root = root
+        self._former = former
+        above = Rules.personal(spent)
+        repository = find_repository(root.path)
+        if repository is not None:
+            data = read_small(os.path.join(repository.common, "info", "exclude"))
+            above = above.adding("", data) if data else above
+        self._rules = {"": self._entering("", above)}
+        self._hidden = {"": False}
+
+    def hides(self, path: str) -> bool:
+        """Whether the rules hid a file."""
+        folder = os.path.dirname(path)
+        return self._hides_folder(folder) or self._rules[folder].ignores(path, False)
+
+    def _hides_folder(self, folder: str) -> bool:
+        if folder not in self._hidden:
+            above = os.path.dirname(folder)
+            self._hidden[folder] = self._hides_folder(above) or self._rules[above].ignores(folder, True)
+            self._rules[folder] = self._entering(folder, self._rules[above])
+        return self._hidden[folder]
+
+    def _entering(self, folder: str, rules: Rules) -> Rules:
+        for name in RULE_FILES:
+            data = self._data(os.path.join(folder, name))
+            rules = rules.adding(folder, data) if data else rules
+        return rules
+
+    def _data(self, path: str) -> bytes:
+        if path in self._former:
+            return self._former[path]
+        try:
+            return rules_in(self._root.open(path, _OPEN, links=False))
+        except (PathRefused, OSError):
+            return b""

@@ -1,6 +1,8 @@
-"""Finding a file of the workspace by a few letters of its path, as one types them behind an @."""
+"""Finding a file of the workspace by a few letters of its path: how well they fit, and which files are used often."""
 
 import asyncio
+import contextlib
+import hashlib
 import heapq
 import math
 import os
@@ -8,11 +10,118 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
+from codewhale.lib.clock import Clock
+from codewhale.lib.files import atomic_write, private_dir
 from codewhale.protocol.views import FileMatch
-from codewhale.workspace.frecency import FrecencyStore
 from codewhale.workspace.walk import Walker
+
+
+def score(query: str, path: str) -> float | None:
+    """From 0.55 to 1.0, or None when the letters of `query` do not even occur in order. Case does not count.
+
+    Equal name 1.0, equal path .98; name begins with it .9, path .85; name holds it .75, path .7, each plus up to .08
+    the more of the whole it is; letters in order in the name .6, in the path .55, plus up to .4 for closeness.
+    """
+    wanted, whole = query.casefold(), path.casefold()
+    name = whole.rpartition("/")[2]
+    if wanted in (name, whole):
+        return 1.0 if wanted == name else 0.98
+    for fits, base, target in (
+        (name.startswith(wanted), 0.9, name),
+        (whole.startswith(wanted), 0.85, whole),
+        (wanted in name, 0.75, name),
+        (wanted in whole, 0.7, whole),
+    ):
+        if fits:
+            return base + 0.08 * len(wanted) / len(target)
+    scattered = [
+        base + 0.4 * fit
+        for base, target in ((0.6, name), (0.55, whole))
+        if (fit := _in_order(wanted, target)) is not None
+    ]
+    return max(scattered, default=None)
+
+
+def _in_order(wanted: str, target: str) -> float | None:
+    """0 to 1: how close together (.7) and how much of `target` (.3) the letters of `wanted` are, found in order."""
+    first, at = -1, -1
+    for char in wanted:
+        at = target.find(char, at + 1)
+        if at < 0:
+            return None
+        if first < 0:
+            first = at
+    if not wanted:
+        return None
+    return 0.7 * len(wanted) / (at - first + 1) + 0.3 * len(wanted) / len(target)
+
+
+MOST_FILES = 400
+MOST_WORKSPACES = 200
+MAX_BYTES = 1 << 20
+HALF_LIFE = 7 * 86_400.0
+
+
+class _Kept(Struct, frozen=True):
+    """`rows` are (score at a time, that time in Unix seconds) by path."""
+
+    root: str
+    rows: dict[str, tuple[float, float]] = {}
+    version: int = 1
+
+
+class FrecencyStore:
+    """Scores of files, each use worth one and half as much a week later; `home` is the state directory."""
+
+    def __init__(self, home: str, clock: Clock) -> None:
+        self._home = home
+        self._folder = os.path.join(home, "frecency")
+        self._clock = clock
+
+    def note(self, root: str, path: str) -> None:
+        """A file was used; what cannot be written down is forgotten."""
+        rows, now = self._rows(root), self._clock.now()
+        rows[path] = (_faded(rows.get(path), now) + 1.0, now)
+        kept = sorted(rows, key=lambda name: _faded(rows[name], now), reverse=True)[:MOST_FILES]
+        data = msgspec.json.encode(_Kept(root, {name: rows[name] for name in kept}))
+        with contextlib.suppress(OSError, UnicodeEncodeError):
+            private_dir(self._home)
+            private_dir(self._folder)
+            atomic_write(self._place(root), data, 0o600)
+            self._prune()
+
+    def scores(self, root: str) -> dict[str, float]:
+        """What each file that was ever used is worth now."""
+        now = self._clock.now()
+        return {path: _faded(row, now) for path, row in self._rows(root).items()}
+
+    def _rows(self, root: str) -> dict[str, tuple[float, float]]:
+        try:
+            with open(self._place(root), "rb") as file:
+                return dict(msgspec.json.decode(file.read(MAX_BYTES), type=_Kept).rows)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return {}
+
+    def _place(self, root: str) -> str:
+        return os.path.join(self._folder, hashlib.sha256(os.fsencode(root)).hexdigest()[:32] + ".json")
+
+    def _prune(self) -> None:
+        """Let the workspaces go that were not used for longest."""
+        with os.scandir(self._folder) as entries:
+            found = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json"))
+        for _, path in found[:-MOST_WORKSPACES]:
+            os.unlink(path)
+
+
+def _faded(row: tuple[float, float] | None, now: float) -> float:
+    if row is None:
+        return 0.0
+    score, at = row
+    return float(score * 0.5 ** (max(0.0, now - at) / HALF_LIFE))
+
 
 FRESH_SECONDS = 3.0
 MOST_ROOTS = 8

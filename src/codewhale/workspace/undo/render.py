@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from codewhale.lib.text import one_line
 from codewhale.protocol.files import FileChange
-from codewhale.workspace.undo.resolving import Refusal
-from codewhale.workspace.undo.turns import Turn
+from codewhale.workspace.undo.history import Turn
+from codewhale.workspace.undo.resolve import Refusal
 from codewhale.workspace.undo.undo import Plan
 
 MOST_LISTED = 50

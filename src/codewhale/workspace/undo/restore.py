@@ -11,8 +11,8 @@ from msgspec import Struct
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
 from codewhale.lib.staging import Slot, Staging
-from codewhale.workspace.snapshots import FileState, blob_id
-from codewhale.workspace.undo.looking import FILE_LIMIT
+from codewhale.workspace.undo.journal import FileState, blob_id
+from codewhale.workspace.undo.scan import FILE_LIMIT
 
 CHANGED = "it was changed just now"
 THROUGH_LINK = "its folder is a link"

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from codewhale.lib.textform import line_end, with_line_end
 from codewhale.protocol.errors import Look, NextCall, ToolError
-from codewhale.workspace.patching import indent
+from codewhale.workspace.patching.errors import clip, closest
 from codewhale.workspace.patching.model import Hunk, Line
-from codewhale.workspace.patching.refusal import clip, closest
+from codewhale.workspace.patching.place import indent_map, reindent
 
 _GUTTER = pattern(r"^ *\d+│ ?", MULTILINE)
 _PLAIN = str.maketrans(
@@ -111,8 +111,8 @@ class Replacer:
         return spans
 
     def _indented(self, wanted: Sequence[str], there: Sequence[str]) -> str | None:
-        found = indent.mapping(wanted, there)
-        moved = None if found is None else indent.apply(found, self._put.split("\n"))
+        found = indent_map(wanted, there)
+        moved = None if found is None else reindent(found, self._put.split("\n"))
         return None if moved is None else "\n".join(moved)
 
     def _with(self, spans: Sequence[Span]) -> str:
