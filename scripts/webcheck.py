@@ -162,8 +162,8 @@ async def check(path: str) -> None:
 
 async def turn(page: Page) -> None:
     """The demonstration, from connecting to the receipt."""
-    await page.until("Try the demonstration")
-    await page.until("With a key")
+    await page.until("Try the demo")
+    await page.until("With an API key")
     await page.ask("Runtime.evaluate", expression="document.querySelector('.xterm-helper-textarea').focus()")
     await page.type("demonstration")  # wherever the row stands by now, it is the only one left
     await asyncio.sleep(1)

@@ -48,7 +48,7 @@ def test_chinese_is_chinese() -> None:
 
 def test_words_are_counted_and_filled_in(tmp_path: Path) -> None:
     words = Words("en")
-    assert words("keys.queue.drop") == "drop the message"
+    assert words("keys.queue.drop") == "remove the message"
     with pytest.raises(KeyError, match=r"keys\.nothing"):
         words("keys.nothing")
     with pytest.raises(KeyError):

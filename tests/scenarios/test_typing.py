@@ -104,7 +104,7 @@ def test_a_card_that_comes_up_under_the_hands_of_a_typist_is_not_answered(world:
 def test_enter_on_a_row_answers_once_and_what_lasts_is_asked_again(world: World) -> None:
     term = asked(world, "command")
     term.type("\x1b[B\x1b[B\r")
-    term.sees("› Go back", "Allow this from now on")
+    term.sees("› Go back", "Always allow this")
     term.type("\r")
     term.sees("› Always, in this workspace")
     untouched(world)
@@ -144,7 +144,7 @@ def test_no_key_leads_to_yolo(world: World) -> None:
     term.type("/mode yolo\r")
     term.sees("Switch to yolo mode?")
     term.type("\x1b[B\r")
-    term.sees("YOLO", "asks nothing")
+    term.sees("YOLO", "never asks")
     assert {event.mode.value for event in world.events() if isinstance(event, ModeChanged)} == {"plan", "agent", "yolo"}
 
 
@@ -152,12 +152,12 @@ def test_no_key_leads_to_yolo(world: World) -> None:
 def test_leaving_in_the_middle_asks(world: World, key: str) -> None:
     term = asked(world, "command")
     term.type(key)
-    term.sees("Leave now?", "A question waits for your answer")
+    term.sees("Quit?", "A question waits for your answer")
     term.type("\r")
-    term.until(lambda text: "Leave now?" not in text)
+    term.until(lambda text: "Quit?" not in text)
     untouched(world)
     term.type(key)
-    term.sees("Leave now?")
+    term.sees("Quit?")
     term.type("\x1b[B\r")
     assert term.wait() == 0
 
@@ -172,7 +172,7 @@ def test_leaving_with_a_job_names_it_and_leaving_idle_does_not_ask(world: World)
     term.type("\x04")
     term.sees("1 job would be killed: sleep 300")
     term.type("\x1b")
-    term.until(lambda text: "Leave now?" not in text)
+    term.until(lambda text: "Quit?" not in text)
     idle = world.open("--mode", "yolo")
     idle.type("\x04")
     assert idle.wait() == 0

@@ -271,7 +271,7 @@ COMMANDS = (
     CommandRow("/compact", "[focus]", "Make room by compacting the conversation."),
     CommandRow("/cost", "", "What the session has cost."),
     CommandRow("/mode", "[plan|agent|yolo]", "Show or change the mode."),
-    CommandRow("/undo", "[N] [preview]", "Take back what the last turns changed."),
+    CommandRow("/undo", "[N] [preview]", "Undo what the last turns changed."),
 )
 MODELS = (
     ModelRow("deepseek", "deepseek-v4", 128_000, {"miss": 0.27, "hit": 0.03, "output": 1.1}, True, "", True),

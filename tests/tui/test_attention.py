@@ -49,8 +49,8 @@ def test_each_terminal_has_its_way(environ: dict[str, str], way: str) -> None:
 @pytest.mark.parametrize(
     ("way", "written"),
     [
-        ("osc9", "\x1b]9;CodeWhale asks for your approval in shop\x07"),
-        ("osc777", "\x1b]777;notify;CodeWhale;CodeWhale asks for your approval in shop\x07"),
+        ("osc9", "\x1b]9;CodeWhale needs your approval in shop\x07"),
+        ("osc777", "\x1b]777;notify;CodeWhale;CodeWhale needs your approval in shop\x07"),
         ("bell", "\x07"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_result_without_a_display_is_there_when_opened() -> None:
 
 def test_mended_calls_say_so() -> None:
     card = done(repairs=("R3", "R7"), lossy=True)
-    assert drawn(card)[0] == "✓ tool a.py · call mended by a guess"
+    assert drawn(card)[0] == "✓ tool a.py · call repaired by a guess"
     assert drawn(card, opened=True)[-1] == "  mended: R3 R7"
 
 

@@ -53,13 +53,13 @@ def test_thoughts_are_one_line_until_they_are_opened() -> None:
 def test_an_approval_shows_every_character() -> None:
     asked = Asked(subject="exec_shell", reason="agent asks", rows=(("command", "rm x\r\x08\u202e\u200b\ntwo"),))
     assert drawn(asked) == [
-        "? exec_shell asks for approval: waiting for you",
+        "? exec_shell needs approval: waiting for you",
         "  │ rm x\\x0d\\x08\\u202e\\u200b",
         "  │ two",
         "  │ agent asks",
     ]
     asked.state = "denied"
-    assert drawn(asked)[0] == "✗ exec_shell asks for approval: denied"
+    assert drawn(asked)[0] == "✗ exec_shell needs approval: denied"
 
 
 def test_a_long_command_is_never_cut_in_silence() -> None:
@@ -85,9 +85,9 @@ RECEIPTS = [
     (Receipt(changed=1), "─ done · 0.0 s · 1 file changed · not verified"),
     (
         Receipt(changed=1, stale="3 passed"),
-        "─ done · 0.0 s · 1 file changed · changed since it was checked (3 passed)",
+        "─ done · 0.0 s · 1 file changed · changed since the check (3 passed)",
     ),
-    (Receipt(usage={"input": 5, "output": 1, "cost": None}), "─ done · 0.0 s · 5 tokens in, 1 out · price unknown"),
+    (Receipt(usage={"input": 5, "output": 1, "cost": None}), "─ done · 0.0 s · 5 tokens in, 1 out · no price"),
     (Receipt(usage={"input": 5, "cost": 2.5, "currency": "CNY"}), "─ done · 0.0 s · 5 tokens in, 0 out · 2.50 CNY"),
     (Receipt(status="sleepy"), "─ ended: sleepy · 0.0 s"),
 ]
@@ -99,11 +99,11 @@ def test_receipts(receipt: Receipt, line: str) -> None:
 
 
 def test_a_failure_has_its_reason() -> None:
-    assert drawn(Receipt(status="infra", reason="No connection.")) == ["─ broken off · 0.0 s", "  No connection."]
+    assert drawn(Receipt(status="infra", reason="No connection.")) == ["─ connection failed · 0.0 s", "  No connection."]
 
 
 def test_what_is_on_its_way() -> None:
-    assert drawn(Writing(name="grep")) == ["◌ writing a call of grep"]
+    assert drawn(Writing(name="grep")) == ["◌ preparing a grep"]
     count = Countdown(attempt=2, attempts=5, delay=4.0, until=110.0, reason="busy")
     assert drawn(count, now=107.0) == ["↻ request failed, retry 2 of 5 in 3.0 s: busy"]
 
@@ -154,7 +154,7 @@ def test_plain_lines_hold_everything() -> None:
 def test_what_a_card_tells_is_told_once() -> None:
     asked = Asked(subject="exec_shell", rows=(("command", "ls"),), state="allowed", card=True)
     assert drawn(asked) == []
-    assert drawn(asked, opened=True)[0] == "✓ exec_shell asks for approval: allowed once"
+    assert drawn(asked, opened=True)[0] == "✓ exec_shell needs approval: allowed once"
     card = Card(name="exec_shell", subject="ls", status="done", answer="allowed_session")
     assert drawn(card) == ["✓ exec_shell ls · allowed for this session"]
 
@@ -162,7 +162,7 @@ def test_what_a_card_tells_is_told_once() -> None:
 def test_what_the_harness_told_the_model_is_seen_unfolded() -> None:
     note = Note(key="told", values={"kind": "facts"}, detail="the date")
     assert drawn(note) == []
-    assert drawn(note, opened=True) == ["▾ told the model (facts)", "  │ the date"]
+    assert drawn(note, opened=True) == ["▾ context update for the model (facts)", "  │ the date"]
 
 
 def test_what_a_person_asked_for_is_seen_whole_unless_it_is_very_long() -> None:

@@ -35,22 +35,22 @@ LINES: list[tuple[Event, str]] = [
         SessionResumed(Mode.AGENT, Authority.PERSON, 12, 1),
         "! resumed; the log was damaged: 12 bytes cut, 1 lines skipped",
     ),
-    (Edge("a new head", 0), "· the cached beginning ends here: a new head"),
+    (Edge("a new head", 0), "· prompt cache prefix ends here: a new head"),
     (Compacted(2, "window", (), 120_000, 14_000), "· compaction 2 (window): about 120,000 tokens became 14,000"),
     (
         AnswerDropped(1, "it was cut off", 2, 5),
-        "! stream broke, retry 2 of 5; what had come is dropped: it was cut off",
+        "! stream broke, retry 2 of 5; partial answer dropped: it was cut off",
     ),
-    (AnswerDropped(1, "it was cut off"), "! stream broke; what had come is dropped: it was cut off"),
+    (AnswerDropped(1, "it was cut off"), "! stream broke; partial answer dropped: it was cut off"),
     (CompactionUndone(2), "· compaction 2 was undone"),
-    (ResultsPruned((ResultPart("c", "x"),)), "· 1 old result is said shorter"),
+    (ResultsPruned((ResultPart("c", "x"),)), "· 1 old result shortened"),
     (ModeChanged(Mode.PLAN, Mode.AGENT), "· mode plan (was agent)"),
     (ModelChanged("p", "m\x1b[2J"), "· model m\\x1b[2J (p)"),
     (EffortChanged("high"), "· effort high"),
-    (EffortChanged(""), "· effort: the model's own"),
-    (BudgetChanged(Limits(tokens=5_000)), "· the session may take 5000 tokens"),
-    (BudgetChanged(Limits()), "· the session has no bounds"),
-    (ToolActivated("grep", 1_200), "· tool grep joined (1,200 bytes)"),
+    (EffortChanged(""), "· effort: the model's default"),
+    (BudgetChanged(Limits(tokens=5_000)), "· session budget: 5000 tokens"),
+    (BudgetChanged(Limits()), "· session budget: none"),
+    (ToolActivated("grep", 1_200), "· tool grep activated (1,200 bytes)"),
     (Notice("error", "It [bold]broke[/bold]"), "✗ It [bold]broke[/bold]"),
 ]
 
@@ -72,7 +72,7 @@ def test_every_line_has_words(language: str) -> None:
 def test_what_was_told_is_there_when_it_is_opened() -> None:
     note = note_of(ContextAppended("rules", "First.\nSecond."))
     assert isinstance(note, Note)
-    assert lines_of(note, Words("en")) == ["▾ told the model (rules)", "  │ First.", "  │ Second."]
+    assert lines_of(note, Words("en")) == ["▾ context update for the model (rules)", "  │ First.", "  │ Second."]
     summary = note_of(Compacted(1, "window", (Message("user", (Text("So far."),)),)))
     assert isinstance(summary, Note) and summary.detail == "So far."
 

@@ -23,12 +23,12 @@ async def test_it_says_what_would_run_where_and_why() -> None:
     ask = approval("make test", subjects=(CommandSubject("make test", "src", background=True),))
     async with asked([ask]) as stage:
         text = await shown(stage, "$ make test", "Run this command?", "folder   src", "in the background")
-        assert "it may change the workspace alone" in text
+        assert "it can change files in the workspace only" in text
         assert "not known to be harmless. (shell.unknown)" in text
         await stage.armed()
-        offered = "exec_shell: commands that begin with make"
+        offered = "exec_shell: commands starting with make"
         await shown(stage, "› Yes, once", f"Yes, in this session  {offered}", f"Always, in this workspace  {offered}")
-        await shown(stage, "No, change it first", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop")
+        await shown(stage, "No, change it first", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop the turn")
 
 
 async def test_enter_allows_once() -> None:
@@ -43,15 +43,15 @@ async def test_enter_allows_once() -> None:
 @pytest.mark.parametrize(
     ("row", "sure", "remember"),
     [
-        ("in this session", "Allow this in the session", "session"),
-        ("Always, in this workspace", "Allow this from now on", "always"),
+        ("in this session", "Allow this for the session", "session"),
+        ("Always, in this workspace", "Always allow this", "always"),
     ],
 )
 async def test_what_grants_more_than_this_once_is_asked_again(row: str, sure: str, remember: str) -> None:
     async with asked([approval()]) as stage:
         await stage.armed()
         await stage.take_row(row)
-        text = await shown(stage, "› Go back", sure, "exec_shell: commands that begin with make")
+        text = await shown(stage, "› Go back", sure, "exec_shell: commands starting with make")
         assert "Yes, once" not in text and stage.client.ops == []
         await stage.take_row(sure)
         await stage.gone()
@@ -128,7 +128,7 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
     async with asked([ask]) as stage:
         await stage.armed()
         text = await shown(
-            stage, "The sandbox stopped exec_shell", "none: it runs with your rights", "› Yes, once, with more rights"
+            stage, "The sandbox stopped exec_shell", "none: it runs with your full rights", "› Yes, once, with more rights"
         )
         assert "Run this command" not in text
         assert stage.panel.card.has_class("elevation")
@@ -136,7 +136,7 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
 
 async def test_the_network_is_named_where_the_sandbox_leaves_it() -> None:
     async with asked([approval(sandbox="workspace-write", allowances=("network",))]) as stage:
-        await shown(stage, "it may change the workspace, and use the network")
+        await shown(stage, "it can change files in the workspace and use the network")
 
 
 HOSTILE = {
@@ -232,7 +232,7 @@ async def test_every_kind_of_subject_and_block_is_shown() -> None:
     )
     async with asked([approval(subjects=subjects, display=display)], (120, 50)) as stage:
         await shown(stage, "read /etc/pass\\x1bwd", "write out.txt", "open https://evil.example/\\u202e")
-        await shown(stage, "type into the job shell_1", "yes", "end the job shell_2", "$ ls", "a.txt", "name │ size")
+        await shown(stage, "type into the job shell_1", "yes", "kill the job shell_2", "$ ls", "a.txt", "name │ size")
         await shown(stage, "**all** of it")
 
 

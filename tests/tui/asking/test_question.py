@@ -63,11 +63,11 @@ async def test_writing_can_be_left() -> None:
 async def test_several_options_of_one_question() -> None:
     async with asked([QuestionAsked("ask_q", (MORE,))]) as stage:
         await stage.armed()
-        assert "several may be marked" in screen_text(stage.host)
+        assert "you can select several" in screen_text(stage.host)
         for row in ("logs", "tests", "docs", "docs"):
             await stage.take_row(row)
         assert "[x] logs" in screen_text(stage.host) and "[ ] docs" in screen_text(stage.host)
-        await stage.take_row("Send what is marked (2)")
+        await stage.take_row("Submit selected (2)")
         await stage.gone()
         assert stage.client.ops == [answered({"id": "extras", "label": "logs, tests", "value": ["logs", "tests"]})]
 
@@ -75,7 +75,7 @@ async def test_several_options_of_one_question() -> None:
 async def test_of_several_none_is_no_answer() -> None:
     async with asked([QuestionAsked("ask_q", (MORE,))]) as stage:
         await stage.armed()
-        await stage.take_row("Send what is marked (0)")
+        await stage.take_row("Submit selected (0)")
         assert stage.client.ops == [] and stage.panel.card is not None
 
 
@@ -89,7 +89,7 @@ async def test_several_questions_go_out_together() -> None:
         await until(stage.pilot, lambda: "question 1 of 2" in screen_text(stage.host))
         await stage.take_row("PostgreSQL")
         await stage.take_row("logs")
-        await stage.take_row("Send what is marked (1)")
+        await stage.take_row("Submit selected (1)")
         await stage.gone()
         assert stage.client.ops == [
             answered(

@@ -10,7 +10,7 @@ from support.tuirecord import screen_text
 async def test_the_stash_parks_and_gives_back(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         await here.pilot.press("ctrl+s")
-        assert "nothing was put aside" in screen_text(here.host)
+        assert "no stashed drafts" in screen_text(here.host)
         await here.pilot.press(*"one", "ctrl+s", *"two", "ctrl+s")
         assert here.text == ""
         await here.pilot.press("ctrl+s")

@@ -20,7 +20,7 @@ async def test_files_with_what_changed_in_them() -> None:
 
 async def test_one_path_alone_nothing_and_a_failure() -> None:
     async with opened("diff", {GetDiff: ()}, "src/a.py") as stage:
-        await stage.shown("Changes · src/a.py", "Nothing differs from the last commit.")
+        await stage.shown("Changes · src/a.py", "No changes since the last commit.")
         assert stage.client.asked == [GetDiff(SESSION, "src/a.py")]
     async with opened("diff", {GetDiff: CodeWhaleError("git is not there")}) as stage:
         await stage.shown("git is not there")

@@ -41,11 +41,11 @@ async def test_letters_filter_and_the_best_is_taken() -> None:
 async def test_nothing_fits_is_said_and_taken_back() -> None:
     async with opened("sessions", MANY) as stage:
         await stage.type("zzzz")
-        await stage.shown("No session fits.")
+        await stage.shown("No matching sessions.")
         await stage.press("enter", "up", "down", "pagedown", "shift+down")
         await stage.type("")
         await until(stage.pilot, lambda: len(stage.screen.list.items) == 40)
-        assert "No session fits." not in stage.text
+        assert "No matching sessions." not in stage.text
 
 
 async def test_a_preview_follows_the_cursor() -> None:
@@ -99,14 +99,14 @@ async def test_a_failure_is_said_and_can_be_tried_again() -> None:
 
 async def test_an_empty_list_is_said() -> None:
     async with opened("sessions", {ListSessions: ()}) as stage:
-        await stage.shown("There are no sessions yet.")
+        await stage.shown("No sessions yet.")
         await stage.press("enter", "down", "pageup", "alt+f", "ctrl+c")
         assert await stage.done() is None
 
 
 async def test_keys_of_ones_own_are_shown() -> None:
     async with opened("sessions", MANY, keys={"chooser.other": "ctrl+y"}) as stage:
-        await stage.shown("ctrl+y go on with a copy")
+        await stage.shown("ctrl+y fork")
 
 
 async def test_it_can_be_painted_anew() -> None:

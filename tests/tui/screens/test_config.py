@@ -43,7 +43,7 @@ async def test_a_value_is_changed() -> None:
     async with opened("config", {GetSettings: lambda query: tuple(rows), ChangeSetting: change}) as stage:
         await stage.type("effort")
         await stage.press("enter")
-        await stage.shown("Changing effort", "enter keep the value")
+        await stage.shown("Changing effort", "enter save")
         assert stage.host.focused.value == "high"
         await stage.type("low")
         await stage.shown("│ low ")

@@ -58,7 +58,7 @@ async def test_leaving_in_the_middle_asks(tmp_path: Path, middle: str, way: str)
             await stage.pilot.press("enter" if way.startswith("/") else way)
             await stage.until(said)
             await stage.pilot.press("enter")
-            await stage.until(lambda: "Leave now?" not in stage.text)
+            await stage.until(lambda: "Quit?" not in stage.text)
             assert stage.app.is_running
         await stage.app.doings.command("/quit")
         await stage.until(said)
@@ -73,5 +73,5 @@ async def test_ctrl_c_twice_asks_while_a_job_runs(tmp_path: Path) -> None:
         await stage.pilot.press("ctrl+c", "ctrl+c")
         await stage.until("1 job would be killed: npm run dev")
         await stage.pilot.press("ctrl+c")
-        await stage.until(lambda: "Leave now?" not in stage.text)
+        await stage.until(lambda: "Quit?" not in stage.text)
         assert stage.app.is_running

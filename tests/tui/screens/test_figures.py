@@ -12,13 +12,13 @@ async def test_the_context_layer_by_layer() -> None:
     async with opened("context", {GetContext: context_view()}) as stage:
         text = await stage.shown("grey-1", "64,000 tokens", "30,000 of 60,000 tokens, 50 %")
         assert "from the model table" in text and "messages" in text and "19,000" in text
-        assert "by itself from 48,000 tokens on" in text and "█" * 15 in text and "█" * 31 not in text
+        assert "at 48,000 tokens" in text and "█" * 15 in text and "█" * 31 not in text
 
 
 async def test_a_context_that_is_overfull_or_empty() -> None:
     odd = context_view(used=90_000, spendable=0, layers=((HOSTILE, 5),), threshold=0, calibrated=False, model=HOSTILE)
     async with opened("context", {GetContext: odd}) as stage:
-        await stage.shown("by /compact alone", "estimated")
+        await stage.shown("off; use /compact", "estimated")
         stage.clean()
     async with opened("context", {GetContext: context_view(layers=())}, language="zh-Hans") as stage:
         await stage.shown("下一次请求", "词元")
@@ -44,11 +44,11 @@ async def test_what_is_not_known_of_the_cost_is_said() -> None:
         limits=Limits(tokens=1000, turns=3),
     )
     async with opened("cost", {SessionUsage: view}) as stage:
-        text = await stage.shown("unknown: the price of the model is not known", "and 1 call of unknown price")
+        text = await stage.shown("unknown: no price for this model", "and 1 call of unknown price")
         assert "set it under prices" in text and "95,000 of 1,000 tokens" in text and "4 of 3 model calls" in text
         stage.clean()
     async with opened("cost", {SessionUsage: usage_view(total=EMPTY, turn=EMPTY, calls=(), turns=0)}) as stage:
-        await stage.shown("No model call yet.")
+        await stage.shown("No model calls yet.")
 
 
 async def test_the_tools_of_a_request() -> None:
@@ -56,7 +56,7 @@ async def test_the_tools_of_a_request() -> None:
     async with opened("tools", {GetTools: tools_view(*names)}) as stage:
         await stage.shown("tools in each request", "40", "12,345 bytes", "tool_0", "900")
         await stage.press("end")
-        await stage.shown("tool_39", "found in this session")
+        await stage.shown("tool_39", "activated in this session")
     async with opened("tools", {GetTools: tools_view(*names)}, "tool_35") as stage:
         await stage.shown("tool_35")
     async with opened("tools", {GetTools: tools_view(HOSTILE)}) as stage:

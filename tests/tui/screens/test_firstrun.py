@@ -24,16 +24,16 @@ async def to(stage, key: str) -> None:
 
 async def test_every_way_is_offered() -> None:
     async with opened("firstrun", ANSWERS) as stage:
-        text = await stage.shown("Connect a model", "On this machine", "ollama  whale:7b, b", "With a key", "deep")
+        text = await stage.shown("Connect a model", "On this machine", "ollama  whale:7b, b", "With an API key", "deep")
         assert "DEEP_API_KEY" in text
-        assert "Another endpoint" in text and "Try the demonstration" in text
+        assert "Another endpoint" in text and "Try the demo" in text
 
 
 async def test_a_provider_is_connected_with_a_key_that_is_not_shown() -> None:
     async with opened("firstrun", ANSWERS) as stage:
         await to(stage, "deep")
         await stage.press("enter")
-        await stage.shown("The key for deep.", "DEEP_API_KEY", "enter done  esc back")
+        await stage.shown("API key for deep.", "DEEP_API_KEY", "enter done  esc back")
         await stage.type("sk-secret-123")
         assert "sk-secret" not in stage.text
         await stage.press("enter")
@@ -52,14 +52,14 @@ async def test_any_endpoint_is_connected() -> None:
     async with opened("firstrun", ANSWERS) as stage:
         await to(stage, "custom")
         await stage.press("enter")
-        await stage.shown("What shall it be called?")
+        await stage.shown("A name for this provider")
         await stage.press("enter")
         await stage.shown("A name is needed.")
         await stage.press(*"mine", "enter")
         await stage.shown("Its address")
         await stage.type("http://127.0.0.1:9/v1")
         await stage.press("enter")
-        await stage.shown("The key for mine")
+        await stage.shown("API key for mine")
         await stage.press("enter")
         await stage.shown("The model to ask for")
         await stage.press(*"m-1")
@@ -71,7 +71,7 @@ async def test_any_endpoint_is_connected() -> None:
 
 async def test_the_demonstration_needs_nothing() -> None:
     async with opened("firstrun", {ListProviders: OSError("x"), FindLocal: OSError("y")}) as stage:
-        await stage.shown("Try the demonstration")
+        await stage.shown("Try the demo")
         await to(stage, "demo")
         await stage.press("enter")
         assert await stage.done() == Connected("", demo=True)
@@ -80,7 +80,7 @@ async def test_the_demonstration_needs_nothing() -> None:
 async def test_a_key_that_is_refused_can_be_given_again() -> None:
     wrong = ["The provider refused the key\x1b[2J (401).", ""]
     async with opened("firstrun", ANSWERS | {ConnectProvider: lambda op: wrong.pop(0)}, "deep") as stage:
-        await stage.shown("The key for deep.")
+        await stage.shown("API key for deep.")
         await stage.press("enter")
         await stage.shown("A key is needed here.")
         await stage.press("x", "enter")
@@ -93,12 +93,12 @@ async def test_a_key_that_is_refused_can_be_given_again() -> None:
 async def test_a_failure_leaves_every_way_open() -> None:
     async with opened("firstrun", ANSWERS | {ConnectProvider: CodeWhaleError("the disk is full")}) as stage:
         await stage.press("enter")
-        await stage.shown("the disk is full", "Try the demonstration")
+        await stage.shown("the disk is full", "Try the demo")
         await to(stage, "deep")
         await stage.press("enter", "k", "enter")
         await stage.shown("the disk is full")
         await stage.press("escape")
-        await stage.shown("ollama", "Try the demonstration")
+        await stage.shown("ollama", "Try the demo")
         await stage.press("escape")
         assert await stage.done() is None
 
@@ -106,7 +106,7 @@ async def test_a_failure_leaves_every_way_open() -> None:
 async def test_nothing_on_this_machine_says_what_to_start_and_looks_again() -> None:
     local: list[object] = []
     async with opened("firstrun", ANSWERS | {FindLocal: lambda query: tuple(local)}) as stage:
-        await stage.shown("No model server answers on this machine", "Try the demonstration")
+        await stage.shown("No model server found on this machine", "Try the demo")
         assert stage.screen.list.current.key == "demo"
         local.append(OLLAMA)
         await to(stage, "look")
@@ -126,7 +126,7 @@ async def test_what_cannot_be_listed_is_said_and_the_rest_works() -> None:
 
 async def test_arrows_do_not_leave_a_field() -> None:
     async with opened("firstrun", ANSWERS, "deep") as stage:
-        await stage.shown("The key for deep.")
+        await stage.shown("API key for deep.")
         await stage.press("up", "down", "k", "enter")
         assert await stage.done() == Connected("deep")
 

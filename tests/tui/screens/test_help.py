@@ -5,21 +5,21 @@ from codewhale.protocol.views import ListCommands
 from codewhale.tui.keys import ACTIONS
 from support.tuiscreens import HOSTILE, command, opened
 
-ROWS = (command(), command("/undo", "[N]", "Take back."))
+ROWS = (command(), command("/undo", "[N]", "Undo."))
 
 
 async def test_help_tells_of_typing_keys_and_commands() -> None:
     async with opened("help", {ListCommands: ROWS}, size=(100, 48)) as stage:
-        text = await stage.shown("What a line may begin with", "a file of the workspace", "Keys", "ctrl+k")
-        assert "/mode [plan|agent|yolo]" in text and "Take back." in text
+        text = await stage.shown("Prefixes", "a file of the workspace", "Keys", "ctrl+k")
+        assert "/mode [plan|agent|yolo]" in text and "Undo." in text
 
 
 async def test_help_of_one_command() -> None:
     async with opened("help", {ListCommands: ROWS}, "undo") as stage:
-        text = await stage.shown("/undo [N]", "Take back.")
+        text = await stage.shown("/undo [N]", "Undo.")
         assert "/mode" not in text
     async with opened("help", {ListCommands: ROWS}, "nothing") as stage:
-        await stage.shown("What a line may begin with")
+        await stage.shown("Prefixes")
 
 
 async def test_help_without_the_commands_is_help() -> None:
@@ -40,7 +40,7 @@ async def test_every_key_stands_on_the_keys_screen() -> None:
         await stage.shown("Everywhere", "ctrl+k")
         assert [item.key for item in stage.screen.list.items] == [row.id for row in ACTIONS]
         await stage.type("composer.send")
-        await stage.shown("While writing", "* send", "ctrl+m")
+        await stage.shown("In the composer", "* send", "ctrl+m")
         await stage.press("enter")
         await stage.shown('"composer.send" = "ctrl+y"')
         await stage.press("escape")

@@ -21,7 +21,7 @@ async def test_they_are_listed_with_the_end_of_their_output() -> None:
         )
         assert "Jobs · 1 running" in text and "watching 1" in text
         await stage.press("down")
-        await stage.shown("(it has printed nothing)")
+        await stage.shown("(no output yet)")
         await stage.press("j")
         await stage.shown("(web)", "bytes before this", "watching 3")
         await stage.press("k", "up", "escape")
@@ -57,13 +57,13 @@ async def test_what_is_read_stays_where_it_is_while_more_comes() -> None:
 async def test_one_is_ended_on_the_second_press() -> None:
     async with opened("jobs", {ListJobs: ROWS, RunCommand: said("shell_1 was ended: killed.")}) as stage:
         await stage.press("x")
-        await stage.shown("Press x again to end shell_1.")
+        await stage.shown("Press x again to kill shell_1.")
         assert stage.client.ops == []
         await stage.press("x")
         await stage.shown("shell_1 was ended")
         assert stage.client.ops == [RunCommand(SESSION, "/jobs cancel shell_1")]
         await stage.press("down", "x")
-        await stage.shown("It has ended already.")
+        await stage.shown("This job has already ended.")
 
 
 async def test_its_input_is_written_and_ended() -> None:

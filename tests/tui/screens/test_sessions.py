@@ -22,9 +22,9 @@ ANSWERS = {
 async def test_those_of_this_folder_come_first_and_tell_how_they_stand() -> None:
     async with opened("sessions", ANSWERS) as stage:
         text = await stage.shown(
-            "In this folder", "● Mend the harbour crane 2", "! Broken one", "› This one", "(no title)"
+            "This folder", "● Mend the harbour crane 2", "! Broken one", "› This one", "(no title)"
         )
-        assert text.index("This one") < text.index("Elsewhere") < text.index("Far away")
+        assert text.index("This one") < text.index("Other folders") < text.index("Far away")
         assert "2 turns · 2026-03-03 10:30 · grey-1" in text
 
 
@@ -59,7 +59,7 @@ async def test_a_preview_that_cannot_be_had_is_said() -> None:
 async def test_an_empty_session_says_so() -> None:
     answers = ANSWERS | {PreviewSession: SessionPreview(ROWS[1], ())}
     async with opened("sessions", answers) as stage:
-        await stage.shown("Nothing was said yet.")
+        await stage.shown("No messages yet.")
 
 
 async def test_hostile_titles_are_only_text() -> None:

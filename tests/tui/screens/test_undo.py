@@ -60,7 +60,7 @@ async def test_no_leaves_everything() -> None:
 
 async def test_nothing_to_take_back_takes_no_yes() -> None:
     async with opened("undo", {PreviewUndo: UndoView(())}) as stage:
-        text = await stage.shown("No turn of this session has changed a file.")
+        text = await stage.shown("No turn of this session changed a file.")
         assert "take it back" not in text
         await stage.press("ctrl+y", "right", "left", "escape")
         assert await stage.done() is None and stage.client.ops == []
@@ -95,7 +95,7 @@ async def test_what_was_undone_is_brought_back() -> None:
     answers = {"preview": said("comes back: a.py\nNothing is done yet."), "yes": said("Taken back in 1 file.")}
 
     async with opened("undo", {RunCommand: lambda op: answers[op.line.split()[-1]]}, "back") as stage:
-        await stage.shown("bring back what was undone last", "comes back: a.py", "y bring it back")
+        await stage.shown("redo the last undone change", "comes back: a.py", "y bring it back")
         await stage.press("right", "ctrl+y")
         assert await stage.done() == Said("Taken back in 1 file.")
         assert [op.line for op in stage.client.ops] == ["/restore back preview", "/restore back yes"]
@@ -110,7 +110,7 @@ async def test_nothing_to_bring_back() -> None:
 
 async def test_restore_lists_the_turns() -> None:
     async with opened("restore", {PreviewUndo: view}) as stage:
-        await stage.shown("1 · turn 7 (edit_file): a.py", "2 · turn 5", "back  what was undone last comes back")
+        await stage.shown("1 · turn 7 (edit_file): a.py", "2 · turn 5", "back  bring back the last undone change")
         await stage.press("down", "enter")
         assert await stage.done() == OpenScreen("undo", "2")
     async with opened("restore", {PreviewUndo: UndoView(())}) as stage:

@@ -25,7 +25,7 @@ def turns(count: int) -> list[Event]:
 async def test_a_session_is_shown_to_its_end() -> None:
     async with shown(*whole_session()) as (_, host, _):
         text = screen_text(host)
-    assert "changed since it was checked (3 passed)" in text and "ls" in text
+    assert "changed since the check (3 passed)" in text and "ls" in text
 
 
 async def test_a_record_gives_the_screen_that_was_live() -> None:
