@@ -85,7 +85,7 @@ def allow(term: Terminal, key: str = "\r") -> None:
 def refuse(term: Terminal) -> None:
     """Answer an approval with a no, and no reason."""
     allow(term, "\x1b[A\r")
-    term.sees("enter refuses")
+    term.sees("enter denies")
     term.type("\r")
 
 

@@ -61,7 +61,7 @@ def test_what_cannot_be_is_said_before_the_screen(tmp_path: Path, arguments: lis
 
 def test_a_session_that_is_not_there_is_said_on_the_screen(tmp_path: Path) -> None:
     with Terminal([*PROGRAM, "--resume", "nothing"], environment(tmp_path), cwd=tmp_path, size=(100, 24)) as term:
-        term.sees("The session could not be opened.", "nothing")
+        term.sees("Could not open the session.", "nothing")
         term.type("\x04")
         assert term.wait() == 0
 

@@ -35,7 +35,7 @@ def test_an_approval_says_all_of_it() -> None:
     _, lines = asked(approval("echo \u202eevil\rgood", offer=offer, sandbox="workspace-write"))
     text = "\n".join(lines)
     assert "Run this command?" in text and "$ echo \\u202eevil\\x0dgood" in text
-    assert "runs a program (mode)" in text and "begin with pytest" in text and "cannot be seen" in text
+    assert "runs a program (mode)" in text and "starting with pytest" in text and "invisible" in text
     assert "it can change files in the workspace only" in text and "a for always" in text
 
 
@@ -91,7 +91,7 @@ def test_typed_words_answer(said: str, answer: Answer | None, reason: str) -> No
 @pytest.mark.parametrize(("word", "remember"), [("a", "always"), ("s", "session")])
 def test_what_grants_more_than_this_once_is_asked_again(word: str, remember: Literal["always", "session"]) -> None:
     asks, _ = asked(approval(offer=Offer("exec_shell", "prefix", "pytest")))
-    assert "commands that begin with pytest? (y/n)" in asks.reply(word).lines[0]
+    assert "commands starting with pytest? (y/n)" in asks.reply(word).lines[0]
     assert asks.reply(word).answer is None and asks.reply("n").answer == Answer(SESSION, "r1")
     asks, _ = asked(approval(offer=Offer("exec_shell", "prefix", "pytest")))
     asks.reply(word)

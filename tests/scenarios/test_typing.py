@@ -70,8 +70,8 @@ def test_a_sentence_with_enter_is_queued_and_answers_no_card(world: World, card:
     term = asked(world, card)
     for number, sentence in enumerate(LETTERS, 1):
         term.type(f"{sentence}\r")
-        term.sees("1 message waits" if number == 1 else f"{number} messages wait")
-        term.sees(*(f"waits: {text}" for text in LETTERS[: min(number, 4)]))
+        term.sees("1 message queued" if number == 1 else f"{number} messages queued")
+        term.sees(*(f"queued: {text}" for text in LETTERS[: min(number, 4)]))
     untouched(world)
 
 
@@ -81,7 +81,7 @@ def test_a_paste_that_ends_with_enter_answers_no_card(world: World, card: str) -
     term.paste("y\r\n" * 5_000)
     term.sees("pasted text")
     term.type("\r")
-    term.sees("1 message waits")
+    term.sees("1 message queued")
     untouched(world)
 
 
@@ -96,7 +96,7 @@ def test_a_card_that_comes_up_under_the_hands_of_a_typist_is_not_answered(world:
         count += 1
         term.until_quiet(0.05)
     term.type("yes, all of it\ry\ra\r")
-    term.sees("messages wait")
+    term.sees("messages queued")
     term.until_quiet(0.3)
     untouched(world)
 
@@ -134,7 +134,7 @@ def test_no_key_leads_to_yolo(world: World) -> None:
     term = world.open()
     for _ in range(4):
         term.type("\t")
-        term.sees("PLAN", "changes nothing")
+        term.sees("PLAN", "read-only")
         term.type("\x1b[Z")
         term.sees("AGENT", "asks")
     term.type("/yolo\r")
@@ -152,7 +152,7 @@ def test_no_key_leads_to_yolo(world: World) -> None:
 def test_leaving_in_the_middle_asks(world: World, key: str) -> None:
     term = asked(world, "command")
     term.type(key)
-    term.sees("Quit?", "A question waits for your answer")
+    term.sees("Quit?", "A question is waiting for your answer")
     term.type("\r")
     term.until(lambda text: "Quit?" not in text)
     untouched(world)
@@ -252,7 +252,7 @@ def test_an_interactive_command_is_typed_into_and_its_output_is_kept(world: Worl
     world.says({"text": "I ask you.", "calls": [call]}, {"text": "Thank you."})
     term = world.open("--mode", "yolo")
     term.type("go\r")
-    term.sees("what you type goes to it", "Name?")
+    term.sees("your keys go to it", "Name?")
     term.type("Ada\r")
     term.until(lambda text: re.search(r"^│ Key\?", text, re.M))
     term.type("secret\r")
@@ -269,10 +269,10 @@ def test_an_interactive_command_waits_for_whoever_is_writing_and_ends_by_escape(
     term.type("go\rhalf a thou")
     term.sees("1 job", "half a thou")
     term.type("ght")
-    term.until(lambda text: re.search(r"exec_shell runs +[3-9] s", text))
-    assert "what you type goes to it" not in term.text and "half a thought" in term.text
+    term.until(lambda text: re.search(r"running exec_shell +[3-9] s", text))
+    assert "your keys go to it" not in term.text and "half a thought" in term.text
     term.type("\x15")
-    term.sees("what you type goes to it", "Sure?")
+    term.sees("your keys go to it", "Sure?")
     term.type("\x1b")
     term.sees("Over.")
     (finished,) = (event for event in world.events() if isinstance(event, CallFinished))
@@ -302,8 +302,8 @@ def test_enter_in_a_list_of_the_composer_answers_no_card(world: World) -> None:
     term.type("go\r")
     term.sees("Run this command?")
     term.type("\x12")
-    term.sees("Letters of what was sent")
-    term.until(lambda text: re.search(r"your answer: exec_shell +[3-9] s", text))
+    term.sees("Type to search your prompts")
+    term.until(lambda text: re.search(r"your approval: exec_shell +[3-9] s", text))
     term.type("\r")
     term.sees("your text is kept")
     untouched(world)

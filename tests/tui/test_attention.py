@@ -91,7 +91,7 @@ def test_the_end_of_a_long_turn() -> None:
     assert scene.take(TurnFinished(2, "done")) == ["\x1b]9;CodeWhale is done in shop\x07"]
     scene.take(TurnStarted(3))
     scene.clock.advance(12)
-    assert "has stopped" in scene.take(TurnFinished(3, "failed"))[0]
+    assert "stopped in" in scene.take(TurnFinished(3, "failed"))[0]
 
 
 def test_the_title_tells_what_goes_on() -> None:

@@ -62,7 +62,7 @@ async def test_a_letter_reaches_the_composer_from_anywhere(tmp_path: Path, place
         if place == "search":
             await stage.pilot.press("ctrl+f", "a", "escape")
         elif place in ("transcript", "queue"):
-            await stage.until("waits: later")
+            await stage.until("queued: later")
             await stage.pilot.press({"transcript": "alt+t", "queue": "alt+q"}[place])
         else:
             await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.armed)

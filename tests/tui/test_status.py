@@ -67,9 +67,9 @@ async def shown(width: int, *events: Event, language: str = "en", seconds: float
 
 async def test_everything_is_told_where_there_is_room() -> None:
     lines = await shown(120, *EVENTS, JobStarted("j", "make", "."))
-    assert lines[0].rstrip() == " ● waiting for the model  8 s  esc stops"
+    assert lines[0].rstrip() == " ● waiting for the model  8 s  esc to stop"
     left, right = lines[1].split("   ", 1)
-    assert left.split("  ") == [" AGENT", "deepseek/deepseek-v4 · high", "asks", "sandboxed"]
+    assert left.split("  ") == [" AGENT", "deepseek/deepseek-v4 · high", "asks first", "sandboxed"]
     assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "git feature/login "]
 
 
@@ -90,7 +90,7 @@ async def test_what_it_waits_for_and_how_to_stop() -> None:
     asked = ApprovalAsked("r", "c", "exec_\x1b[31mshell", (), "")
     lines = await shown(120, *EVENTS, asked, Queued("later", 2), ChildOpened("c", "C", ""), seconds=75)
     assert "● waiting for your approval: exec_\\x1b[31mshell  1 m 15 s  esc to deny and stop" in lines[0]
-    assert "2 messages wait" in lines[0] and "1 sub-agent" in lines[0]
+    assert "2 messages queued" in lines[0] and "1 sub-agent" in lines[0]
     again = await shown(100, *EVENTS, RetryCountdown(1, 3, 20.0, "too many requests"))
     assert "retry 1/3: too many requests  again in 12 s" in again[0]
 
@@ -114,7 +114,7 @@ async def test_keys_are_named_as_they_are_set() -> None:
         status.take(envelopes(EVENTS[:1])[0])
         await until(pilot, lambda: "f9 palette" in screen_text(host))
         status.take(envelopes([TurnStarted(1)])[0])
-        await until(pilot, lambda: "ctrl+q stops" in screen_text(host))
+        await until(pilot, lambda: "ctrl+q to stop" in screen_text(host))
 
 
 async def test_colours_are_those_of_the_palette() -> None:

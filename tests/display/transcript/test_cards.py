@@ -45,7 +45,7 @@ def test_tables_hits_and_lists() -> None:
     assert drawn(done(table))[1:] == ["  gate │ status", "  ─────┼───────", "  lint │ passed"]
     hits = TableBlock(("file", "line", "text"), (("src/a.py", "3", "  def parse():"),))
     assert drawn(done(hits))[1:] == ["  src/a.py:3  def parse():"]
-    assert drawn(done(TableBlock(("commit", "date", "subject"), ())))[1:] == ["  nothing found"]
+    assert drawn(done(TableBlock(("commit", "date", "subject"), ())))[1:] == ["  no match"]
     items = ChecklistBlock((("completed", "one"), ("in_progress", "two"), ("pending", "three")))
     assert drawn(done(items))[1:] == ["  ☑ one", "  ◐ two", "  ☐ three"]
     assert drawn(done(MarkdownBlock("**bold** move")))[1:] == ["  bold move"]
@@ -73,11 +73,11 @@ def test_a_result_without_a_display_is_there_when_opened() -> None:
 def test_mended_calls_say_so() -> None:
     card = done(repairs=("R3", "R7"), lossy=True)
     assert drawn(card)[0] == "✓ tool a.py · call repaired by a guess"
-    assert drawn(card, opened=True)[-1] == "  mended: R3 R7"
+    assert drawn(card, opened=True)[-1] == "  repaired: R3 R7"
 
 
 def test_what_is_no_longer_kept_is_said() -> None:
-    assert "5000 characters are no longer shown" in " ".join(drawn(done(shortened=5_000)))
+    assert "5000 characters hidden" in " ".join(drawn(done(shortened=5_000)))
 
 
 def test_a_narrow_screen_gets_the_facts_on_a_line_of_their_own() -> None:

@@ -103,7 +103,7 @@ def test_a_failure_has_its_reason() -> None:
 
 
 def test_what_is_on_its_way() -> None:
-    assert drawn(Writing(name="grep")) == ["◌ preparing a grep"]
+    assert drawn(Writing(name="grep")) == ["◌ preparing a grep call"]
     count = Countdown(attempt=2, attempts=5, delay=4.0, until=110.0, reason="busy")
     assert drawn(count, now=107.0) == ["↻ request failed, retry 2 of 5 in 3.0 s: busy"]
 

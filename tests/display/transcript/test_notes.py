@@ -29,7 +29,7 @@ from codewhale.protocol.ops import Limits
 
 LINES: list[tuple[Event, str]] = [
     (SessionOpened(1, "/p", Mode.AGENT, "deepseek", "v4"), "· v4 (deepseek) in /p"),
-    (SessionOpened(1, "/p", Mode.AGENT, "a", "b", parent="s-1", parent_seq=7), "· forked from s-1 at 7: b (a) in /p"),
+    (SessionOpened(1, "/p", Mode.AGENT, "a", "b", parent="s-1", parent_seq=7), "· forked from s-1 at event 7: b (a) in /p"),
     (SessionResumed(Mode.AGENT, Authority.PERSON), "· resumed"),
     (
         SessionResumed(Mode.AGENT, Authority.PERSON, 12, 1),
@@ -42,7 +42,7 @@ LINES: list[tuple[Event, str]] = [
         "! stream broke, retry 2 of 5; partial answer dropped: it was cut off",
     ),
     (AnswerDropped(1, "it was cut off"), "! stream broke; partial answer dropped: it was cut off"),
-    (CompactionUndone(2), "· compaction 2 was undone"),
+    (CompactionUndone(2), "· compaction 2 undone"),
     (ResultsPruned((ResultPart("c", "x"),)), "· 1 old result shortened"),
     (ModeChanged(Mode.PLAN, Mode.AGENT), "· mode plan (was agent)"),
     (ModelChanged("p", "m\x1b[2J"), "· model m\\x1b[2J (p)"),

@@ -238,7 +238,7 @@ async def test_every_kind_of_subject_and_block_is_shown() -> None:
 
 async def test_a_call_without_arguments_shows_its_tool() -> None:
     async with asked([approval(subjects=(), offer=Offer("notify", "tool"))]) as stage:
-        await shown(stage, "notify", "without arguments", "every call of notify")
+        await shown(stage, "notify", "no arguments", "every call of notify")
 
 
 async def test_it_speaks_chinese() -> None:

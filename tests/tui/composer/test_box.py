@@ -64,7 +64,7 @@ async def test_a_disk_that_takes_nothing_is_said_once_and_typing_goes_on(tmp_pat
     (tmp_path / "composer").write_text("in the way")
     async with desk(tmp_path) as here:
         await here.type("abc")
-        await here.until(lambda: "not kept on disk" in screen_text(here.host))
+        await here.until(lambda: "cannot be saved to disk" in screen_text(here.host))
         await here.pilot.press("escape")
         assert here.text == ""
         await here.pilot.press("ctrl+s")

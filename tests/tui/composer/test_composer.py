@@ -133,7 +133,7 @@ async def test_a_draft_is_on_disk_at_every_key_and_comes_back(tmp_path: Path) ->
         assert files and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
     async with desk(tmp_path) as here:
         assert here.text == "half a thou"
-        assert "written before" in screen_text(here.host)
+        assert "draft restored" in screen_text(here.host)
         await here.pilot.press("enter")
         assert drafts.load(here.session) == Draft()
 
@@ -188,5 +188,5 @@ async def test_other_colours_and_languages(tmp_path: Path) -> None:
         here.waiting = [QueuedRow("x", "queue")]
         here.happen(TurnStarted(1), Queued("x", 1))
         here.composer.repaint(here.host.palette)
-        await here.until(lambda: "waits: x" in screen_text(here.host))
+        await here.until(lambda: "queued: x" in screen_text(here.host))
     assert all(Words(language)("composer.placeholder") for language in LANGUAGES)

@@ -29,7 +29,7 @@ def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
         os.kill(terminal.child.pid, signal.SIGKILL)
         terminal.child.wait(10)
     with Terminal(COMMAND, environ, cwd=tmp_path, size=(80, 24)) as terminal:
-        terminal.sees("red text", "and its end你好", "written before")
+        terminal.sees("red text", "and its end你好", "draft restored")
         terminal.type("\r")
         terminal.sees("an answer")
         terminal.until_quiet()

@@ -90,7 +90,7 @@ async def test_the_draft_stays_where_no_terminal_can_be_given(tmp_path: Path) ->
         assert here.text == "draft"
         here.composer._editor = ""
         await here.pilot.press("ctrl+g")
-        await here.until(lambda: "no editor is set" in screen_text(here.host))
+        await here.until(lambda: "no editor configured" in screen_text(here.host))
         assert here.text == "draft"
 
 

@@ -16,7 +16,7 @@ async def test_what_waits_is_shown_and_enter_on_nothing_sends_the_oldest(tmp_pat
     async with desk(tmp_path) as here:
         here.waiting = [QueuedRow("steered", "steer"), QueuedRow("first", "queue"), QueuedRow("second", "queue")]
         here.happen(TurnStarted(1), Queued("second", 2))
-        await here.until(lambda: "waits: second" in screen_text(here.host))
+        await here.until(lambda: "queued: second" in screen_text(here.host))
         assert "joins the turn: steered" in screen_text(here.host)
         await here.pilot.press("enter")
         await here.until(lambda: "joins the turn: first" in screen_text(here.host))
@@ -27,7 +27,7 @@ async def test_what_waits_is_shown_and_enter_on_nothing_sends_the_oldest(tmp_pat
         assert (sent.text, sent.delivery) == ("second", "turn")
         here.waiting = []
         here.happen(QueueChanged(0))
-        await here.until(lambda: "waits" not in screen_text(here.host))
+        await here.until(lambda: "queued" not in screen_text(here.host))
 
 
 async def test_a_waiting_message_is_changed_dropped_or_sent(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ async def test_a_command_runs_or_waits_for_its_argument() -> None:
 async def test_a_command_that_is_not_listed_runs_as_typed() -> None:
     async with opened("palette", ANSWERS | {FindFiles: ()}) as stage:
         await stage.type("/xyzzy now")
-        await stage.shown("Nothing fits.")
+        await stage.shown("No match.")
         await stage.press("enter")
         assert await stage.done() == RunLine("/xyzzy now")
 

@@ -22,7 +22,7 @@ async def test_every_value_tells_where_it_comes_from() -> None:
         await stage.type("effort")
         await stage.shown("one of: low, high", "from: config.toml")
         await stage.type("mcp")
-        await stage.shown("MCP servers are not read yet")
+        await stage.shown("MCP servers are not supported yet")
         await stage.press("enter")
         assert not stage.screen.editing
 
@@ -48,7 +48,7 @@ async def test_a_value_is_changed() -> None:
         await stage.type("low")
         await stage.shown("│ low ")
         await stage.press("up", "down", "enter")
-        await stage.shown("effort = low", "effort is changed")
+        await stage.shown("effort = low", "effort changed")
         assert stage.client.ops == [ChangeSetting(SESSION, "effort", "low")]
         assert not stage.screen.editing and stage.host.focused.id == "sought"
 
@@ -79,7 +79,7 @@ async def test_a_fixed_value_is_not_opened() -> None:
     async with opened("config", {GetSettings: ROWS}) as stage:
         await stage.type("api_key")
         await stage.press("enter")
-        await stage.shown("It cannot be changed from here")
+        await stage.shown("Cannot be changed here")
         assert not stage.screen.editing
 
 

@@ -44,8 +44,8 @@ async def test_what_is_not_known_of_the_cost_is_said() -> None:
         limits=Limits(tokens=1000, turns=3),
     )
     async with opened("cost", {SessionUsage: view}) as stage:
-        text = await stage.shown("unknown: no price for this model", "and 1 call of unknown price")
-        assert "set it under prices" in text and "95,000 of 1,000 tokens" in text and "4 of 3 model calls" in text
+        text = await stage.shown("unknown: no price for this model", "plus 1 call without a price")
+        assert "set prices in" in text and "95,000 of 1,000 tokens" in text and "4 of 3 model calls" in text
         stage.clean()
     async with opened("cost", {SessionUsage: usage_view(total=EMPTY, turn=EMPTY, calls=(), turns=0)}) as stage:
         await stage.shown("No model calls yet.")

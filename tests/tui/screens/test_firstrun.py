@@ -54,14 +54,14 @@ async def test_any_endpoint_is_connected() -> None:
         await stage.press("enter")
         await stage.shown("A name for this provider")
         await stage.press("enter")
-        await stage.shown("A name is needed.")
+        await stage.shown("A name is required.")
         await stage.press(*"mine", "enter")
-        await stage.shown("Its address")
+        await stage.shown("Address")
         await stage.type("http://127.0.0.1:9/v1")
         await stage.press("enter")
         await stage.shown("API key for mine")
         await stage.press("enter")
-        await stage.shown("The model to ask for")
+        await stage.shown("Model id")
         await stage.press(*"m-1")
         await stage.shown("│ m-1 ")
         await stage.press("enter")
@@ -82,7 +82,7 @@ async def test_a_key_that_is_refused_can_be_given_again() -> None:
     async with opened("firstrun", ANSWERS | {ConnectProvider: lambda op: wrong.pop(0)}, "deep") as stage:
         await stage.shown("API key for deep.")
         await stage.press("enter")
-        await stage.shown("A key is needed here.")
+        await stage.shown("An API key is required.")
         await stage.press("x", "enter")
         await stage.shown("The provider refused the key\\x1b[2J (401).")
         assert stage.host.focused.id == "field" and stage.host.focused.value == ""
@@ -114,7 +114,7 @@ async def test_nothing_on_this_machine_says_what_to_start_and_looks_again() -> N
         await stage.shown("whale:7b")
         local.clear()
         await stage.press("f5")
-        await stage.shown("No model server answers")
+        await stage.shown("No model server found")
 
 
 async def test_what_cannot_be_listed_is_said_and_the_rest_works() -> None:

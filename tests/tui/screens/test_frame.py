@@ -51,6 +51,6 @@ async def test_screens_fit_terminals_of_all_sizes(size: tuple[int, int]) -> None
 async def test_an_answer_that_never_comes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame, "ANSWER_SECONDS", 0.2)
     async with opened("sessions", {ListSessions: lambda query: asyncio.sleep(60)}) as stage:
-        await stage.shown("No answer came within")
+        await stage.shown("No answer within")
         await stage.press("escape")
         assert await stage.done() is None

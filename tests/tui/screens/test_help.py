@@ -10,7 +10,7 @@ ROWS = (command(), command("/undo", "[N]", "Undo."))
 
 async def test_help_tells_of_typing_keys_and_commands() -> None:
     async with opened("help", {ListCommands: ROWS}, size=(100, 48)) as stage:
-        text = await stage.shown("Prefixes", "a file of the workspace", "Keys", "ctrl+k")
+        text = await stage.shown("Prefixes", "a file in the workspace", "Keys", "ctrl+k")
         assert "/mode [plan|agent|yolo]" in text and "Undo." in text
 
 

@@ -23,7 +23,7 @@ async def test_they_are_listed_with_the_end_of_their_output() -> None:
         await stage.press("down")
         await stage.shown("(no output yet)")
         await stage.press("j")
-        await stage.shown("(web)", "bytes before this", "watching 3")
+        await stage.shown("(web)", "earlier bytes", "watching 3")
         await stage.press("k", "up", "escape")
         assert await stage.done() is None
 
@@ -79,7 +79,7 @@ async def test_its_input_is_written_and_ended() -> None:
             RunCommand(SESSION, "/jobs stdin shell_1 --eof"),
         ]
         await stage.press("down", "i")
-        await stage.shown("It takes no input")
+        await stage.shown("it takes no input")
 
 
 async def test_writing_can_be_left() -> None:

@@ -34,7 +34,7 @@ async def test_models_tell_what_they_are_and_lack() -> None:
             "parrot", "› grey-1", "✓ grey-2", "deep", "· seek", "There is no key: set DEEP_API_KEY."
         )
         assert "0.5 in, 2 out per million tokens (USD)" in text and "64k" in text
-        await stage.shown("in use", "window: 64,000 tokens", "text alone")
+        await stage.shown("in use", "window: 64,000 tokens", "text only")
         await stage.press("down")
         await stage.shown("window: unknown tokens", "no price", "accepts images")
 
@@ -94,7 +94,7 @@ async def test_a_refusal_is_said_and_the_list_stays() -> None:
 
 async def test_no_models_is_no_dead_end() -> None:
     async with opened("models", {ListModels: ()}) as stage:
-        await stage.shown("No models are known here. Type the id of one")
+        await stage.shown("No known models. Type a model id")
         await stage.type("x")
         await stage.shown("As typed")
         await stage.press("enter")

@@ -31,7 +31,7 @@ async def test_bars_come_grow_and_go() -> None:
         take(*(ProgressShown(f"job {number}", 3, 3) for number in range(20)))
         await until(pilot, lambda: screen_text(host).strip() == "")
         take(ProgressShown("tool", 1, 3))
-        await until(pilot, lambda: "working" in screen_text(host))
+        await until(pilot, lambda: "running" in screen_text(host))
         host.panel.begin()
         await until(pilot, lambda: host.panel.size.height == 0)
 

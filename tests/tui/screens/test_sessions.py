@@ -10,7 +10,7 @@ ROWS = (
     session(1, workspace="/elsewhere", title="Far away"),
     session(2, state="open"),
     session(3, state="damaged", title="Broken one"),
-    session(4, id=SESSION, title="This one", parent="s-0002"),
+    session(4, id=SESSION, title="This session", parent="s-0002"),
     session(5, title=""),
 )
 ANSWERS = {
@@ -24,7 +24,7 @@ async def test_those_of_this_folder_come_first_and_tell_how_they_stand() -> None
         text = await stage.shown(
             "This folder", "● Mend the harbour crane 2", "! Broken one", "› This one", "(no title)"
         )
-        assert text.index("This one") < text.index("Other folders") < text.index("Far away")
+        assert text.index("This session") < text.index("Other folders") < text.index("Far away")
         assert "2 turns · 2026-03-03 10:30 · grey-1" in text
 
 
@@ -37,16 +37,16 @@ async def test_a_copy_is_gone_on_with() -> None:
 async def test_a_damaged_one_is_not_opened() -> None:
     async with opened("sessions", ANSWERS) as stage:
         await stage.press("down", "enter")
-        await stage.shown("Its log is damaged")
+        await stage.shown("The log is damaged")
         await stage.press("alt+f", "down", "enter")
         assert await stage.done() is None
 
 
 async def test_the_preview_tells_where_it_comes_from() -> None:
     async with opened("sessions", ANSWERS) as stage:
-        await stage.shown("It is open in another process")
+        await stage.shown("Open in another process")
         await stage.press("down", "down")
-        await stage.shown("a copy of s-0002", "you  Please", "model  It is")
+        await stage.shown("forked from s-0002", "you  Please", "model  It is")
 
 
 async def test_a_preview_that_cannot_be_had_is_said() -> None:

@@ -25,7 +25,7 @@ async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
     async with opened("undo", {PreviewUndo: view, RunCommand: DONE}) as stage:
         text = await stage.shown("the last turn", "turn 7 (edit_file): a.py", "1 file would change", "goes back: a.py")
         assert (
-            "not taken back: d.py, line 3" in text and "- new" in text and "+ old" in text and "y take it back" in text
+            "not taken back: d.py, line 3" in text and "- new" in text and "+ old" in text and "y undo" in text
         )
         assert stage.client.ops == []
         await stage.press("ctrl+y")
@@ -61,7 +61,7 @@ async def test_no_leaves_everything() -> None:
 async def test_nothing_to_take_back_takes_no_yes() -> None:
     async with opened("undo", {PreviewUndo: UndoView(())}) as stage:
         text = await stage.shown("No turn of this session changed a file.")
-        assert "take it back" not in text
+        assert "y undo" not in text
         await stage.press("ctrl+y", "right", "left", "escape")
         assert await stage.done() is None and stage.client.ops == []
 
@@ -95,7 +95,7 @@ async def test_what_was_undone_is_brought_back() -> None:
     answers = {"preview": said("comes back: a.py\nNothing is done yet."), "yes": said("Taken back in 1 file.")}
 
     async with opened("undo", {RunCommand: lambda op: answers[op.line.split()[-1]]}, "back") as stage:
-        await stage.shown("redo the last undone change", "comes back: a.py", "y bring it back")
+        await stage.shown("redo the last undone change", "comes back: a.py", "y redo")
         await stage.press("right", "ctrl+y")
         assert await stage.done() == Said("Taken back in 1 file.")
         assert [op.line for op in stage.client.ops] == ["/restore back preview", "/restore back yes"]
@@ -110,7 +110,7 @@ async def test_nothing_to_bring_back() -> None:
 
 async def test_restore_lists_the_turns() -> None:
     async with opened("restore", {PreviewUndo: view}) as stage:
-        await stage.shown("1 · turn 7 (edit_file): a.py", "2 · turn 5", "back  bring back the last undone change")
+        await stage.shown("1 · turn 7 (edit_file): a.py", "2 · turn 5", "redo  bring back the last undone change")
         await stage.press("down", "enter")
         assert await stage.done() == OpenScreen("undo", "2")
     async with opened("restore", {PreviewUndo: UndoView(())}) as stage:

@@ -67,6 +67,6 @@ async def test_nothing_found_is_said() -> None:
         view.action_find()
         await until(pilot, lambda: isinstance(host.focused, Input))
         await pilot.press(*"zebra")
-        await until(pilot, lambda: "nothing found" in screen_text(host))
+        await until(pilot, lambda: "no match" in screen_text(host))
         await pilot.press("escape")
         await until(pilot, lambda: host.focused is view)
