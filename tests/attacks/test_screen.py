@@ -208,7 +208,7 @@ def test_h3_a_key_too_many_answers_nothing_else(stage: Any, tmp_path: Path) -> N
     say(term, "go", "touch FIRST")
     allow(term, "\r\r\r\r")
     term.sees("touch PWNED", "answers count once")
-    term.until(lambda text: re.search(r"your answer +[2-9] s", text) or "answers count once" not in text)
+    term.until(lambda text: re.search(r"your approval: exec_shell +[2-9] s", text) or "answers count once" not in text)
     assert "Over." not in term.text
     (folder,) = tmp_path.glob("wo*rk")
     assert (folder / "FIRST").exists() and not (folder / "PWNED").exists()

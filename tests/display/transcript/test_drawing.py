@@ -99,7 +99,10 @@ def test_receipts(receipt: Receipt, line: str) -> None:
 
 
 def test_a_failure_has_its_reason() -> None:
-    assert drawn(Receipt(status="infra", reason="No connection.")) == ["─ connection failed · 0.0 s", "  No connection."]
+    assert drawn(Receipt(status="infra", reason="No connection.")) == [
+        "─ connection failed · 0.0 s",
+        "  No connection.",
+    ]
 
 
 def test_what_is_on_its_way() -> None:

@@ -29,7 +29,10 @@ from codewhale.protocol.ops import Limits
 
 LINES: list[tuple[Event, str]] = [
     (SessionOpened(1, "/p", Mode.AGENT, "deepseek", "v4"), "· v4 (deepseek) in /p"),
-    (SessionOpened(1, "/p", Mode.AGENT, "a", "b", parent="s-1", parent_seq=7), "· forked from s-1 at event 7: b (a) in /p"),
+    (
+        SessionOpened(1, "/p", Mode.AGENT, "a", "b", parent="s-1", parent_seq=7),
+        "· forked from s-1 at event 7: b (a) in /p",
+    ),
     (SessionResumed(Mode.AGENT, Authority.PERSON), "· resumed"),
     (
         SessionResumed(Mode.AGENT, Authority.PERSON, 12, 1),

@@ -28,7 +28,9 @@ async def test_it_says_what_would_run_where_and_why() -> None:
         await stage.armed()
         offered = "exec_shell: commands starting with make"
         await shown(stage, "› Yes, once", f"Yes, in this session  {offered}", f"Always, in this workspace  {offered}")
-        await shown(stage, "No, change it first", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop the turn")
+        await shown(
+            stage, "No, change it first", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop the turn"
+        )
 
 
 async def test_enter_allows_once() -> None:
@@ -128,7 +130,10 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
     async with asked([ask]) as stage:
         await stage.armed()
         text = await shown(
-            stage, "The sandbox stopped exec_shell", "none: it runs with your full rights", "› Yes, once, with more rights"
+            stage,
+            "The sandbox stopped exec_shell",
+            "none: it runs with your full rights",
+            "› Yes, once, with more rights",
         )
         assert "Run this command" not in text
         assert stage.panel.card.has_class("elevation")
