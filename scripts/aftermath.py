@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codewhale.app.requests import request_body
-from codewhale.app.sessions import summaries
+from codewhale.app.sessions import request_body, summaries
 
 BIN = Path(sys.executable).parent
 PATIENCE = 60.0

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from codewhale.models.build import build_provider
+from codewhale.app.routes import build_provider
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.protocol.stream import Finished, ReasoningDelta, TextDelta
 

@@ -3,22 +3,34 @@
 usage: catalog.py [--check]
 """
 
+import importlib
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
-from codewhale.app.table import TOOLS, target
+import codewhale.tools
 from codewhale.catalog.lifecycle import NOT_YET, unlisted
 from codewhale.catalog.registry import SPECS_FILE
 from codewhale.protocol.tools import ToolSpec
-from codewhale.tools.base import specs
+from codewhale.tools.base import declared, specs
+
+
+def families() -> Iterator[tuple[str, type]]:
+    """Each class that declares tools, with the name of its file."""
+    for path in sorted(Path(codewhale.tools.__path__[0]).glob("[a-z]*.py")):
+        module = importlib.import_module(f"codewhale.tools.{path.stem}")
+        for one in vars(module).values():
+            if isinstance(one, type) and one.__module__ == module.__name__ and declared(one):
+                yield path.stem, one
 
 
 def generate() -> bytes:
     """The file's bytes: rows sorted by name, one key a line."""
     rows: list[ToolSpec] = []
-    for key, row in TOOLS.items():
-        rows += specs(target(row), key)
+    for key, family in families():
+        rows += specs(family, key)
     names = [row.name for row in rows]
     if wrong := unlisted(names):
         raise SystemExit(f"not in catalog/lifecycle.py: {', '.join(wrong)}")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codewhale.agent.activation import MOST_NAMES, activation, array, tool_name
-from codewhale.app.requests import request_body
+from codewhale.app.sessions import request_body
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.events import CallFinished, CallStarted, Edge, Event, HeaderPinned, ToolActivated
 from codewhale.protocol.modes import Authority, Mode

@@ -88,7 +88,7 @@ async def test_old_results_are_set_aside_before_anything_else(home: Path, worksp
         stub = pruned.results[0].content
         assert stub.startswith("[Set aside to save room: 1") and 'read_file {"path":"0.txt"}' in stub
         assert "Never call it twice." in stub
-        artifacts = stage.app.parts.part("artifacts")
+        artifacts = stage.app.parts.artifacts
         assert isinstance(artifacts, ArtifactStore)
         (sha,) = artifacts.find(stub.split("art_")[1][:16])
         assert "text 0" in artifacts.get(sha).decode()

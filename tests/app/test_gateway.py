@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,9 +28,9 @@ async def test_nothing_is_built_before_a_call_is_decided(home: Path, workspace: 
     async with harness(home, workspace, [{"text": "Hi."}]) as stage:
         session = await stage.open()
         await stage.turn("Hello.", session)
-        assert stage.app.parts.built("permits") is None
+        assert not stage.app.parts.built("permissions")
         await stage.client.submit(CloseSession(session))
-        assert stage.app.parts.built("permits") is None and not (home / "audit.log").exists()
+        assert not stage.app.parts.built("permissions") and not (home / "audit.log").exists()
 
 
 async def test_permissions_that_cannot_be_read_are_told_before_anything_begins(home: Path, workspace: Path) -> None:
@@ -44,7 +43,7 @@ async def test_permissions_that_cannot_be_read_are_told_before_anything_begins(h
 async def test_lines_and_addresses_are_judged_where_they_would_go(home: Path, workspace: Path) -> None:
     (workspace / "sub").mkdir()
     async with harness(home, workspace, [], {"MY_TOKEN": "hunter2hunter2"}) as stage:
-        gate: Any = stage.app.parts.part("lookups")
+        gate = stage.app.parts.gateway
         session = await stage.open()
         assert gate.decide(asking(stage, session, CommandSubject("ls", "sub"))).verdict == "allow"
         assert gate.decide(asking(stage, session, CommandSubject("rm -rf .git", "."))).verdict != "allow"
@@ -61,7 +60,7 @@ async def test_lines_and_addresses_are_judged_where_they_would_go(home: Path, wo
 async def test_a_rule_may_name_a_tool_by_any_of_its_names(home: Path, workspace: Path) -> None:
     (home / "permissions.toml").write_text('[[rules]]\naction = "deny"\ntool = "exec_interact"\n')
     async with harness(home, workspace, []) as stage:
-        gate: Any = stage.app.parts.part("lookups")
+        gate = stage.app.parts.gateway
         asked = asking(stage, await stage.open(), JobSubject("job", "x"), tool="exec_shell_interact")
         assert gate.decide(asked).rule == "permissions.user.1"
 
@@ -71,7 +70,7 @@ async def test_an_untrusted_projects_rules_are_told_of(home: Path, workspace: Pa
     file.parent.mkdir()
     file.write_text('deny = ["ls"]\n')
     async with harness(home, workspace, []) as stage:
-        gate: Any = stage.app.parts.part("lookups")
+        gate = stage.app.parts.gateway
         session = await stage.open()
         async with watching(stage, session) as watch:
             for _ in range(2):
@@ -94,6 +93,5 @@ async def test_what_changes_nothing_is_watched_by_nobody(
     tool: str, effects: tuple[Effect, ...], watched: bool, home: Path, workspace: Path
 ) -> None:
     async with harness(home, workspace, []) as stage:
-        gate: Any = stage.app.parts.part("lookups")
         view = CallView("s", "call_1", tool, {}, effects, (), os.fspath(workspace), Mode.AGENT)
-        assert bool(gate.observers(view)) is watched
+        assert bool(stage.app.parts.observers(view)) is watched

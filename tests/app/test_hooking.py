@@ -16,8 +16,8 @@ async def test_hooks_are_built_where_there_are_any(home: Path, workspace: Path, 
     (other / ".codewhale" / "hooks.toml").write_text("")
     async with harness(home, workspace, [{"calls": [call("list_dir")]}, {"text": "Done."}]) as stage:
         assert results(await stage.turn("Go."))[0].ok
-        assert stage.app.parts.built("hooks") is None
-        hooking = stage.app.parts.built("hooking")
+        assert not stage.app.parts.services.built("hooks")
+        hooking = stage.app.parts.hooking
         assert hooking.at(str(workspace)) is None and hooking.at(str(other)) is not None
         assert await hooking.submitted("s", str(workspace), "text") == "text"
         assert await hooking.shell_env("s", str(workspace)) == {}

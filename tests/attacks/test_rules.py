@@ -228,11 +228,11 @@ async def test_h1_the_registry_in_every_mode(kind: str, home: Path, workspace: P
         (Mode.AGENT, Authority.AUTO), (Mode.YOLO, Authority.AUTO),
     ]  # fmt: skip
     async with harness(home, workspace, []) as stage:
-        gate: Any = stage.app.parts.part("lookups")
+        gate = stage.app.parts.gateway
         for name in sorted(KINDS[kind]):
             spec = catalog.spec(name)
             assert spec is not None
-            subjects = stage.app.parts.bind(spec, OTHER.get(name, GOOD.get(name, {}))).subjects
+            subjects = stage.app.parts.toolbox.bind(spec, OTHER.get(name, GOOD.get(name, {}))).subjects
             found = [
                 gate.decide(
                     DecisionRequest(

@@ -1,11 +1,13 @@
 """The one table of names: every name stands in exactly one state, and what follows from where it stands."""
 
 import ast
+import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from codewhale.app.table import TOOLS, target
+import codewhale.tools
 from codewhale.catalog.lifecycle import (
     ACTIVE,
     ALIASES,
@@ -47,6 +49,15 @@ RETIREMENTS = [
     ("todo_update", "checklist_update", "deprecated"),
     ("todo_list", "checklist_list", "deprecated"),
 ]
+
+FOLDER = Path(codewhale.tools.__path__[0])
+
+
+def families() -> Iterator[type]:
+    """Every class that declares tools."""
+    for path in sorted(FOLDER.glob("[a-z]*.py")):
+        module = importlib.import_module(f"codewhale.tools.{path.stem}")
+        yield from (one for one in vars(module).values() if isinstance(one, type) and declared(one))
 
 
 def test_the_profiles_are_the_agreed_names_and_the_two_searches() -> None:
@@ -93,8 +104,8 @@ def test_no_alias_and_no_twin_is_active(profile: str) -> None:
     assert set(ALIASES) & PROFILES[profile] == set()
     shown = {row.name for row in CATALOG.head_of(profile)}
     bodies: dict[str, str] = {}
-    for row in TOOLS.values():
-        for name, (_, _, function) in declared(target(row)).items():
+    for family in families():
+        for name, (_, _, function) in declared(family).items():
             if name in shown:
                 body = f"{function.__module__}.{function.__qualname__}"
                 assert bodies.setdefault(body, name) == name
@@ -126,8 +137,7 @@ def test_a_removed_name_resolves_to_nothing() -> None:
 def test_only_four_names_of_agents_may_ever_be_registered() -> None:
     named = {name for name in ACTIVE | DEFERRED if "agent" in name}
     assert named == {"agent_open", "agent_eval", "agent_close", "tool_agent"}
-    source = Path(target(TOOLS["files"]).__init__.__code__.co_filename).parent
-    texts = {node.value for path in source.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+    texts = {node.value for path in FOLDER.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))
              if isinstance(node, ast.Constant) and isinstance(node.value, str)}  # fmt: skip
     assert texts & RETIRED == set()
 

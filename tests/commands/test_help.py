@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.table import COMMANDS
+from codewhale.app.families import COMMANDS
 from codewhale.protocol.ops import CommandOutput, RunCommand
 from codewhale.testing import harness
 

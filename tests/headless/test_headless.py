@@ -28,16 +28,8 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import (
-    CommandOutput,
-    Interrupt,
-    Op,
-    OpenSession,
-    Query,
-    RunCommand,
-    SendMessage,
-    StatusView,
-)
+from codewhale.protocol.ops import CommandOutput, Interrupt, OpenSession, RunCommand, SendMessage, StatusView
+from codewhale.protocol.requests import Op, Query
 
 AT = "2026-01-01T00:00:00.000Z"
 OPENED = SessionOpened(1, "/w", Mode.AGENT, "p", "m")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.models.build import build_provider
+from codewhale.app.routes import build_provider
 from codewhale.models.dialects.base import Provider, ProviderSettings
 from codewhale.models.dialects.openai_chat import OpenAIChat
 from codewhale.models.fim import SHAPES, fim_request

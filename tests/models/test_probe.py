@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.models.build import build_provider
+from codewhale.app.routes import build_provider
 from codewhale.models.dialects.base import Provider, ProviderSettings
 from codewhale.models.probe import FINDINGS, MAX_OUTPUT, Probe, probe
 from codewhale.models.scripted import ScriptedProvider

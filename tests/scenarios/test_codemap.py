@@ -45,4 +45,4 @@ async def test_without_a_budget_or_an_index_there_is_none(tmp_path: Path, home: 
     async with harness(home, tree, SCRIPT) as stage:
         await stage.turn("Go.")
         assert head(stage.provider.requests[0]) == plain and "<codemap>" not in plain
-        assert stage.app.parts.built("code_maps") is None
+        assert not stage.app.parts.services.built("code_maps")

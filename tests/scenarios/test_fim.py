@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.requests import request_body
+from codewhale.app.sessions import request_body
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import (

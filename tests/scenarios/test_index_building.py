@@ -30,7 +30,7 @@ async def test_a_persons_first_turn_in_a_repository_begins_it(tmp_path: Path, ho
     async with harness(home, tree, SCRIPT) as stage:
         session = await stage.open(authority=Authority.PERSON)
         await stage.turn("Go.", session)
-        search = stage.app.parts.part("code_search")
+        search = stage.app.parts.services.code_search
         assert isinstance(search, CodeSearch)
         answer = await search.search(str(tree), "token store", patience=None)
         assert answer.coverage == 1.0
@@ -46,4 +46,4 @@ async def test_a_run_without_a_person_builds_none(tmp_path: Path, home: Path) ->
         await stage.turn("Go.", session)
         await stage.turn("Go on.", session)
         assert "index_building" not in await notices(stage, session, 2)
-        assert stage.app.parts.built("code_search") is None
+        assert not stage.app.parts.services.built("code_search")

@@ -71,7 +71,7 @@ async def test_a_kept_output_is_found_by_its_call_after_a_resume(home: Path, wor
         await stage.open(resume=session)
         events = await stage.turn("Once more", session)
         child = await stage.open(fork=session)
-        assert stage.app.parts.built("artifacts").recall(child, "call_1") is not None
+        assert stage.app.parts.artifacts.recall(child, "call_1") is not None
     assert results(events)[0].ok
     assert "14000" in results(events)[0].content
 
@@ -131,7 +131,7 @@ async def test_files_changed_and_lists_are_in_the_log(home: Path, workspace: Pat
         old, new = (item.change for item in only(events, FileChanged))
         assert (old.path, new.path, new.before) == ("old.txt", "new.txt", None)
         assert old.before is not None
-        assert stage.app.parts.built("artifacts").get(old.before) == b"old\n"
+        assert stage.app.parts.artifacts.get(old.before) == b"old\n"
     checklist, plan = only(events, ListChanged)
     assert (checklist.kind, checklist.items[0]["content"]) == ("checklist", "look")
     assert (plan.kind, plan.items[0]["step"], plan.explanation) == ("plan", "Look", "Why")

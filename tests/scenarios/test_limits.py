@@ -60,7 +60,7 @@ async def test_waiting_for_a_job_is_no_loop(home: Path, workspace: Path) -> None
     start = {"calls": [{"name": "exec_shell", "arguments": {"command": "sleep 300", "background": True}}]}
 
     def wait(request: dict[str, object]) -> dict[str, object]:
-        job = stage.app.parts.built("jobs").jobs(session)[0].id
+        job = stage.app.parts.services.jobs.jobs(session)[0].id
         return {"calls": [{"name": "exec_shell_wait", "arguments": {"task_id": job, "wait": False}}]}
 
     async with harness(home, workspace, [start, *[wait] * 10, {"text": "Still running."}]) as stage:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.requests import request_body
+from codewhale.app.sessions import request_body
 from codewhale.protocol.events import Edge, Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort, SetModel

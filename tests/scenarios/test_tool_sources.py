@@ -79,7 +79,7 @@ def source(
 
 def catalog(stage: Harness) -> Catalog:
     """The catalog of the running application."""
-    there = stage.app.parts.part("catalog")
+    there = stage.app.parts.catalog
     assert isinstance(there, Catalog)
     return there
 

@@ -14,9 +14,10 @@ from codewhale.lib.clock import Clock, SystemClock
 from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import Envelope, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.ops import ContextView, OpenSession, SessionStatus, StatusView
+from codewhale.protocol.ops import OpenSession, SessionStatus, StatusView
 from codewhale.protocol.views import (
     CompleteCommand,
+    ContextView,
     FindFiles,
     GetContext,
     GetQueue,

@@ -15,7 +15,8 @@ from textual.widget import Widget
 
 from codewhale.display.palette import Palette, load_palette
 from codewhale.protocol.events import Envelope, Event, is_durable
-from codewhale.protocol.ops import Answer, CommandOutput, Op, OpenSession, Query, RunCommand
+from codewhale.protocol.ops import Answer, CommandOutput, OpenSession, RunCommand
+from codewhale.protocol.requests import Op, Query
 from codewhale.tui.input import misses
 
 SESSION = "s-recorded"

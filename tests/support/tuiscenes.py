@@ -31,7 +31,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import ListSessions, SessionStatus, ToolsView
+from codewhale.protocol.ops import ListSessions, SessionStatus
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import CommandSubject, Effect
 from codewhale.protocol.views import (
@@ -50,6 +50,7 @@ from codewhale.protocol.views import (
     ProviderRow,
     SessionPreview,
     SessionSummary,
+    ToolsView,
 )
 from support.tuiapp import CONTEXT, FOLDER, READY, STATUS, Stage
 from support.tuirecord import BEGAN, SESSION

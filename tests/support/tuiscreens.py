@@ -9,15 +9,17 @@ from textual.widgets import Input, Static
 
 from codewhale.display.palette import Palette
 from codewhale.display.words import Words
-from codewhale.protocol.ops import CommandOutput, ContextView, Limits, ToolsView, UsageView
+from codewhale.protocol.ops import CommandOutput, Limits, UsageView
 from codewhale.protocol.views import (
     CommandRow,
+    ContextView,
     JobRow,
     ModelRow,
     ProviderRow,
     SessionPreview,
     SessionSummary,
     SettingRow,
+    ToolsView,
 )
 from codewhale.tui.screens.context import Desk
 from codewhale.tui.screens.table import load

@@ -18,8 +18,9 @@ from codewhale.protocol.events import (
     UsageReported,
 )
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.ops import ContextView, StatusView
+from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
+from codewhale.protocol.views import ContextView
 from codewhale.testing import FakeClock
 from codewhale.tui.status import Status, fitting, money_text, seconds_text
 from support.tuirecord import envelopes, hosted, screen_text, until

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.process.programs import find_program
-from codewhale.workspace.textsearch import Found, Query, portable, search
+from codewhale.workspace.textsearch import Found, TextQuery, portable, search
 from codewhale.workspace.walk import Walker
 from support.repos import write
 
@@ -45,7 +45,7 @@ async def test_ripgrep_changes_nothing_but_the_time(corpus: Path, ignore_case: b
     files = (await Walker(str(corpus)).files()).files
     some = 0
     for pattern in PATTERNS:
-        query = Query(pattern, ignore_case, limit=50)
+        query = TextQuery(pattern, ignore_case, limit=50)
         plain = await search(str(corpus), files, query, seconds=30, rg=None)
         assert await search(str(corpus), files, query, seconds=30, rg=find_program("rg")) == plain, pattern
         some += plain.total > 0
@@ -53,9 +53,9 @@ async def test_ripgrep_changes_nothing_but_the_time(corpus: Path, ignore_case: b
     assert some > len(PATTERNS) * 0.7
 
 
-async def by_hand(corpus: Path, files: tuple[str, ...], query: Query) -> Found:
+async def by_hand(corpus: Path, files: tuple[str, ...], query: TextQuery) -> Found:
     """The same search line by line, for which every pattern is taken as one of its own kind."""
-    query = Query(f"(?:{query.pattern})(?=)" if not query.pattern.startswith("(?i)") else query.pattern + "(?=)",
+    query = TextQuery(f"(?:{query.pattern})(?=)" if not query.pattern.startswith("(?i)") else query.pattern + "(?=)",
                   query.ignore_case, query.context, query.limit)  # fmt: skip
     assert portable(query.pattern) is None
     return await search(str(corpus), files, query, seconds=30, rg=None)
@@ -63,12 +63,12 @@ async def by_hand(corpus: Path, files: tuple[str, ...], query: Query) -> Found:
 
 async def test_a_broken_ripgrep_is_done_without(corpus: Path, tmp_path: Path) -> None:
     files = (await Walker(str(corpus)).files()).files
-    plain = await search(str(corpus), files, Query("alpha"), seconds=30, rg=None)
+    plain = await search(str(corpus), files, TextQuery("alpha"), seconds=30, rg=None)
     broken = tmp_path / "rg"
     broken.write_text("#!/bin/sh\nexit 2\n")
     broken.chmod(0o755)
     for rg in (str(broken), str(tmp_path / "absent")):
-        assert await search(str(corpus), files, Query("alpha"), seconds=30, rg=rg) == plain
+        assert await search(str(corpus), files, TextQuery("alpha"), seconds=30, rg=rg) == plain
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ async def test_ripgrep_is_believed_where_it_could_not_read_a_file_alone(
     rg = tmp_path / "rg"
     rg.write_text(f"#!/bin/sh\n{script}\n")
     rg.chmod(0o755)
-    found = await search(str(workspace), files, Query("x", limit=1), seconds=3, rg=str(rg))
+    found = await search(str(workspace), files, TextQuery("x", limit=1), seconds=3, rg=str(rg))
     assert (found.total, found.complete) == (total, True)
 
 
 @needs_rg
 async def test_a_file_that_is_gone_changes_nothing(corpus: Path) -> None:
     files = [*(await Walker(str(corpus)).files()).files, "gone.txt"]
-    plain = await search(str(corpus), files, Query("alpha"), seconds=30, rg=None)
-    assert await search(str(corpus), files, Query("alpha"), seconds=30, rg=find_program("rg")) == plain
+    plain = await search(str(corpus), files, TextQuery("alpha"), seconds=30, rg=None)
+    assert await search(str(corpus), files, TextQuery("alpha"), seconds=30, rg=find_program("rg")) == plain
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_patterns_that_engines_read_differently_stay_here(pattern: str) -> None:
 async def test_a_search_can_be_cancelled(workspace: Path) -> None:
     write(workspace, {f"{n}.txt": "a" * 60 + "b\n" for n in range(20)})
     files = (await Walker(str(workspace)).files()).files
-    task = asyncio.create_task(search(str(workspace), files, Query("(a|aa)+$"), seconds=30, rg=None))
+    task = asyncio.create_task(search(str(workspace), files, TextQuery("(a|aa)+$"), seconds=30, rg=None))
     await asyncio.sleep(0)
     started = time.monotonic()
     task.cancel()
@@ -121,7 +121,7 @@ async def test_a_search_can_be_cancelled(workspace: Path) -> None:
 async def test_when_the_time_is_up_it_says_so(workspace: Path) -> None:
     write(workspace, {f"{n}.txt": "x\n" for n in range(50)})
     files = (await Walker(str(workspace)).files()).files
-    found = await search(str(workspace), files, Query("x"), seconds=0, rg=None)
+    found = await search(str(workspace), files, TextQuery("x"), seconds=0, rg=None)
     assert not found.complete and found.total < 50
 
 
@@ -131,5 +131,5 @@ async def test_a_file_swapped_for_a_link_is_not_read(workspace: Path, tmp_path: 
     (workspace / "dir").symlink_to(tmp_path)
     names = ["a.txt", "dir/secret.txt"] * 100
     for rg in (None, find_program("rg")):
-        found = await search(str(workspace), names, Query("needle"), seconds=5, rg=rg)
+        found = await search(str(workspace), names, TextQuery("needle"), seconds=5, rg=rg)
         assert found.total == 0

@@ -17,8 +17,8 @@ from codewhale.catalog.shapes import shape_of
 from codewhale.models.dialects.base import Provider
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Edge, Event, HeaderPinned, ToolActivated
-from codewhale.protocol.ops import ToolsView
 from codewhale.protocol.tools import ToolResult, ToolSpec
+from codewhale.protocol.views import ToolsView
 from codewhale.session.projection import header_sha256
 from codewhale.session.session import Session
 from codewhale.session.state import SessionState

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
-from codewhale.protocol.ops import ContextView
+from codewhale.protocol.views import ContextView
 from codewhale.session.conversation import COMPACTED, Conversation
 from codewhale.session.session import Session
 from codewhale.session.window import ContextSettings, reserved

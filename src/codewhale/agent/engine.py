@@ -30,7 +30,8 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Mode
-from codewhale.protocol.ops import ContextView, Limits, OpenSession, SendMessage, StatusView, ToolsView, UsageView
+from codewhale.protocol.ops import Limits, OpenSession, SendMessage, StatusView, UsageView
+from codewhale.protocol.views import ContextView, ToolsView
 from codewhale.session.prompt import context_text, mode_text
 from codewhale.session.session import BROKEN, STOPPED, Letter, Session
 

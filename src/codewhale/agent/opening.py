@@ -32,7 +32,8 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority
-from codewhale.protocol.ops import ContextView, OpenSession
+from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.views import ContextView
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
 from codewhale.session.log import SessionLog

@@ -1,171 +1,247 @@
-"""The whole surface of the engine for every frontend: operations in, events out, questions answered."""
+"""The whole surface of the engine for every frontend: operations in, events out, queries answered."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import cached_property, partial
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from codewhale.agent.asking import Asking
-from codewhale.agent.engine import Engine
-from codewhale.agent.outgoing import edit
-from codewhale.app.hooking import Hooking
-from codewhale.app.parts import Parts
-from codewhale.app.table import LOOKUPS, target
-from codewhale.commands.base import CommandContext, CommandRegistry
-from codewhale.protocol.errors import SessionError
+from codewhale.agent.outgoing import edit, queued
+from codewhale.app.container import Container
+from codewhale.commands.base import CommandContext, CommandRegistry, Families
+from codewhale.protocol import ops, views
+from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.events import Envelope, MessageAdded
-from codewhale.protocol.messages import Image
+from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.modes import Authority
-from codewhale.protocol.ops import (
-    Answer,
-    CloseSession,
-    CommandOutput,
-    EditQueue,
-    GetMessages,
-    Interrupt,
-    ListSessions,
-    Op,
-    OpenSession,
-    Query,
-    RunCommand,
-    SendMessage,
-    SessionStatus,
-    SessionUsage,
-    SetEffort,
-    SetMode,
-    SetModel,
-    StatusView,
-)
+from codewhale.protocol.requests import Op, Query, Request
 from codewhale.session.fanout import deliver
-from codewhale.session.store import SessionStore
+from codewhale.session.session import Session
 
 if TYPE_CHECKING:
-    from codewhale.app.answers import Answers
+    from codewhale.app.provider_queries import ProviderQueries
+    from codewhale.app.work_queries import WorkQueries
+
+T = TypeVar("T")
+
+
+class OfSession(Protocol):
+    """A request about one session."""
+
+    @property
+    def session(self) -> str: ...
 
 
 class Client:
     """One application as its frontends see it."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        asking: Asking,
-        commands: CommandRegistry,
-        sessions: SessionStore,
-        hooking: Hooking,
-        parts: Parts,
-    ) -> None:
-        self._engine = engine
-        self._asking = asking
-        self._commands = commands
-        self._sessions = sessions
-        self._hooking = hooking
-        self._parts = parts
+    def __init__(self, parts: Container, commands: Mapping[str, str], families: "Callable[[Client], Families]") -> None:
+        """`commands` are the slash commands with their families, which `families(client)` builds."""
+        self.parts = parts
+        self.commands = CommandRegistry(commands, partial(families, self))
+        self._engine = parts.engine
+        self._does: dict[type[Request[Any]], Callable[[Any], Any]] = dict((*self._operations(), *self._queries()))
 
-    async def submit(self, op: Op) -> Any:
-        """Do it. OpenSession answers the session id, RunCommand a CommandOutput, Answer whether anyone waited;
-        SendMessage returns once the message is on disk. Raises SessionError and ConfigError."""
-        match op:
-            case OpenSession():
-                session = self._engine.open(op)
-                await session.barrier()
-                workspace = session.state.workspace
-                await self._hooking.opened(session.id, workspace, lambda: self.events(session.id, -1, durable=False))
-                return session.id
-            case SendMessage():
-                await self._send(op)
-            case Interrupt(session=session_id):
-                self._engine.interrupt(session_id)
-                if (own := self._parts.built("own_shell")) is not None:
-                    await own.interrupt(session_id)
-            case Answer(session=session_id):
-                return self._asking.answer(self._engine.session(session_id), op)
-            case SetMode(session=session_id, mode=mode):
-                self._engine.set_mode(session_id, mode)
-            case SetModel(session=session_id, model=model, provider=provider):
-                self._engine.set_model(session_id, provider, model)
-            case SetEffort(session=session_id, effort=effort):
-                self._engine.set_effort(session_id, effort)
-            case RunCommand(session=session_id, line=line):
-                return await self._command(session_id, line)
-            case EditQueue(session=session_id):
-                return edit(self._engine.session(session_id), op)
-            case CloseSession(session=session_id):
-                await self._engine.close(session_id)
-            case _:
-                return await self._answers.do(op)
-        return None
+    async def submit(self, op: Op[T], /) -> T:
+        """Do it, answered as the operation says; SendMessage returns once the message is on disk. Raises SessionError
+        and ConfigError."""
+        return await self._answer(op)
 
-    @property
-    def _answers(self) -> "Answers":
-        found: Answers = self._parts.part("answers")  # type: ignore[assignment]
-        return found
+    async def query(self, query: Query[T], /) -> T:
+        """Answer it, as the query says. Raises CodeWhaleError."""
+        return await self._answer(query)
 
-    async def _send(self, op: SendMessage) -> None:
-        workspace = self._engine.session(op.session).state.workspace
-        passed = await self._hooking.submitted(op.session, workspace, op.text)
+    async def _answer(self, request: Request[T]) -> T:
+        do = self._does.get(type(request))
+        if do is None:
+            raise SessionError(f"{type(request).__name__} is not done here")
+        answer: T | Awaitable[T] = do(request)
+        return await answer if isawaitable(answer) else answer
+
+    def _operations(self) -> Sequence[tuple[type[Request[Any]], Callable[[Any], Any]]]:
+        engine, services = self._engine, self.parts.services
+        return (
+            ops.OpenSession.done_by(self._open),
+            ops.SendMessage.done_by(self._send),
+            ops.Interrupt.done_by(self._interrupt),
+            ops.Answer.done_by(lambda op: self.parts.asking.answer(self._session(op), op)),
+            ops.SetMode.done_by(lambda op: engine.set_mode(op.session, op.mode)),
+            ops.SetModel.done_by(lambda op: engine.set_model(op.session, op.provider, op.model)),
+            ops.SetEffort.done_by(lambda op: engine.set_effort(op.session, op.effort)),
+            ops.RunCommand.done_by(self._command),
+            ops.CloseSession.done_by(lambda op: engine.close(op.session)),
+            ops.EditQueue.done_by(self.edit_queue),
+            ops.RunShell.done_by(self._run_shell),
+            ops.NoteFile.done_by(lambda op: services.mentions.note(self._root(op), op.path)),
+            ops.ConnectProvider.done_by(self._connect),
+            ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
+            ops.StartDemo.done_by(self._start_demo),
+        )
+
+    def _queries(self) -> Sequence[tuple[type[Request[Any]], Callable[[Any], Any]]]:
+        engine, sessions, services = self._engine, self.parts.sessions, self.parts.services
+        return (
+            ops.SessionStatus.done_by(self._status),
+            ops.SessionUsage.done_by(lambda query: engine.usage(query.session)),
+            ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
+            ops.GetMessages.done_by(self._messages),
+            views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
+            views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings)),
+            views.FindLocal.done_by(lambda query: self.providers.local()),
+            views.GetQueue.done_by(lambda query: self.queued(query.session)),
+            views.GetContext.done_by(lambda query: engine.context(query.session, query.brief)),
+            views.GetTools.done_by(lambda query: engine.tools(query.session)),
+            views.ListCommands.done_by(self._commands),
+            views.CompleteCommand.done_by(self._complete),
+            views.ListProviders.done_by(lambda query: self.providers.providers(self._session(query).state.provider)),
+            views.ListModels.done_by(self._models),
+            views.ListJobs.done_by(lambda query: self.work.jobs(query.session)),
+            views.FindFiles.done_by(lambda query: services.mentions.find(self._root(query), query.text, query.limit)),
+            views.GetWorkspace.done_by(lambda query: self.work.workspace(self._root(query))),
+            views.GetDiff.done_by(lambda query: self.work.diff(query.session, self._root(query), query.path)),
+            views.PreviewUndo.done_by(lambda query: self.work.undo(query, self._root(query))),
+        )
+
+    def _session(self, request: OfSession) -> Session:
+        return self._engine.session(request.session)
+
+    def _root(self, request: OfSession) -> str:
+        return self._session(request).state.workspace
+
+    # ------------------------------------------------------------------ what is done
+
+    async def _open(self, op: ops.OpenSession) -> str:
+        session = self._engine.open(op)
+        await session.barrier()
+        workspace = session.state.workspace
+        await self.parts.hooking.opened(session.id, workspace, lambda: self.events(session.id, -1, durable=False))
+        return session.id
+
+    async def _send(self, op: ops.SendMessage) -> None:
+        passed = await self.parts.hooking.submitted(op.session, self._root(op), op.text)
         op = op if passed == op.text else replace(op, text=passed)
         images: tuple[Image, ...] = ()
         if op.attachments:
-            enclosed = await self._answers.enclose(op)
+            session = self._session(op)
+            takes = session.provider is None or session.provider.settings.facts.get("images", True)
+            refusal = f"{session.state.model} reads no images; choose another model (/model), or leave it out"
+            enclose = partial(self.parts.services.attaching.enclose, op.attachments, self._root(op))
+            enclosed = await asyncio.to_thread(enclose, "" if takes else refusal)
             images = enclosed.images
             op = replace(op, context="\n\n".join(filter(None, (op.context, enclosed.text))), attachments=())
         await self._engine.send(op, images)
 
-    async def _command(self, session_id: str, line: str) -> CommandOutput:
-        session = self._engine.session(session_id)
-        output = await self._commands.run(line, CommandContext(session_id, session.state.workspace))
+    async def _interrupt(self, op: ops.Interrupt) -> None:
+        self._engine.interrupt(op.session)
+        if self.parts.services.built("own_shell"):
+            await self.parts.services.own_shell.interrupt(op.session)
+
+    async def _command(self, op: ops.RunCommand) -> ops.CommandOutput:
+        session = self._session(op)
+        output = await self.commands.run(op.line, CommandContext(op.session, session.state.workspace))
         await session.barrier()
         return output
 
-    async def query(self, query: Query) -> Any:
-        """Answer it: a StatusView, a UsageView, SessionSummary rows newest first, messages in order, or what the
-        queries of views.py say. Raises CodeWhaleError."""
-        match query:
-            case SessionStatus(session=session_id):
-                return await self._status(session_id)
-            case SessionUsage(session=session_id):
-                return self._engine.usage(session_id)
-            case ListSessions(workspace=workspace):
-                return self._sessions.summaries(workspace)
-            case GetMessages(session=session_id):
-                events = (envelope.event for envelope in self._sessions.read(session_id))
-                return tuple(event.message for event in events if isinstance(event, MessageAdded))
-            case _:
-                return await self._answers.answer(query)
+    async def _run_shell(self, op: ops.RunShell) -> int | None:
+        session = self._session(op)
+        code = await self.parts.services.own_shell.run(op.session, session.state.workspace, op.command)
+        await session.barrier()
+        return code
 
-    async def _status(self, session_id: str) -> StatusView:
+    async def _connect(self, op: ops.ConnectProvider) -> str:
+        session = self._session(op)
+        if not session.idle:
+            return "A turn is running; interrupt it or wait for its end."
+        try:
+            provider, model = await asyncio.to_thread(self.providers.connect, op)
+            self._engine.reconnect(op.session, provider, model)
+            await session.barrier()
+        except CodeWhaleError as error:
+            return str(error)
+        return ""
+
+    async def _start_demo(self, op: ops.StartDemo) -> ops.DemoStarted:
+        from codewhale.app.demonstration import start_demo
+
+        return await start_demo(self._open)
+
+    def edit_queue(self, op: ops.EditQueue) -> str:
+        return edit(self._session(op), op)
+
+    # ------------------------------------------------------------------ what is asked
+
+    @cached_property
+    def providers(self) -> "ProviderQueries":
+        from codewhale.app.provider_queries import ProviderQueries
+
+        return ProviderQueries(self.parts.place, self.parts.routes, self.parts.redactor)
+
+    @cached_property
+    def work(self) -> "WorkQueries":
+        from codewhale.app.work_queries import WorkQueries
+
+        return WorkQueries(self.parts.services, self.parts.sessions)
+
+    def queued(self, session: str) -> tuple[views.QueuedRow, ...]:
+        return queued(self._engine.session(session))
+
+    async def _status(self, query: ops.SessionStatus) -> ops.StatusView:
         """How a session stands. What takes time to find out is found out for a person alone, who looks at it."""
-        status = self._engine.status(session_id)
+        status = self._engine.status(query.session)
         if status.authority is not Authority.PERSON:
             return status
         branch, sandbox = await asyncio.to_thread(_surroundings, status.workspace)
         return replace(status, branch=branch, sandbox=sandbox)
+
+    def _messages(self, query: ops.GetMessages) -> tuple[Message, ...]:
+        events = (envelope.event for envelope in self.parts.sessions.read(query.session))
+        return tuple(event.message for event in events if isinstance(event, MessageAdded))
+
+    async def _models(self, query: views.ListModels) -> tuple[views.ModelRow, ...]:
+        state = self._session(query).state
+        return await self.providers.models((state.provider, state.model))
+
+    def _commands(self, query: views.ListCommands) -> tuple[views.CommandRow, ...]:
+        return tuple(views.CommandRow(spec.name, spec.usage, spec.summary) for spec in self.commands.specs())
+
+    async def _complete(self, query: views.CompleteCommand) -> tuple[views.Choice, ...]:
+        from codewhale.app.completing import complete_command
+
+        return await complete_command(query, self.commands.specs(), self.query, self._skills)
+
+    async def _skills(self, session: str) -> Sequence[views.Choice]:
+        root = self._engine.session(session).state.workspace
+        skills = await asyncio.to_thread(self.parts.services.skills.of, root)
+        return [views.Choice(skill.name, skill.description) for skill in skills.skills]
 
     async def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
         """The session's durable events after `from_seq` (-1: none of the past), then everything as it happens,
         until it closes. With `durable` an event is told only once it is on disk; without, that holds for the end of a
         turn alone. Raises SessionError when the
         log could not be written any more."""
-        here = self._engine.session(session)
-        listener = here.fanout.subscribe()
+        watched = self._engine.session(session)
+        listener = watched.fanout.subscribe()
         try:
-            last = here.log.seq
+            last = watched.log.seq
             if from_seq >= 0:
-                await here.barrier()
-                for envelope in here.log.read(from_seq + 1):
+                await watched.barrier()
+                for envelope in watched.log.read(from_seq + 1):
                     if envelope.seq > last:
                         break
                     yield envelope
-            async for envelope in deliver(listener, here.barrier, durable):
+            async for envelope in deliver(listener, watched.barrier, durable):
                 yield envelope
-            if isinstance(here.fault, SessionError):
-                raise SessionError(f"the session ended early: {here.fault}") from here.fault
+            if isinstance(watched.fault, SessionError):
+                raise SessionError(f"the session ended early: {watched.fault}") from watched.fault
         finally:
-            here.fanout.unsubscribe(listener)
+            watched.fanout.unsubscribe(listener)
 
 
 def _surroundings(workspace: str) -> tuple[str, str]:
     """The branch of a workspace and the mechanism that holds commands on this machine."""
-    return target(LOOKUPS["branch"])(workspace), target(LOOKUPS["sandbox"])().mechanism
+    from codewhale.process.confinement import sandbox
+    from codewhale.workspace.git import branch_of
+
+    return branch_of(workspace), sandbox().mechanism

@@ -3,13 +3,83 @@ takes the place of the names in it."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from codewhale.commands.base import CommandSpec
-from codewhale.protocol.views import Choice
+from codewhale.protocol.requests import Ask
+from codewhale.protocol.views import (
+    Choice,
+    CompleteCommand,
+    FindFiles,
+    GetSettings,
+    ListJobs,
+    ListModels,
+    ListProviders,
+    PreviewUndo,
+)
 
 MOST = 50
+FILES_OFFERED = 20
 _TOKEN = re.compile(r" \| |[A-Za-z][\w-]*(?:\.\.\.)?|[|\[\]]")
 Source = Callable[[str, Sequence[str]], Awaitable[Sequence[Choice]]]
+Skills = Callable[[str], Awaitable[Sequence[Choice]]]
+
+
+async def complete_command(
+    op: CompleteCommand, specs: Sequence[CommandSpec], ask: Ask, skills: Skills
+) -> tuple[Choice, ...]:
+    """Ways to go on with a command line, best first; `skills(session)` are those there are."""
+    sources: dict[str, Source] = {
+        "COMMAND": lambda session, words: _commands(specs),
+        "SKILL": lambda session, words: skills(session),
+    }
+    sources |= {name: partial(source, ask) for name, source in _SOURCES.items()}
+    return tuple(await complete(op.line, specs, sources, op.session))
+
+
+async def _commands(specs: Sequence[CommandSpec]) -> Sequence[Choice]:
+    return [Choice(spec.name, spec.summary) for spec in specs]
+
+
+async def _models(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    return [Choice(row.model, row.provider) for row in await ask(ListModels(session)) if row.ready]
+
+
+async def _providers(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    return [Choice(row.name, row.why or row.base_url) for row in await ask(ListProviders(session))]
+
+
+async def _setting_keys(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    return [Choice(row.key, f"{row.shown}  ({row.origin})") for row in await ask(GetSettings(session))]
+
+
+async def _setting_values(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    rows = await ask(GetSettings(session))
+    return [Choice(choice) for row in rows if row.key == words[-2] for choice in row.choices]
+
+
+async def _jobs(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    return [Choice(row.id, f"{row.status}: {row.command}") for row in await ask(ListJobs(session))]
+
+
+async def _files(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    return [Choice(row.path) for row in await ask(FindFiles(session, words[-1], FILES_OFFERED))]
+
+
+async def _turns(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    return [Choice(str(number), line) for number, line in (await ask(PreviewUndo(session))).rows]
+
+
+_SOURCES = {
+    "MODEL": _models,
+    "PROVIDER": _providers,
+    "KEY": _setting_keys,
+    "VALUE": _setting_values,
+    "ID": _jobs,
+    "FILE": _files,
+    "PATH": _files,
+    "N": _turns,
+}
 
 
 async def complete(

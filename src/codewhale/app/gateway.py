@@ -1,126 +1,113 @@
-"""The gate as the engine has it, built when the first call is decided; what policy asks of the machine, each looked up
-when a call needs it; and who watches which call."""
+"""The gate as the engine has it, built when the first call is decided, and what policy asks of the machine, each looked
+up when a call needs it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from codewhale.agent.observers import CallObserver
-from codewhale.app.parts import Parts
+from msgspec import Struct
+
 from codewhale.app.settings import SandboxSettings
-from codewhale.app.table import LOOKUPS, WATCHERS, target
 from codewhale.catalog.lifecycle import ALIASES
-from codewhale.protocol.decisions import CallView, Decision, DecisionRequest, Opinion
+from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.events import Event
-from codewhale.protocol.tools import CommandSubject, Effect
+from codewhale.protocol.tools import CommandSubject
+from codewhale.session.redaction import Redactor
 
 if TYPE_CHECKING:
+    from codewhale.permissions.policy import SandboxOptions
     from codewhale.permissions.service import PermissionService
-    from codewhale.session.redaction import Redactor
+    from codewhale.permissions.shell.judge import ShellJudgement
+    from codewhale.services.shelljobs import ShellJobs
+
+
+class PolicySettings(Struct, frozen=True):
+    """What is configured of decisions: tools that are switched off, what holds commands, what hides secrets."""
+
+    disabled: frozenset[str]
+    confining: SandboxSettings
+    redactor: Redactor
 
 
 class Gateway:
-    """The gate of an application. Implements the Gate of the engine and the lookups of the permits."""
+    """The gate of an application. Implements the Gate of the engine and the lookups of the permissions. `permissions()`
+    and `jobs()` give those parts, None where there are no jobs; `trusts(path, sha256)` says whether a project's file
+    may be used."""
 
     def __init__(
-        self, parts: Parts, redactor: "Redactor", disabled: frozenset[str], confining: SandboxSettings
+        self,
+        settings: PolicySettings,
+        tell: Callable[[str, Event], None],
+        trusts: Callable[[str, str], bool],
+        permissions: "Callable[[], PermissionService]",
+        jobs: "Callable[[], ShellJobs | None]",
     ) -> None:
-        self._parts = parts
-        self._confining = confining
-        self._redactor = redactor
-        self.disabled = disabled
-
-    def permits(self) -> "PermissionService":
-        """The permits themselves, built when they are first needed."""
-        found: PermissionService = self._parts.part("permits")  # type: ignore[assignment]
-        return found
+        self.disabled = settings.disabled
+        self.tell = tell
+        self.trusts = trusts
+        self.permits = permissions
+        self._jobs = jobs
+        self._confining = settings.confining
+        self._redactor = settings.redactor
 
     def decide(self, request: DecisionRequest) -> Decision:
-        """The decision about a call."""
         return self.permits().decide(request)
 
     def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
-        """What would run, as a hash."""
         return self.permits().digest(request, arguments)
 
     def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
-        """Note an answer, and remember what it says to remember. Raises ConfigError."""
         self.permits().answered(request, decision, by, remember)
 
-    async def forget(self, session: str) -> None:
-        """What a session was granted ends with it."""
-        if self._parts.built("permits") is not None:
-            self.permits().forget(session)
-
     def canonical(self, name: str) -> str:
-        """The name that a tool is decided by, for any of its names."""
         return ALIASES[name].canonical if name in ALIASES else name
 
     def clean(self, text: str) -> str:
-        """Text without secrets."""
         return self._redactor.text(text)
 
-    def tell(self, session: str, event: Event) -> None:
-        """Tell the person of a session."""
-        listener: Any = self._parts.part("listener")
-        listener(session, event)
+    def analyse(self, subject: CommandSubject, request: DecisionRequest) -> "ShellJudgement":
+        from codewhale.permissions.shell.judge import ShellContext, analyse
 
-    def observers(self, call: CallView) -> Sequence[CallObserver]:
-        """Who watches a call: hooks where there are any, and innermost what keeps the workspace's former state, where a
-        call may change it."""
-        hooks = self._parts.built("hooking").at(call.workspace)
-        watching = [] if hooks is None else [hooks]
-        changes = Effect.WRITES in call.effects or Effect.EXECUTES in call.effects
-        changes = changes and call.tool != "revert_turn"
-        return [*watching, *(self._parts.part(key) for key in WATCHERS if changes)]
-
-    def analyse(self, subject: CommandSubject, request: DecisionRequest) -> Any:
-        """The judgement of a command line where it would run."""
-        context = target(LOOKUPS["where"])(
+        context = ShellContext(
             workspace=request.workspace,
             cwd=os.path.normpath(os.path.join(request.workspace, subject.cwd)),
             home=os.path.expanduser("~"),
             sandbox=self.sandboxed(),
             stdin=subject.stdin,
         )
-        return target(LOOKUPS["analyse"])(subject.command, context)
+        return analyse(subject.command, context)
 
     def url(self, url: str) -> Opinion | None:
-        """What is said of an address before it is resolved: refused, or asked about because of what it may carry."""
-        judged = target(LOOKUPS["judge_url"])(url)
+        from codewhale.permissions.network import judge_url, leak
+
+        judged = judge_url(url)
         if not judged.ok:
             return Opinion("deny", judged.rule, f"{judged.reason}.")
         if self._redactor.text(url) != url:
             return Opinion("ask", "network.secret", "The address holds the value of a secret.")
-        carried = target(LOOKUPS["leak"])(url)
+        carried = leak(url)
         return None if carried is None else Opinion("ask", carried.rule, carried.reason)
 
-    def sandbox_options(self) -> Any:
-        """What is configured of the sandbox, its paths absolute."""
-        found = self._confining
-        return target(LOOKUPS["sandbox_options"])(found.network, found.more, found.less)
+    def sandbox_options(self) -> "SandboxOptions":
+        from codewhale.permissions.policy import SandboxOptions
+
+        return SandboxOptions(self._confining.network, self._confining.more, self._confining.less)
 
     def sandboxed(self) -> bool:
-        """Whether a sandbox holds here."""
-        return bool(target(LOOKUPS["sandbox"])().mechanism)
+        from codewhale.process.confinement import sandbox
+
+        return bool(sandbox().mechanism)
 
     def job(self, session: str, job: str) -> str | None:
-        """The profile that a job is held to, None where there is no such job."""
-        jobs = self._parts.built("jobs")
+        jobs = self._jobs()
         try:
-            return None if jobs is None else str(jobs.view(session, job).profile)
+            return None if jobs is None else jobs.view(session, job).profile
         except KeyError:
             return None
 
     def unfinished(self, session: str, job: str) -> str:
-        """The line that a job was typed and that has not ended."""
-        jobs = self._parts.built("jobs")
+        jobs = self._jobs()
         try:
-            return "" if jobs is None else str(jobs.unfinished(session, job))
+            return "" if jobs is None else jobs.unfinished(session, job)
         except KeyError:
             return ""
-
-    def trusts(self, path: str, sha256: str) -> bool:
-        """Whether a project's file with these bytes may be used."""
-        trust: Any = self._parts.part("trust")
-        return bool(trust.holds(path, sha256))

@@ -2,35 +2,30 @@
 without one nothing of it is imported."""
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
 
-from codewhale.app.parts import Parts
-from codewhale.app.table import LOOKUPS, target
+from codewhale.protocol.events import Envelope
 
 if TYPE_CHECKING:
     from codewhale.services.hooks import Hooks
 
 
 class Hooking:
-    """The hooks of an application, if there are any. `written` is the raw `[hooks]` table of the person's own
-    configuration, `origin` the file it is from."""
+    """The hooks of an application, if there are any. `written` is the `[hooks]` table of the person's own
+    configuration; `hooks()` builds them."""
 
-    def __init__(self, parts: Parts, written: Any, origin: str) -> None:
-        self._parts = parts
+    def __init__(self, written: object, hooks: "Callable[[], Hooks]") -> None:
         self._written = written
-        self._origin = origin
+        self._hooks = hooks
 
     def at(self, workspace: str) -> "Hooks | None":
         """The hooks of a workspace, None where there is not one."""
         if not self._written and not os.path.exists(os.path.join(workspace, ".codewhale", "hooks.toml")):
             return None
-        if self._parts.built("hooks") is None:
-            self._parts.give("hooks_written", target(LOOKUPS["hooks_written"])(self._written or {}, self._origin))
-        found: Hooks = self._parts.part("hooks")  # type: ignore[assignment]
-        return found
+        return self._hooks()
 
-    async def opened(self, session: str, workspace: str, events: Callable[[], Any]) -> None:
+    async def opened(self, session: str, workspace: str, events: Callable[[], AsyncIterator[Envelope]]) -> None:
         """A session has begun; `events()` are those it will have."""
         hooks = self.at(workspace)
         if hooks is not None:

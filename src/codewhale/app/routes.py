@@ -1,19 +1,21 @@
 """Which provider and model a session uses, and how a provider is built from its table and its key."""
 
+import os
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.app.keys import MISSING, Key, Keys, plain_name
-from codewhale.app.table import LOOKUPS, target
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
 from codewhale.config.values import closest
-from codewhale.models.build import build_provider
+from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import Provider, ProviderSettings
+from codewhale.models.endpoint import in_place
 from codewhale.models.keys import KeyStore
-from codewhale.models.known_models import DEFAULT_PROVIDER, default_model
+from codewhale.models.known_models import DEFAULT_PROVIDER, default_model, load_known, resolve_model
 from codewhale.models.loopback import plain_url
 from codewhale.protocol.errors import ConfigError
 
@@ -92,8 +94,9 @@ class Routes:
         if name in self._ready:
             return self._ready[name]
         if name == "demo" and name not in self.tables:
-            demo: Provider = target(LOOKUPS["demo"])()
-            return demo
+            from codewhale.models.demo import demo_provider
+
+            return demo_provider()
         settings = self.settings(name)
         key = self._keys.find(name, settings)
         self._keys.check_headers(name, settings)
@@ -170,3 +173,29 @@ def open_routes(
     """The routes of a configuration; `api_key` is for its default provider."""
     keys = Keys(config, KeyStore(home), environ, (config.get("provider") or "", api_key.strip()))
     return Routes(config, environ, keys, ready or {})
+
+
+def build_provider(
+    name: str, settings: ProviderSettings, api_key: str, *, model: str = "", environ: Mapping[str, str] = os.environ
+) -> Provider:
+    """The provider `name` for one model, ready for requests; nothing is dialled yet. `environ` may set stream limits.
+    Raises ConfigError, naming the key at fault, for settings that cannot be used."""
+    settings, facts = resolve_model(name, settings, model)
+    dialect = build_dialect(name, settings)
+    as_written = load_known().provider(name, settings).base_url == settings.base_url.rstrip("/")
+    settings = in_place(settings, getattr(dialect, "path", ""), as_written)
+    provider = _carrier(settings.dialect)(name, settings, api_key, dialect, environ)
+    provider.model = facts
+    return provider
+
+
+def _carrier(dialect: str) -> Callable[[str, ProviderSettings, str, Any, Mapping[str, str]], Provider]:
+    match dialect:
+        case "scripted":
+            from codewhale.models.scripted import ScriptedProvider
+
+            return ScriptedProvider.build
+        case _:
+            from codewhale.models.http import HttpProvider
+
+            return HttpProvider.build

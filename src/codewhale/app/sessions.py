@@ -1,11 +1,13 @@
 """Sessions at rest, for listings and exports: no engine is started and no log is locked."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import CallFinished, ContextAppended, Envelope, Event, MessageAdded
-from codewhale.protocol.messages import Message, ResultPart, Text
+from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.protocol.views import SessionSummary
+from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.store import SessionStore
 
 
@@ -35,6 +37,18 @@ def messages(events: Iterable[Event]) -> Iterator[Message]:
                 yield Message("tool", (ResultPart(event.call_id, event.content, event.ok), *event.images))
             case ContextAppended():
                 yield Message("user", (Text(event.text, source="harness"),))
+
+
+def request_body(home: str, session: str, number: int) -> bytes | None:
+    """The exact body of model request `number` of a session, None when it was never sent. Raises SessionError."""
+    from codewhale.session import projection
+
+    artifacts = ArtifactStore(os.path.join(home, "artifacts"))
+
+    def load(image: Image) -> bytes:
+        return artifacts.get(image.artifact)
+
+    return projection.request_body([envelope.event for envelope in envelopes(home, session)], number, load)
 
 
 def remove(home: str, sessions: Sequence[str]) -> None:

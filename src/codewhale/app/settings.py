@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from codewhale.app.table import PARTS, target
 from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder
 from codewhale.models.dialects.base import ProviderSettings
@@ -134,6 +133,11 @@ class Place(Struct, frozen=True):
     environ: Mapping[str, str]
     overrides: Mapping[str, Any]
 
+    @property
+    def person(self) -> str:
+        """The person's home folder."""
+        return self.environ.get("HOME") or self.home
+
     def config(self, over: Mapping[str, Any] | None = None) -> Config:
         """The configuration as it stands now, with more said at the command line. Raises ConfigError."""
         return open_config(self.home, self.workspace, self.environ, {**self.overrides, **(over or {})})
@@ -144,7 +148,9 @@ def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides
     makes things narrower. Raises ConfigError."""
 
     def trusted(path: str, sha256: str) -> bool:
-        return bool(target(PARTS["trust"])(home).holds(path, sha256))
+        from codewhale.permissions.trust import TrustStore
+
+        return TrustStore(home).holds(path, sha256)
 
     lowest = {**defaults(), "mcp_config_path": os.path.join(home, "mcp.json")}
     config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), lowest)

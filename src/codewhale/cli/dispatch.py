@@ -1,41 +1,55 @@
 """From the command line to a sub-command and from what it raises to an exit code."""
 
-import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
-from codewhale.cli.stdio import InputError, keep_standard_descriptors, put, say
-from codewhale.cli.usage import ChoiceError, UsageError
-from codewhale.protocol.errors import CodeWhaleError, ConfigError, ProviderError, SessionBusyError, StorageFullError
+from codewhale.cli.stdio import keep_standard_descriptors, put, say
+from codewhale.cli.usage import BROKEN_PIPE, INTERRUPTED, USAGE, UsageError, exit_code
+from codewhale.protocol.errors import CodeWhaleError
 
-USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
-# Sub-command: module of this room and what it does.
-COMMANDS = (
-    ("exec", "run", "run one prompt without a screen and print the answer"),
-    ("sessions", "sessions", "list, show, replay, import and remove sessions"),
-    ("stats", "stats", "what model calls took: tokens, cache hits, money"),
-    ("provider", "provider", "list the model providers, test what one of them does"),
-    ("model", "models", "list the known models, tell what holds for one"),
-    ("login", "login", "keep the key of a provider"),
-    ("logout", "logout", "forget it"),
-    ("config", "configuration", "read and change the configuration"),
-    ("trust", "trust", "which of a project's own files may steer codewhale"),
-    ("policy", "policy", "tell what would be decided about a command line"),
-    ("sandbox", "sandbox", "what holds commands on this machine; run one in it"),
-    ("doctor", "checkup", "check the machine, the configuration and the provider settings"),
-    ("apply", "patch", "apply a patch from stdin to files"),
-    ("search", "search", "find code by what it does"),
-    ("symbols", "symbols", "who defines, uses, calls or imports a name"),
-    ("history", "history", "find commits by what they say and change"),
-    ("index", "index", "build or look at the index that code search answers from"),
-    ("tools", "tools", "list the tools and the bytes that a model is sent"),
-    ("web", "web", "the terminal interface in a browser on this machine"),
-)
+if TYPE_CHECKING:
+    import argparse
+
+COMMANDS = {
+    "exec": "run one prompt without a screen and print the answer",
+    "sessions": "list, show, replay, import and remove sessions",
+    "stats": "what model calls took: tokens, cache hits, money",
+    "provider": "list the model providers, test what one of them does",
+    "model": "list the known models, tell what holds for one",
+    "login": "keep the key of a provider",
+    "logout": "forget it",
+    "config": "read and change the configuration",
+    "trust": "which of a project's own files may steer codewhale",
+    "policy": "tell what would be decided about a command line",
+    "sandbox": "what holds commands on this machine; run one in it",
+    "doctor": "check the machine, the configuration and the provider settings",
+    "apply": "apply a patch from stdin to files",
+    "search": "find code by what it does",
+    "symbols": "who defines, uses, calls or imports a name",
+    "history": "find commits by what they say and change",
+    "index": "build or look at the index that code search answers from",
+    "tools": "list the tools and the bytes that a model is sent",
+    "web": "the terminal interface in a browser on this machine",
+}
+
+
+class Command(Protocol):
+    """The module of a sub-command: its first words say what it does."""
+
+    __doc__: str | None
+
+    def build(self, parser: "argparse.ArgumentParser", /) -> None:
+        """Declare the arguments."""
+        ...
+
+    def run(self, args: "argparse.Namespace", /) -> int:
+        """Run it; returns the exit code."""
+        ...
 
 
 def overview() -> str:
     """What `codewhale --help` says."""
-    rows = "\n".join(f"  {name:<10}{summary}" for name, _, summary in COMMANDS)
+    rows = "\n".join(f"  {name:<10}{summary}" for name, summary in COMMANDS.items())
     return (
         "usage: codewhale [options]\n       codewhale COMMAND [options]\n\n"
         "A terminal coding agent whose harness lets a weaker model succeed.\n\n"
@@ -82,15 +96,6 @@ def _told(doing: Callable[[], int], program: str) -> int:
         return 1
 
 
-def exit_code(error: CodeWhaleError) -> int:
-    """What the program ends with when this stops it."""
-    if isinstance(error, ChoiceError | InputError | ConfigError | ProviderError):
-        return USAGE
-    if isinstance(error, SessionBusyError | StorageFullError) or isinstance(error.__cause__, StorageFullError):
-        return RETRYABLE
-    return 1
-
-
 def _run(arguments: list[str]) -> int:
     if _for_the_interface(arguments):
         from codewhale.cli.tui import main
@@ -110,8 +115,7 @@ def _run(arguments: list[str]) -> int:
 
     parser = Parser(prog=f"codewhale {name}", description=module.__doc__)
     module.build(parser)
-    result = module.run(parser.parse_args(rest))
-    return int(result)
+    return module.run(parser.parse_args(rest))
 
 
 def _is_command(arguments: list[str]) -> bool:
@@ -129,11 +133,50 @@ def _for_the_interface(arguments: list[str]) -> bool:
     return name in OPTIONS or (name.startswith("-w") and not name.startswith("--"))
 
 
-def _module(name: str) -> Any:
-    for command, module, _ in COMMANDS:
-        if command == name:
-            return importlib.import_module(f"codewhale.cli.{module}")
-    return None
+def _module(name: str) -> Command | None:
+    module: Command
+    match name:
+        case "exec":
+            from codewhale.cli import run as module
+        case "sessions":
+            from codewhale.cli import sessions as module
+        case "stats":
+            from codewhale.cli import stats as module
+        case "provider":
+            from codewhale.cli import provider as module
+        case "model":
+            from codewhale.cli import models as module
+        case "login":
+            from codewhale.cli import login as module
+        case "logout":
+            from codewhale.cli import logout as module
+        case "config":
+            from codewhale.cli import configuration as module
+        case "trust":
+            from codewhale.cli import trust as module
+        case "policy":
+            from codewhale.cli import policy as module
+        case "sandbox":
+            from codewhale.cli import sandbox as module
+        case "doctor":
+            from codewhale.cli import checkup as module
+        case "apply":
+            from codewhale.cli import patch as module
+        case "search":
+            from codewhale.cli import search as module
+        case "symbols":
+            from codewhale.cli import symbols as module
+        case "history":
+            from codewhale.cli import history as module
+        case "index":
+            from codewhale.cli import index as module
+        case "tools":
+            from codewhale.cli import tools as module
+        case "web":
+            from codewhale.cli import web as module
+        case _:
+            return None
+    return module
 
 
 def _unknown(name: str) -> str:
@@ -141,7 +184,7 @@ def _unknown(name: str) -> str:
         return f"codewhale: no option {name} here; options follow a command; try: codewhale --help"
     import difflib
 
-    near = difflib.get_close_matches(name, [command for command, _, _ in COMMANDS], n=1)
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
     if near:
         return f"codewhale: no command {name!r}; did you mean: codewhale {near[0]}"
     return f'codewhale: no command {name!r}; to run a prompt: codewhale exec "..."; all commands: codewhale --help'

@@ -10,6 +10,7 @@ from typing import Any
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
+from codewhale.cli.usage import RETRYABLE, USAGE, exit_code
 from codewhale.display.leaving import exit_within
 from codewhale.lib.text import fenced
 from codewhale.protocol.errors import CodeWhaleError, SessionError
@@ -124,7 +125,6 @@ def _prompt(argument: str) -> tuple[str, str]:
 
 async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, context: str) -> int:
     from codewhale.app.compose import AppOptions, open_app
-    from codewhale.cli.dispatch import exit_code
     from codewhale.config import home_dir
     from codewhale.headless.headless import Headless, HeadlessOptions, Progress
 
@@ -155,7 +155,6 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
 
 def _tell_programs(error: CodeWhaleError, what: Any, session: str) -> None:
     """Print the JSON object of a run that had no turn, unless the command line itself is at fault."""
-    from codewhale.cli.dispatch import RETRYABLE, USAGE, exit_code
     from codewhale.display.lines import object_line
     from codewhale.headless.headless import outcome
 

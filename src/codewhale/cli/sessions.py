@@ -121,7 +121,7 @@ def _number(text: str | None) -> int:
 
 
 def _request(home: str, session: str, number: int) -> int:
-    from codewhale.app.requests import request_body
+    from codewhale.app.sessions import request_body
 
     body = request_body(home, session, number)
     if body is None:

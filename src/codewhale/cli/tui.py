@@ -18,6 +18,8 @@ from codewhale.protocol.ops import OpenSession
 if TYPE_CHECKING:
     import argparse
 
+    from codewhale.app.client import Client
+
 _NO_TERMINAL = """codewhale: the interface needs a terminal, and this is none. To run one prompt without it:
 
   codewhale exec "fix the failing test"
@@ -146,19 +148,24 @@ class _Engine:
         self._notices = notices
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Any]:
+    async def connect(self) -> AsyncIterator["Client"]:
         """The client of an open application. It is imported beside the screen, which stays alive meanwhile."""
         import asyncio
-        import importlib
 
-        compose = await asyncio.to_thread(importlib.import_module, "codewhale.app.compose")
-        options = compose.AppOptions(
+        await asyncio.to_thread(_import_engine)
+        from codewhale.app.compose import AppOptions, open_app
+
+        options = AppOptions(
             home=self._home,
             workspace=self._opening.workspace,
             provider=self._opening.provider,
             model=self._opening.model,
             overrides=self._overrides,
         )
-        async with compose.open_app(options) as app:
+        async with open_app(options) as app:
             self._notices[:] = app.config.notices
             yield app.client
+
+
+def _import_engine() -> None:
+    import codewhale.app.compose  # noqa: F401

@@ -1,10 +1,14 @@
-"""Mistakes of a command line, and the folder it names; what parses one is loaded where there is something to parse."""
+"""Mistakes of a command line, what the program ends with, and the folder that a line names; what parses one is loaded
+where there is something to parse."""
 
 import os
 from typing import Any
 
+from codewhale.cli.stdio import InputError
 from codewhale.lib.text import one_line
-from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.errors import CodeWhaleError, ConfigError, ProviderError, SessionBusyError, StorageFullError
+
+USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
 
 
 class UsageError(Exception):
@@ -13,6 +17,15 @@ class UsageError(Exception):
 
 class ChoiceError(CodeWhaleError):
     """The command line names something that is not there; ends like any wrong usage."""
+
+
+def exit_code(error: CodeWhaleError) -> int:
+    """What the program ends with when this stops it."""
+    if isinstance(error, ChoiceError | InputError | ConfigError | ProviderError):
+        return USAGE
+    if isinstance(error, SessionBusyError | StorageFullError) or isinstance(error.__cause__, StorageFullError):
+        return RETRYABLE
+    return 1
 
 
 def workspace(args: Any) -> str:

@@ -29,6 +29,7 @@ class CommandSpec(Struct, frozen=True):
 
 
 Run = Callable[[str, CommandContext], Awaitable[CommandOutput]]
+Families = Mapping[str, Callable[[], object]]
 
 
 class BoundCommand(Struct, frozen=True):
@@ -68,11 +69,12 @@ def bound(family: object) -> dict[str, BoundCommand]:
 
 
 class CommandRegistry:
-    """All slash commands; `family(name)` builds the family of a name at its first use."""
+    """All slash commands. `rows` gives each command its family, `families()` says how each family is built."""
 
-    def __init__(self, rows: Mapping[str, str], family: Callable[[str], object]) -> None:
+    def __init__(self, rows: Mapping[str, str], families: Callable[[], Families]) -> None:
         self._rows = rows
-        self._family = family
+        self._families = families
+        self._built: dict[str, dict[str, BoundCommand]] = {}
 
     def specs(self) -> list[CommandSpec]:
         """Every command, by name."""
@@ -87,4 +89,7 @@ class CommandRegistry:
         return await self._bound(name).run(args.strip(), context)
 
     def _bound(self, name: str) -> BoundCommand:
-        return bound(self._family(self._rows[name]))[name]
+        key = self._rows[name]
+        if key not in self._built:
+            self._built[key] = bound(self._families()[key]())
+        return self._built[key][name]

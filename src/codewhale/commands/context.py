@@ -2,8 +2,9 @@
 
 from codewhale.commands.base import CommandContext, command, told
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.ops import CommandOutput, ContextView
+from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
+from codewhale.protocol.views import ContextView
 
 _SOURCES = {
     "configured": "as configured",

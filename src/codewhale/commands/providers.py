@@ -1,18 +1,18 @@
 """/models and /providers: what can be chosen, and what each lacks."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
-from codewhale.protocol.views import ListModels, ListProviders, ModelRow, ProviderRow, ViewQuery
+from codewhale.protocol.requests import Ask
+from codewhale.protocol.views import ListModels, ListProviders, ModelRow, ProviderRow
 
 
 class ProviderCommands:
     """/models, /providers. `ask(query)` answers it."""
 
-    def __init__(self, ask: Callable[[ViewQuery], Awaitable[Any]]) -> None:
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     @command("/models", "[PROVIDER]")

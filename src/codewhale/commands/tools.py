@@ -1,8 +1,9 @@
 """/tools: the array of tools that requests carry."""
 
 from codewhale.commands.base import CommandContext, command, told
-from codewhale.protocol.ops import CommandOutput, ToolsView
+from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
+from codewhale.protocol.views import ToolsView
 
 
 class ToolsCommand:

@@ -2,20 +2,22 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from codewhale.protocol.events import Envelope
-from codewhale.protocol.ops import Op, Query
+from codewhale.protocol.requests import Op, Query
+
+T = TypeVar("T")
 
 
 class Client(Protocol):
     """The whole surface of the engine."""
 
-    async def submit(self, op: Op) -> Any:
+    async def submit(self, op: Op[T], /) -> T:
         """Do it; answered as the operation says."""
         ...
 
-    async def query(self, query: Query) -> Any:
+    async def query(self, query: Query[T], /) -> T:
         """Ask it; answered as the query says."""
         ...
 

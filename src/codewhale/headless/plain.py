@@ -28,13 +28,13 @@ from codewhale.protocol.ops import (
     CommandOutput,
     EditQueue,
     Interrupt,
-    Op,
     OpenSession,
     RunCommand,
     RunShell,
     SendMessage,
     SessionStatus,
 )
+from codewhale.protocol.requests import Op
 from codewhale.protocol.views import GetQueue, ListCommands, PreviewSession
 
 if TYPE_CHECKING:
@@ -422,7 +422,7 @@ class Plain:
         await asyncio.gather(follower, return_exceptions=True)
         await self._do(CloseSession(former))
 
-    async def _do(self, op: Op) -> bool:
+    async def _do(self, op: Op[object]) -> bool:
         """Do it; whether that went well. Why it did not is printed."""
         try:
             await self._client.submit(op)

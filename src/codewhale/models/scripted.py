@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from codewhale.models.dialects.base import Dialect, ModelFacts, ProviderSettings
 from codewhale.models.dialects.failures import KINDS, RETRYABLE
-from codewhale.models.dialects.openai_chat import OpenAIChat
+from codewhale.models.dialects.openai_chat import ScriptedDialect
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import (
     CallDelta,
@@ -77,12 +77,6 @@ class ScriptedTurn(Struct, frozen=True):
     error: ScriptedError | str | None = None
     delay: float = 0.0
     usage: ScriptedUsage | None = None
-
-
-class ScriptedDialect(OpenAIChat):
-    """The OpenAI chat bytes under the name of the scripted provider."""
-
-    name = "scripted"
 
 
 class ScriptedProvider:

@@ -4,8 +4,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from codewhale.protocol.messages import Message
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.views import ViewQuery
+from codewhale.protocol.requests import Op, Query
+from codewhale.protocol.views import SessionSummary
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -17,7 +19,7 @@ class Limits(Struct, frozen=True, omit_defaults=True):
     cost: float | None = None
 
 
-class OpenSession(Struct, frozen=True, tag="open_session", omit_defaults=True):
+class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
     effort and approval mean the session's own, or the configured ones. Answered by the session's id."""
 
@@ -43,7 +45,7 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
     path: str = ""
 
 
-class SendMessage(Struct, frozen=True, tag="send_message", omit_defaults=True):
+class SendMessage(Op[None], frozen=True, tag="send_message", omit_defaults=True):
     """A person's words. While a turn runs, `steer` joins it at the next step, `queue` waits for its end;
     `turn` begins a turn and is queued when one runs. `context` is fenced text sent beside them. Raises SessionError for
     an attachment that cannot be sent, and then nothing was sent."""
@@ -55,13 +57,13 @@ class SendMessage(Struct, frozen=True, tag="send_message", omit_defaults=True):
     attachments: tuple[Attachment, ...] = ()
 
 
-class Interrupt(Struct, frozen=True, tag="interrupt"):
+class Interrupt(Op[None], frozen=True, tag="interrupt"):
     """Stop the running turn; every open call gets its one result."""
 
     session: str
 
 
-class Answer(Struct, frozen=True, tag="answer", omit_defaults=True):
+class Answer(Op[bool], frozen=True, tag="answer", omit_defaults=True):
     """The person's answer to an approval (`allowed`) or to questions (`answers`). `remember` keeps the rule that the
     approval offered, for the session or always."""
 
@@ -72,14 +74,14 @@ class Answer(Struct, frozen=True, tag="answer", omit_defaults=True):
     remember: Literal["", "session", "always"] = ""
 
 
-class SetMode(Struct, frozen=True, tag="set_mode"):
+class SetMode(Op[None], frozen=True, tag="set_mode"):
     """Change the mode; refused while a turn runs."""
 
     session: str
     mode: Mode
 
 
-class SetModel(Struct, frozen=True, tag="set_model", omit_defaults=True):
+class SetModel(Op[None], frozen=True, tag="set_model", omit_defaults=True):
     """Change provider or model; refused while a turn runs."""
 
     session: str
@@ -87,7 +89,7 @@ class SetModel(Struct, frozen=True, tag="set_model", omit_defaults=True):
     provider: str = ""
 
 
-class SetEffort(Struct, frozen=True, tag="set_effort"):
+class SetEffort(Op[None], frozen=True, tag="set_effort"):
     """Change how hard the model thinks, from the next turn on: off, low, medium, high, max, auto, or "" for its own
     measure."""
 
@@ -95,23 +97,22 @@ class SetEffort(Struct, frozen=True, tag="set_effort"):
     effort: str
 
 
-class RunCommand(Struct, frozen=True, tag="run_command"):
+class RunCommand(Op["CommandOutput"], frozen=True, tag="run_command"):
     """Run a slash command ("/name args") without a model call. Answered by its CommandOutput."""
 
     session: str
     line: str
 
 
-class CloseSession(Struct, frozen=True, tag="close_session"):
+class CloseSession(Op[None], frozen=True, tag="close_session"):
     """Interrupt, end jobs, sync and release the session."""
 
     session: str
 
 
-class EditQueue(Struct, frozen=True, tag="edit_queue", omit_defaults=True):
+class EditQueue(Op[str], frozen=True, tag="edit_queue", omit_defaults=True):
     """Change what message `index` of GetQueue says; the text "" drops it. With `was` only where it still says that;
-    `delivery` makes a steer of it, or puts it at the end of the queue. Answered by the message's former text, "" when
-    it is no longer there."""
+    `delivery` makes a steer of it, or puts it at the end of the queue. Answered by its former text ("": it is gone)."""
 
     session: str
     index: int
@@ -120,7 +121,7 @@ class EditQueue(Struct, frozen=True, tag="edit_queue", omit_defaults=True):
     delivery: Literal["", "steer", "queue"] = ""
 
 
-class RunShell(Struct, frozen=True, tag="run_shell"):
+class RunShell(Op[int | None], frozen=True, tag="run_shell"):
     """Run the person's own command line in the workspace, beside or without a turn; Interrupt ends it. Answered by its
     exit code, None when it was ended; what it printed goes to the model with the next message."""
 
@@ -128,14 +129,14 @@ class RunShell(Struct, frozen=True, tag="run_shell"):
     command: str
 
 
-class NoteFile(Struct, frozen=True, tag="note_file"):
+class NoteFile(Op[None], frozen=True, tag="note_file"):
     """A file of the workspace was mentioned or opened: it comes sooner from now on."""
 
     session: str
     path: str
 
 
-class ConnectProvider(Struct, frozen=True, tag="connect_provider", omit_defaults=True):
+class ConnectProvider(Op[str], frozen=True, tag="connect_provider", omit_defaults=True):
     """Use a provider from now on: keep its `key` as a login does, or its `base_url` in config.toml, and ask it in this
     session. Answered by "" or by what is wrong, in one sentence: then nothing has changed."""
 
@@ -146,7 +147,7 @@ class ConnectProvider(Struct, frozen=True, tag="connect_provider", omit_defaults
     model: str = ""
 
 
-class ChangeSetting(Struct, frozen=True, tag="change_setting"):
+class ChangeSetting(Op[str], frozen=True, tag="change_setting"):
     """Write a value into config.toml. Answered by what to know of it ("" for nothing: it holds from the next session
     on). Raises ConfigError, and then nothing has changed."""
 
@@ -155,9 +156,8 @@ class ChangeSetting(Struct, frozen=True, tag="change_setting"):
     value: str
 
 
-class StartDemo(Struct, frozen=True, tag="start_demo"):
-    """Open a session with the scripted model that comes with the program, in a small repository made for it. Answered
-    by a DemoStarted."""
+class StartDemo(Op["DemoStarted"], frozen=True, tag="start_demo"):
+    """Open a session with the scripted model that comes with the program, in a small repository made for it."""
 
 
 class DemoStarted(Struct, frozen=True):
@@ -168,37 +168,28 @@ class DemoStarted(Struct, frozen=True):
     prompt: str
 
 
-Op = (
-    OpenSession | SendMessage | Interrupt | Answer | SetMode | SetModel | SetEffort | RunCommand | CloseSession
-    | EditQueue | RunShell | NoteFile | ConnectProvider | ChangeSetting | StartDemo
-)  # fmt: skip
-
-
-class SessionStatus(Struct, frozen=True, tag="session_status"):
+class SessionStatus(Query["StatusView"], frozen=True, tag="session_status"):
     """Ask how a session stands; answered by a StatusView."""
 
     session: str
 
 
-class ListSessions(Struct, frozen=True, tag="list_sessions", omit_defaults=True):
+class ListSessions(Query[list[SessionSummary]], frozen=True, tag="list_sessions", omit_defaults=True):
     """Ask for the sessions of a workspace ("" is every one); answered by SessionSummary rows."""
 
     workspace: str = ""
 
 
-class GetMessages(Struct, frozen=True, tag="get_messages"):
+class GetMessages(Query[tuple[Message, ...]], frozen=True, tag="get_messages"):
     """Ask for a session's messages."""
 
     session: str
 
 
-class SessionUsage(Struct, frozen=True, tag="session_usage"):
+class SessionUsage(Query["UsageView"], frozen=True, tag="session_usage"):
     """Ask what a session's model calls took; answered by a UsageView."""
 
     session: str
-
-
-Query = SessionStatus | ListSessions | GetMessages | SessionUsage | ViewQuery
 
 
 class CommandOutput(Struct, frozen=True, omit_defaults=True):
@@ -238,41 +229,6 @@ class StatusView(Struct, frozen=True):
     queue: int = 0
     jobs: int = 0
     seq: int = 0
-
-
-class ContextView(Struct, frozen=True):
-    """How full the context is, in tokens: what /context shows. `spendable` is the window less `reserved`, the room
-    for the answer; `used` is what the next request takes, by the provider's last count where `calibrated`; from
-    `threshold` on room is made (0: never by itself). `layers` say what takes it; billed and cached are apart."""
-
-    provider: str
-    model: str
-    window: int
-    window_source: str
-    reserved: int
-    spendable: int
-    used: int
-    threshold: int
-    layers: tuple[tuple[str, int], ...]
-    calibrated: bool
-    billed_input: int
-    billed_output: int
-    last_hit: int
-    last_miss: int
-    compactions: int
-
-
-class ToolsView(Struct, frozen=True):
-    """The tools array that requests carry: what /tools shows. `tools` are names with their bytes, in the order in which
-    they stand there; those of `activated` stand behind the head, in the order of time. `request` is the number of the
-    last request, 0 before the first; `bytes` the size of the whole value."""
-
-    profile: str
-    dialect: str
-    request: int
-    bytes: int
-    tools: tuple[tuple[str, int], ...]
-    activated: tuple[str, ...]
 
 
 class UsageView(Struct, frozen=True):

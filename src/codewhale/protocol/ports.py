@@ -1,4 +1,4 @@
-"""The five needs that point upward: implemented above, handed down by `app`. A sixth needs a decision record."""
+"""The needs that point upward: implemented above, handed down by `app`."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -6,8 +6,9 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from codewhale.protocol.modes import Approval, Mode
-from codewhale.protocol.ops import ContextView, Limits, StatusView, ToolsView, UsageView
+from codewhale.protocol.ops import Limits, StatusView, UsageView
 from codewhale.protocol.tools import ToolSpec
+from codewhale.protocol.views import ContextView, ToolsView
 
 
 class Asker(Protocol):
@@ -44,14 +45,6 @@ class Completer(Protocol):
     async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
         """What belongs between two texts, charged to the session's budget. Raises ToolError, not_available where the
         session's provider cannot fill in the middle."""
-        ...
-
-
-class AgentSpawner(Protocol):
-    """Opens child sessions."""
-
-    async def spawn(self, parent: str, name: str, objective: str) -> str:
-        """The child's session id."""
         ...
 
 

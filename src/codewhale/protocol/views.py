@@ -5,11 +5,10 @@ from typing import Any
 from msgspec import Struct
 
 from codewhale.protocol.blocks import DiffBlock
+from codewhale.protocol.requests import Query
 
-# ------------------------------------------------------------------ commands and files
 
-
-class ListCommands(Struct, frozen=True, tag="list_commands"):
+class ListCommands(Query[tuple["CommandRow", ...]], frozen=True, tag="list_commands"):
     """Ask for the slash commands; answered by CommandRow rows, by name."""
 
     session: str
@@ -23,8 +22,8 @@ class CommandRow(Struct, frozen=True):
     summary: str
 
 
-class CompleteCommand(Struct, frozen=True, tag="complete_command"):
-    """Ask what may stand at the end of a slash command line ("/mo", "/mode p"); answered by Choice rows, best first."""
+class CompleteCommand(Query[tuple["Choice", ...]], frozen=True, tag="complete_command"):
+    """Ask what may stand at the end of a slash command line ("/mo", "/mode p"), best first."""
 
     session: str
     line: str
@@ -37,9 +36,9 @@ class Choice(Struct, frozen=True, omit_defaults=True):
     detail: str = ""
 
 
-class FindFiles(Struct, frozen=True, tag="find_files", omit_defaults=True):
+class FindFiles(Query[tuple["FileMatch", ...]], frozen=True, tag="find_files", omit_defaults=True):
     """Ask for the workspace's files that fit a text, letters in order but not together; ignored ones are left out. What
-    was mentioned often and lately comes first. Answered by FileMatch rows."""
+    was mentioned often and lately comes first."""
 
     session: str
     text: str
@@ -53,10 +52,7 @@ class FileMatch(Struct, frozen=True):
     score: float
 
 
-# ------------------------------------------------------------------ models and providers
-
-
-class ListModels(Struct, frozen=True, tag="list_models"):
+class ListModels(Query[tuple["ModelRow", ...]], frozen=True, tag="list_models"):
     """Ask which models can be chosen; answered by ModelRow rows, usable ones first."""
 
     session: str
@@ -76,15 +72,14 @@ class ModelRow(Struct, frozen=True):
     images: bool = False
 
 
-class ListProviders(Struct, frozen=True, tag="list_providers"):
+class ListProviders(Query[tuple["ProviderRow", ...]], frozen=True, tag="list_providers"):
     """Ask which providers there are; answered by ProviderRow rows, usable ones first."""
 
     session: str
 
 
-class FindLocal(Struct, frozen=True, tag="find_local"):
-    """Look for model servers on this machine at their usual ports; answered by ProviderRow rows of those that
-    answered."""
+class FindLocal(Query[tuple["ProviderRow", ...]], frozen=True, tag="find_local"):
+    """Look for model servers on this machine at their usual ports; answered by those that answered."""
 
     session: str
 
@@ -105,10 +100,7 @@ class ProviderRow(Struct, frozen=True, omit_defaults=True):
     current: bool = False
 
 
-# ------------------------------------------------------------------ the session and its work
-
-
-class PreviewSession(Struct, frozen=True, tag="preview_session", omit_defaults=True):
+class PreviewSession(Query["SessionPreview"], frozen=True, tag="preview_session", omit_defaults=True):
     """Ask how a session, open or not, ends: its last messages; answered by a SessionPreview."""
 
     id: str
@@ -137,7 +129,7 @@ class SessionPreview(Struct, frozen=True):
     lines: tuple[tuple[str, str], ...]
 
 
-class ListJobs(Struct, frozen=True, tag="list_jobs"):
+class ListJobs(Query[tuple["JobRow", ...]], frozen=True, tag="list_jobs"):
     """Ask for the session's background commands; answered by JobRow rows, running ones first."""
 
     session: str
@@ -157,7 +149,7 @@ class JobRow(Struct, frozen=True):
     bytes: int
 
 
-class GetQueue(Struct, frozen=True, tag="get_queue"):
+class GetQueue(Query[tuple["QueuedRow", ...]], frozen=True, tag="get_queue"):
     """Ask what waits for the running turn: what joins it at its next step first; answered by QueuedRow rows."""
 
     session: str
@@ -171,23 +163,55 @@ class QueuedRow(Struct, frozen=True):
     attachments: int = 0
 
 
-class GetContext(Struct, frozen=True, tag="get_context", omit_defaults=True):
+class GetContext(Query["ContextView"], frozen=True, tag="get_context", omit_defaults=True):
     """Ask how full the context is; answered by a ContextView. A `brief` one has no layers, and costs nothing."""
 
     session: str
     brief: bool = False
 
 
-class GetTools(Struct, frozen=True, tag="get_tools"):
+class GetTools(Query["ToolsView"], frozen=True, tag="get_tools"):
     """Ask which tools requests carry; answered by a ToolsView."""
 
     session: str
 
 
-# ------------------------------------------------------------------ the workspace
+class ContextView(Struct, frozen=True):
+    """How full the context is, in tokens: what /context shows. `spendable` is the window less `reserved`, the room
+    for the answer; `used` is what the next request takes, by the provider's last count where `calibrated`; from
+    `threshold` on room is made (0: never by itself). `layers` say what takes it; billed and cached are apart."""
+
+    provider: str
+    model: str
+    window: int
+    window_source: str
+    reserved: int
+    spendable: int
+    used: int
+    threshold: int
+    layers: tuple[tuple[str, int], ...]
+    calibrated: bool
+    billed_input: int
+    billed_output: int
+    last_hit: int
+    last_miss: int
+    compactions: int
 
 
-class GetWorkspace(Struct, frozen=True, tag="get_workspace"):
+class ToolsView(Struct, frozen=True):
+    """The tools array that requests carry: what /tools shows. `tools` are names with their bytes, in the order in which
+    they stand there; those of `activated` stand behind the head, in the order of time. `request` is the number of the
+    last request, 0 before the first; `bytes` the size of the whole value."""
+
+    profile: str
+    dialect: str
+    request: int
+    bytes: int
+    tools: tuple[tuple[str, int], ...]
+    activated: tuple[str, ...]
+
+
+class GetWorkspace(Query["WorkspaceRow"], frozen=True, tag="get_workspace"):
     """Ask where the session works; answered by a WorkspaceRow."""
 
     session: str
@@ -201,15 +225,14 @@ class WorkspaceRow(Struct, frozen=True):
     changed: int
 
 
-class GetDiff(Struct, frozen=True, tag="get_diff", omit_defaults=True):
-    """Ask what differs from the last commit (without git: from what the agent found), in `path` ("" is everywhere);
-    answered by DiffBlock blocks."""
+class GetDiff(Query[tuple[DiffBlock, ...]], frozen=True, tag="get_diff", omit_defaults=True):
+    """Ask what differs from the last commit (without git: from what the agent found) in `path` ("" is everywhere)."""
 
     session: str
     path: str = ""
 
 
-class PreviewUndo(Struct, frozen=True, tag="preview_undo", omit_defaults=True):
+class PreviewUndo(Query["UndoView"], frozen=True, tag="preview_undo", omit_defaults=True):
     """Ask what taking back the last `turns` turns that changed files would do; answered by an UndoView."""
 
     session: str
@@ -228,10 +251,7 @@ class UndoView(Struct, frozen=True):
     why: str = ""
 
 
-# ------------------------------------------------------------------ settings
-
-
-class GetSettings(Struct, frozen=True, tag="get_settings"):
+class GetSettings(Query[tuple["SettingRow", ...]], frozen=True, tag="get_settings"):
     """Ask for every value of the configuration and where it comes from; answered by SettingRow rows, by key."""
 
     session: str
@@ -246,9 +266,3 @@ class SettingRow(Struct, frozen=True, omit_defaults=True):
     origin: str
     choices: tuple[str, ...] = ()
     fixed: bool = False
-
-
-ViewQuery = (
-    ListCommands | CompleteCommand | FindFiles | ListModels | ListProviders | FindLocal | PreviewSession | ListJobs
-    | GetQueue | GetContext | GetTools | GetWorkspace | GetDiff | PreviewUndo | GetSettings
-)  # fmt: skip

@@ -19,7 +19,7 @@ from codewhale.workspace.file_search import score
 from codewhale.workspace.files.errors import locate
 from codewhale.workspace.ignore import EXCLUDES
 from codewhale.workspace.projectmap import build_map
-from codewhale.workspace.textsearch import Found, PatternError, PatternTooSlow, Query, escaped, search
+from codewhale.workspace.textsearch import Found, PatternError, PatternTooSlow, TextQuery, escaped, search
 from codewhale.workspace.walk import Listing, Walker
 
 SECONDS = 30.0
@@ -92,7 +92,9 @@ class SearchTools:
         files = await _filtered(
             listing.files, lambda path: path == start or _chosen(path, start, wanted, unwanted), until
         )
-        query = Query(args.pattern, bool(args.case_insensitive), _or(args.context_lines, 2), _or(args.max_results, 100))
+        query = TextQuery(
+            args.pattern, bool(args.case_insensitive), _or(args.context_lines, 2), _or(args.max_results, 100)
+        )
         try:
             found = await search(
                 call.workspace,

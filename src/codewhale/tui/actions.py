@@ -3,7 +3,7 @@ comes of it, or why it could not be done, is one line."""
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from textual.app import App
 from textual.widget import AwaitMount
@@ -16,7 +16,6 @@ from codewhale.protocol.ops import (
     CommandOutput,
     DemoStarted,
     Interrupt,
-    Op,
     OpenSession,
     RunCommand,
     RunShell,
@@ -25,6 +24,7 @@ from codewhale.protocol.ops import (
     SetMode,
     StartDemo,
 )
+from codewhale.protocol.requests import Op
 from codewhale.tui.commands import QUIT, screen_of
 from codewhale.tui.composer.composer import Composer
 from codewhale.tui.keys import ACTIONS
@@ -43,6 +43,8 @@ from codewhale.tui.screens.context import (
 )
 from codewhale.tui.screens.table import file_editor, load
 from codewhale.tui.standing import Standing
+
+T = TypeVar("T")
 
 EFFORTS = ("", "off", "low", "medium", "high", "max", "auto")
 # What is said in so few characters stands in the status line; the rest in the transcript.
@@ -82,7 +84,7 @@ class Doings:
     async def send(self, message: Any) -> bool:
         """Send what the composer said; whether it was taken."""
         op = SendMessage(self._link.session, message.text, "", message.delivery, message.attachments)
-        return await self._done(op) is not None
+        return await self._done(op)
 
     async def shell(self, line: str) -> None:
         await self._done(RunShell(self._link.session, line))
@@ -105,7 +107,7 @@ class Doings:
             await self._run(line)
 
     async def _run(self, line: str) -> None:
-        output: CommandOutput | None = await self._done(RunCommand(self._link.session, line))
+        output = await self._tried(self._link.submit(RunCommand(self._link.session, line)))
         if not isinstance(output, CommandOutput):
             return
         if output.session:
@@ -128,7 +130,7 @@ class Doings:
     async def next_effort(self) -> None:
         now = self._standing().effort
         following = EFFORTS[(EFFORTS.index(now) + 1) % len(EFFORTS)] if now in EFFORTS else ""
-        if await self._done(SetEffort(self._link.session, following)) is not None:
+        if await self._done(SetEffort(self._link.session, following)):
             said = following or self._words("app.effort_own")
             self._stage.say(self._words("app.effort", effort=said), "muted")
 
@@ -152,15 +154,15 @@ class Doings:
 
     # -------------------------------------------------------------- its inside
 
-    async def _done(self, op: Op) -> Any:
-        """The operation's answer (True where it has none); None when it failed, and then why was said."""
-        return await self._tried(self._answer(op))
+    async def _done(self, op: Op[object]) -> bool:
+        """Whether it was done; why not was said."""
+        return await self._tried(self._do(op)) or False
 
-    async def _answer(self, op: Op) -> Any:
-        answer = await self._link.submit(op)
-        return True if answer is None else answer
+    async def _do(self, op: Op[object]) -> bool:
+        await self._link.submit(op)
+        return True
 
-    async def _tried(self, doing: Awaitable[Any]) -> Any:
+    async def _tried(self, doing: Awaitable[T]) -> T | None:
         try:
             return await doing
         except (CodeWhaleError, OSError) as error:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -21,7 +21,8 @@ from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
-from codewhale.protocol.ops import ChangeSetting, Query, SessionStatus
+from codewhale.protocol.ops import ChangeSetting, SessionStatus
+from codewhale.protocol.requests import Query
 from codewhale.protocol.views import GetContext, ListProviders
 from codewhale.tui.actions import Doings, Overlays
 from codewhale.tui.asking.panel import AskingPanel
@@ -37,6 +38,8 @@ from codewhale.tui.screens.context import Desk
 from codewhale.tui.screens.table import progress_panel
 from codewhale.tui.status import Status
 from codewhale.tui.transcript.view import Transcript
+
+T = TypeVar("T")
 
 # A second ctrl+c within this ends the app.
 TWICE_SECONDS = 2.0
@@ -264,8 +267,9 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         if any(row.current and not row.ready for row in rows):
             self.open_screen("firstrun")
 
-    async def _ask(self, query: Query) -> Any:
-        return with_local(query, await self.link.query(query), self.words, self._setup.home)
+    async def _ask(self, query: Query[T], /) -> T:
+        answer: T = with_local(query, await self.link.query(query), self.words, self._setup.home)
+        return answer
 
     # -------------------------------------------------------------- who is there
 

@@ -1,11 +1,13 @@
 """The slash commands of the interface itself: those that open a screen, and the lines of completion they add."""
 
-from typing import Any
+from typing import TypeVar, cast
 
 from codewhale.display.palette import theme_names
 from codewhale.display.words import Words
-from codewhale.protocol.ops import Query
+from codewhale.protocol.requests import Query
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, ListCommands
+
+T = TypeVar("T")
 
 # Slash commands that open a screen, where they are given bare or with the one word that the screen takes.
 COMMANDS: dict[str, str] = {
@@ -34,14 +36,17 @@ QUIT = ("/quit", "/exit")
 OWN = ("/connect", "/diff", "/exit", "/keys", "/models", "/provider", "/quit", "/resume", "/theme")
 
 
-def with_local(query: Query, answer: Any, words: Words, home: str) -> Any:
+def with_local(query: Query[T], answer: T, words: Words, home: str) -> T:
     """The answer to a query, with the interface's own commands among those of the engine."""
-    match query:
+    asked: object = query
+    match asked:
         case ListCommands():
-            there = {row.name for row in answer}
-            return tuple(sorted((*answer, *_rows(words, there)), key=lambda row: row.name))
+            rows = cast(tuple[CommandRow, ...], answer)
+            there = {row.name for row in rows}
+            return cast(T, tuple(sorted((*rows, *_rows(words, there)), key=lambda row: row.name)))
         case CompleteCommand(line=line):
-            return (*answer, *_choices(line, {choice.value for choice in answer}, words, home))
+            choices = cast(tuple[Choice, ...], answer)
+            return cast(T, (*choices, *_choices(line, {choice.value for choice in choices}, words, home)))
     return answer
 
 

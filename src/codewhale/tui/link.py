@@ -4,14 +4,18 @@ before it is open waits; why it cannot be opened is said in words."""
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from codewhale.display.client import Client, Connect
 from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.events import Envelope
-from codewhale.protocol.ops import CloseSession, Op, OpenSession, Query, SessionStatus
+from codewhale.protocol.ops import CloseSession, OpenSession, SessionStatus
+from codewhale.protocol.requests import Op, Query, Request
+
+R = TypeVar("R", bound=Request[Any])
+T = TypeVar("T")
 
 # The pump lets the screen have its turn after so many seconds of events on end.
 SLICE_SECONDS = 0.004
@@ -72,13 +76,13 @@ class Link:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=1.0)
 
-    async def submit(self, op: Op) -> Any:
+    async def submit(self, op: Op[T], /) -> T:
         """Do it, once a session is open; an empty session means that one. Raises what the client raises, SessionError
         when none can be opened."""
         client = await self._client()
         return await client.submit(self._named(op))
 
-    async def query(self, query: Query) -> Any:
+    async def query(self, query: Query[T], /) -> T:
         """Ask it, once a session is open. Raises like `submit`."""
         client = await self._client()
         return await client.query(self._named(query))
@@ -107,7 +111,7 @@ class Link:
 
     # -------------------------------------------------------------- its inside
 
-    def _named(self, asked: Any) -> Any:
+    def _named(self, asked: R) -> R:
         return replace(asked, session=self.session) if getattr(asked, "session", None) == "" else asked
 
     async def _client(self) -> Client:

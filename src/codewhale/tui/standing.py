@@ -37,8 +37,9 @@ from codewhale.protocol.events import (
     TurnStarted,
     UsageReported,
 )
-from codewhale.protocol.ops import ContextView, StatusView
+from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
+from codewhale.protocol.views import ContextView
 
 
 class Standing:

@@ -15,7 +15,8 @@ from codewhale.display.palette import Palette
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import Envelope
-from codewhale.protocol.ops import ContextView, StatusView
+from codewhale.protocol.ops import StatusView
+from codewhale.protocol.views import ContextView
 from codewhale.tui.keys import first_key
 from codewhale.tui.standing import Standing
 

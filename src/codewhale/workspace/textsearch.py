@@ -58,7 +58,7 @@ class PatternTooSlow(Exception):
     is not known."""
 
 
-class Query(Struct, frozen=True):
+class TextQuery(Struct, frozen=True):
     """What to look for: `context` lines are told before and after, `limit` matching lines at most."""
 
     pattern: str
@@ -87,7 +87,7 @@ class Found(Struct, frozen=True):
     complete: bool
 
 
-def compile_pattern(query: Query) -> Any:
+def compile_pattern(query: TextQuery) -> Any:
     """The pattern as a `regex.Pattern`. Raises PatternError."""
     import regex  # type: ignore[import-untyped]
 
@@ -144,7 +144,7 @@ def _repeat_length(text: str) -> int:
     return len(inside) + 2 if good and len(low) < 4 and len(high) < 4 and (comma or not high) else 0
 
 
-async def search(root: str, files: Sequence[str], query: Query, *, seconds: float, rg: str | None) -> Found:
+async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: float, rg: str | None) -> Found:
     """Search `files` (paths beneath `root`), in their order. Binary files, files over 10 MiB and links are passed over.
 
     `rg` is the path of ripgrep or None. Raises PatternError, PatternTooSlow.
@@ -173,7 +173,7 @@ class _Order(Struct):
 
     root: str
     files: list[str]
-    query: Query
+    query: TextQuery
     seconds: float
 
 
@@ -251,7 +251,7 @@ def _chunks(files: Sequence[str]) -> Iterator[list[str]]:
 class _Scan:
     """One search: what is found so far, and the bounds that end it. Runs in a thread."""
 
-    def __init__(self, root: Root, query: Query, seconds: float) -> None:
+    def __init__(self, root: Root, query: TextQuery, seconds: float) -> None:
         self._root = root
         self._query = query
         self._deadline = time.monotonic() + seconds

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.models.build import build_provider
+from codewhale.app.routes import build_provider
 from codewhale.models.dialects.base import Fact, ProviderSettings, RequestOptions
 from codewhale.models.dialects.openai_responses import OpenAIResponses
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Role, Text, ToolCall

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.models.build import build_provider
+from codewhale.app.routes import build_provider
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.fim import fim_request
 from support.sdk import accept

@@ -15,12 +15,14 @@ import msgspec
 
 from codewhale.agent.collect import RawCall
 from codewhale.agent.prepare import ENDED, Prepared, prepare
-from codewhale.app.parts import Parts
+from codewhale.app.container import Container
+from codewhale.app.families import tool_family
 from codewhale.app.routes import open_routes
 from codewhale.app.sessions import envelopes
-from codewhale.app.settings import open_config
+from codewhale.app.settings import Place, open_config
 from codewhale.catalog.lifecycle import state_of
 from codewhale.catalog.registry import Catalog
+from codewhale.lib.clock import SystemClock
 from codewhale.permissions.policy import decide
 from codewhale.process.repository import find_root
 from codewhale.protocol.decisions import DecisionRequest
@@ -31,14 +33,13 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.replays import Now, Replayed, Then
 from codewhale.protocol.tools import CallContext, Effect
 from codewhale.repair.face import Repair
-from codewhale.session.artifacts import ArtifactStore
-from codewhale.session.lists import Lists
 from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
-from codewhale.session.redaction import Redactor
 from codewhale.session.state import kept_output
 from codewhale.workspace.walk import TooLargeError, copy_workspace
 
 READ_SECONDS = 60.0
+# Families whose tools read the workspace alone; all others look at a session as it runs.
+READING = frozenset(("files", "git", "data", "results", "diagnostics", "search"))
 
 
 async def replay(home: str, session: str, environ: Mapping[str, str], run_reads: bool) -> AsyncIterator[Replayed]:
@@ -52,7 +53,7 @@ async def replay(home: str, session: str, environ: Mapping[str, str], run_reads:
         for seq, call, finish in _calls(log):
             yield _replayed(seq, call, record, _prepared(call, finish, record, catalog, mender))
         return
-    async with _reading(home, session, environ, log, catalog) as reads:
+    async with _reading(home, session, environ, log) as reads:
         for seq, call, finish in _calls(log):
             prepared = _prepared(call, finish, record, catalog, mender)
             reads.remember(record.finished.get(call.id))
@@ -151,17 +152,15 @@ class _Nowhere:
 
 
 @asynccontextmanager
-async def _reading(
-    home: str, session: str, environ: Mapping[str, str], log: list[Envelope], catalog: Catalog
-) -> AsyncIterator["_Reads"]:
+async def _reading(home: str, session: str, environ: Mapping[str, str], log: list[Envelope]) -> AsyncIterator["_Reads"]:
     """What runs reading tools again, in a copy that is gone afterwards."""
     opened = next((envelope.event for envelope in log if isinstance(envelope.event, SessionOpened)), None)
     workspace = os.path.realpath(opened.workspace) if opened is not None and opened.workspace else ""
     if not workspace or not os.path.isdir(workspace):
         raise SessionError(f"the workspace of session {session} ({workspace or 'not recorded'}) is not there to copy")
-    routes = open_routes(home, open_config(home, workspace, environ, {}), environ)
-    artifacts = ArtifactStore(os.path.join(home, "artifacts"))
-    parts = Parts({"artifacts": artifacts, "lists": Lists(), "catalog": catalog})
+    config = open_config(home, workspace, environ, {})
+    place = Place(home, workspace, environ, {})
+    parts = Container(place, config, SystemClock(), open_routes(home, config, environ), tool_family)
     root = find_root(workspace) or workspace
     with tempfile.TemporaryDirectory(prefix="codewhale-replay-") as folder:
         scratch = os.path.realpath(folder)
@@ -170,21 +169,15 @@ async def _reading(
         except (TooLargeError, OSError) as error:
             raise SessionError(f"the workspace cannot be copied to read in: {error}") from error
         copy = os.path.normpath(os.path.join(scratch, os.path.relpath(workspace, root)))
-        redactor = Redactor({**environ, **routes.secrets()})
-        parts.give("redact", redactor.text)
-        try:
-            yield _Reads(parts, artifacts, Outputs(_Nowhere(), redactor), session, (workspace, copy))
-        finally:
-            await parts.aclose()
+        async with parts.closers:
+            yield _Reads(parts, session, (workspace, copy))
 
 
 class _Reads:
-    def __init__(
-        self, parts: Parts, artifacts: ArtifactStore, outputs: Outputs, session: str, places: tuple[str, str]
-    ) -> None:
-        self._parts = parts
-        self._artifacts = artifacts
-        self._outputs = outputs
+    def __init__(self, parts: Container, session: str, places: tuple[str, str]) -> None:
+        self._toolbox = parts.toolbox
+        self._artifacts = parts.artifacts
+        self._outputs = Outputs(_Nowhere(), parts.redactor)
         self._session = session
         self._there, self._here = places
 
@@ -200,8 +193,10 @@ class _Reads:
             return None, "it would be refused"
         if spec.effects != (Effect.READS,) or spec.polls:
             return None, "it does more than read" if spec.effects and not spec.polls else "it is about the session"
+        if spec.family not in READING:
+            return None, "it needs a running session"
         try:
-            bound = self._parts.bind(spec, self._moved(prepared.arguments))
+            bound = self._toolbox.bind(spec, self._moved(prepared.arguments))
             asked = DecisionRequest(
                 spec.name, spec.effects, bound.subjects, Mode.PLAN, Authority.HEADLESS, self._session
             )
@@ -215,8 +210,6 @@ class _Reads:
             ok, text = False, render_error(spec.name, error)
         except TimeoutError:
             return None, f"it did not end within {READ_SECONDS:g} seconds"
-        except KeyError as error:
-            return None, f"it needs a running session ({error})"
         text = text.replace(self._here, self._there)
         limits = (FETCH_LIMIT,) if spec.family == "results" else (inline_limit(0), inline_limit(1 << 20))
         shown = [self._outputs.fit(self._session, prepared.call.id, text, limit)[0] for limit in limits]

@@ -145,6 +145,12 @@ class OpenAIChat:
         return {"type": "image_url", "image_url": {"url": url}}
 
 
+class ScriptedDialect(OpenAIChat):
+    """The same bytes under the name of the scripted provider."""
+
+    name = "scripted"
+
+
 def _merged(content: Iterable[dict[str, Any]]) -> str | list[dict[str, Any]]:
     """Neighbouring texts as one; a string when nothing but text is left."""
     merged: list[dict[str, Any]] = []

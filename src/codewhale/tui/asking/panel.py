@@ -1,7 +1,7 @@
 """The place above the composer where asks are shown, one at a time. It is cheap: the cards are imported when something
 is asked."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from textual.containers import Vertical
@@ -12,7 +12,8 @@ from codewhale.display.asks import Asks
 from codewhale.display.palette import Palette
 from codewhale.display.words import Words
 from codewhale.protocol.events import ApprovalAsked, Envelope
-from codewhale.protocol.ops import Interrupt, Op, SendMessage
+from codewhale.protocol.ops import Interrupt, SendMessage
+from codewhale.protocol.requests import Do
 from codewhale.tui.screens.table import approval_card, question_card
 
 _LOOK_SECONDS = 0.1
@@ -58,7 +59,7 @@ class AskingPanel(Vertical):
         self,
         words: Words,
         palette: Palette,
-        submit: Callable[[Op], Awaitable[Any]],
+        submit: Do,
         quiet: Callable[[], float | None],
         keys: Mapping[str, str],
         patience: Any = None,

@@ -3,13 +3,13 @@ for the text are dropped."""
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.ops import Query
+from codewhale.protocol.requests import Ask
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, FileMatch, FindFiles, ListCommands
 
 MOST_ROWS = 50
@@ -18,8 +18,6 @@ DEBOUNCE_SECONDS = 0.06
 ANSWER_SECONDS = 10.0
 _WORD_BEFORE = re.compile(r'(?:(?<=\s)|(?<=[("\'\[])|^)([@$#])("[^"\n]*|[^\s"]*)$')
 _COMMAND_LINE = re.compile(r"/(?:[^\W\d_][\w-]*)?(?:[ \t][^\n]*)?$")
-
-Ask = Callable[[Query], Awaitable[Any]]
 
 
 class Trigger(Struct, frozen=True):

@@ -4,8 +4,8 @@ with it, decides what a key means, and says upward what was sent."""
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -22,7 +22,8 @@ from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
-from codewhale.protocol.ops import Attachment, Interrupt, NoteFile, Op, Query
+from codewhale.protocol.ops import Attachment, Interrupt, NoteFile
+from codewhale.protocol.requests import Ask, Do, Op
 from codewhale.tui.composer.completion import Completer, Found, Row, Wanted, wanted
 from codewhale.tui.composer.keeper import Keeper
 from codewhale.tui.composer.parts import Chips, Line, Mark, Popup, QueueLines
@@ -88,8 +89,8 @@ class Composer(Widget, can_focus=False):
         self,
         words: Words,
         palette: Palette,
-        query: Callable[[Query], Awaitable[Any]],
-        submit: Callable[[Op], Awaitable[Any]],
+        query: Ask,
+        submit: Do,
         keeper: Keeper,
         editor: str = "",
     ) -> None:
@@ -302,7 +303,7 @@ class Composer(Widget, can_focus=False):
             self._completer.refuse(self.text.content)
         self._changed()
 
-    async def _tell(self, op: Op) -> None:
+    async def _tell(self, op: Op[object]) -> None:
         with contextlib.suppress(CodeWhaleError):
             await self._submit(op)
 

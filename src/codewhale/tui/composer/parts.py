@@ -1,6 +1,6 @@
 """What stands around the text: the mark before it, the attachments, the list of completions, the queued messages."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
@@ -17,7 +17,8 @@ from codewhale.display.palette import Palette
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.ops import EditQueue, Op, Query
+from codewhale.protocol.ops import EditQueue
+from codewhale.protocol.requests import Ask, Do
 from codewhale.protocol.views import GetQueue, QueuedRow
 from codewhale.tui.keys import bindings
 
@@ -247,8 +248,8 @@ class QueueLines(Widget, can_focus=True):
         self,
         words: Words,
         palette: Palette,
-        query: Callable[[Query], Awaitable[Any]],
-        submit: Callable[[Op], Awaitable[Any]],
+        query: Ask,
+        submit: Do,
         known: Callable[[str], bool],
     ) -> None:
         super().__init__()

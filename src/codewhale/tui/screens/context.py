@@ -2,14 +2,13 @@
 out."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from codewhale.display.palette import Palette
 from codewhale.display.words import Words
-from codewhale.protocol.ops import Op, Query
+from codewhale.protocol.requests import Ask, Do
 
 RECENT_MOST = 8
 
@@ -22,8 +21,8 @@ class Desk:
         self,
         words: Words,
         palette: Palette,
-        query: Callable[[Query], Awaitable[Any]],
-        submit: Callable[[Op], Awaitable[Any]],
+        query: Ask,
+        submit: Do,
         keys: Mapping[str, str],
     ) -> None:
         self.words = words

@@ -15,8 +15,8 @@ from codewhale.display.transcript.code import Highlighter, counts, diff_lines, d
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import Envelope, ProgressShown
-from codewhale.protocol.ops import CommandOutput, ContextView, RunCommand, SessionUsage, ToolsView, UsageView
-from codewhale.protocol.views import GetContext, GetDiff, GetTools, ListCommands
+from codewhale.protocol.ops import CommandOutput, RunCommand, SessionUsage, UsageView
+from codewhale.protocol.views import ContextView, GetContext, GetDiff, GetTools, ListCommands, ToolsView
 from codewhale.tui.keys import bindings, first_key
 from codewhale.tui.screens.context import Desk
 from codewhale.tui.screens.frame import Frame

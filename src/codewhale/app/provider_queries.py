@@ -33,7 +33,7 @@ LOCAL = ("ollama", "lm-studio", "llama-cpp", "vllm", "sglang")
 _HIDDEN = ("scripted",)
 
 
-class Choices:
+class ProviderQueries:
     """The choices of one process. Keys that are kept are hidden by `redactor` from then on."""
 
     def __init__(self, place: Place, routes: Routes, redactor: Redactor) -> None:
@@ -106,16 +106,9 @@ class Choices:
 
     def _model(self, provider: ProviderRow, model: str, current: tuple[str, str]) -> ModelRow:
         settings, facts = resolve_model(provider.name, self._routes.settings(provider.name), model)
-        return ModelRow(
-            provider=provider.name,
-            model=model,
-            window=facts.window,
-            price=None if facts.price is None else msgspec.to_builtins(facts.price),
-            ready=provider.ready,
-            why=provider.why,
-            current=(provider.name, model) == current,
-            images=bool(settings.facts.get("images", True)),
-        )
+        price = None if facts.price is None else msgspec.to_builtins(facts.price)
+        own, images = (provider.name, model) == current, bool(settings.facts.get("images", True))
+        return ModelRow(provider.name, model, facts.window, price, provider.ready, provider.why, own, images)
 
     async def local(self) -> tuple[ProviderRow, ...]:
         """The model servers on this machine that answer, with the models they serve. Each is asked at its port for a

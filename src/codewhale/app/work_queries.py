@@ -4,14 +4,14 @@ would do, and how other sessions ended. Each part is built when it is first look
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from codewhale.app.container import Services
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import MessageAdded
-from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView, WorkspaceRow
+from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView
 from codewhale.services.shelljobs.job import JobView
 from codewhale.session.store import SessionStore
 from codewhale.workspace.git import differences, standing
@@ -20,7 +20,6 @@ from codewhale.workspace.undo.journal import SnapshotError
 from codewhale.workspace.undo.render import plan_lines, refusal_lines, turn_line
 
 if TYPE_CHECKING:
-    from codewhale.services.shelljobs import ShellJobs
     from codewhale.workspace.undo import Plan, Undo
 
 TAIL = 2_000
@@ -30,23 +29,21 @@ MOST_TURNS = 50
 DIFF_ROOM = 256 << 10
 
 
-class Looking:
-    """Looks; changes nothing. `part(key)` gives a part of the application."""
+class WorkQueries:
+    """Looks; changes nothing."""
 
-    def __init__(self, part: Callable[[str], Any], sessions: SessionStore) -> None:
-        self._part = part
+    def __init__(self, services: Services, sessions: SessionStore) -> None:
+        self._services = services
         self._sessions = sessions
 
     def jobs(self, session: str) -> tuple[JobRow, ...]:
         """The session's background commands: running ones first, then the latest."""
-        jobs: ShellJobs = self._part("jobs")
+        jobs = self._services.jobs
         rows = [_job(view, jobs.recent(session, view.id)[-TAIL:]) for view in reversed(jobs.jobs(session))]
         rows += [_job(view, "") for view in jobs.stale(session)]
         return tuple(sorted(rows, key=lambda row: row.status != "Running"))
 
-    async def workspace(self, root: str) -> WorkspaceRow:
-        """Where it is, its branch and how many files changed."""
-        return await standing(root)
+    workspace = staticmethod(standing)
 
     async def diff(self, session: str, workspace: str, path: str = "") -> tuple[DiffBlock, ...]:
         """What differs from the last commit; without git, all that the session's turns changed and that still stands.
@@ -54,7 +51,7 @@ class Looking:
         blocks = await differences(workspace, path)
         if blocks is not None:
             return blocks
-        undo: Undo = self._part("undo")
+        undo = self._services.undo
         try:
             turns = await undo.turns(session, workspace)
             if not turns:
@@ -68,7 +65,7 @@ class Looking:
 
     async def undo(self, query: PreviewUndo, workspace: str) -> UndoView:
         """What taking back the last turns would do. Nothing is done."""
-        undo: Undo = self._part("undo")
+        undo = self._services.undo
         try:
             turns = await undo.turns(query.session, workspace)
             if not turns:
@@ -107,13 +104,6 @@ class Looking:
 
 
 def _job(view: JobView, tail: str) -> JobRow:
-    return JobRow(
-        id=view.id,
-        command=view.command,
-        cwd=view.cwd,
-        status=view.status,
-        seconds=round(view.seconds, 1),
-        exit_code=view.exit_code,
-        tail=tail,
-        bytes=view.stdout_total + view.stderr_total,
-    )
+    printed = view.stdout_total + view.stderr_total
+    seconds = round(view.seconds, 1)
+    return JobRow(view.id, view.command, view.cwd, view.status, seconds, view.exit_code, tail, printed)

@@ -1,0 +1,371 @@
+"""The parts of an application: each is imported and built when it is first asked for, and all are closed in reverse."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from codewhale.agent.activation import HeadChoice
+from codewhale.agent.asking import Asking
+from codewhale.agent.dispatch import Dispatcher
+from codewhale.agent.engine import Engine, workspace_facts
+from codewhale.agent.observers import CallObserver
+from codewhale.agent.opening import Opener, Surroundings
+from codewhale.agent.passage import Passage
+from codewhale.app.gateway import Gateway, PolicySettings
+from codewhale.app.hooking import Hooking
+from codewhale.app.routes import Routes
+from codewhale.app.settings import Place, SandboxSettings, SecretSettings, ToolSettings, search_settings
+from codewhale.app.toolbox import Toolbox
+from codewhale.catalog.registry import Catalog
+from codewhale.config import Config
+from codewhale.lib.clock import Clock
+from codewhale.permissions.audit import AuditLog
+from codewhale.permissions.skill_folders import any_there
+from codewhale.process.repository import find_repository, find_root, read_head
+from codewhale.protocol.decisions import CallView
+from codewhale.protocol.errors import ConfigError, SessionError
+from codewhale.protocol.events import Event, JobStarted, Notice, ProgressShown
+from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.tools import Effect
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
+from codewhale.session.outputs import Outputs
+from codewhale.session.redaction import Redactor
+from codewhale.session.session import Session
+from codewhale.session.store import SessionStore
+from codewhale.session.window import ContextSettings
+
+if TYPE_CHECKING:
+    from codewhale.agent.compaction import Compaction
+    from codewhale.agent.completer import Completions
+    from codewhale.agent.discovery import Discovery
+    from codewhale.codesearch.answering import CodeSearch
+    from codewhale.codesearch.codemap import CodeMaps
+    from codewhale.permissions.service import PermissionService
+    from codewhale.permissions.trust import TrustStore
+    from codewhale.repair.face import Repair
+    from codewhale.services.attaching import Attaching
+    from codewhale.services.hooks import Hooks
+    from codewhale.services.shelljobs import ShellJobs
+    from codewhale.services.shelljobs.keeping import LogKeeper
+    from codewhale.services.shelljobs.own import OwnShell
+    from codewhale.services.skills import Skills
+    from codewhale.workspace.file_search import Mentions
+    from codewhale.workspace.files import Workspaces
+    from codewhale.workspace.undo import Undo
+
+LEFTOVERS_MOST = 20
+DEEPEST = 16
+INDEX_SHOWN = 50
+INDEX_BUILDING = "The code index of this repository is being built in the background."
+
+
+T = TypeVar("T", "CodeSearch", "Hooks", "Mentions", "OwnShell", "ShellJobs", "Undo")
+
+
+class Container:
+    """The parts of one application, each built once. `tool_family(container, key)` builds the tools of a family."""
+
+    def __init__(
+        self,
+        place: Place,
+        config: Config,
+        clock: Clock,
+        routes: Routes,
+        tool_family: "Callable[[Container, str], object]",
+    ) -> None:
+        self.place = place
+        self.config = config
+        self.clock = clock
+        self.routes = routes
+        self.closers = AsyncExitStack()
+        self.lists = Lists()
+        self.catalog = Catalog.load()
+        self.sessions = SessionStore(place.home, clock)
+        self.artifacts = ArtifactStore(os.path.join(place.home, "artifacts"))
+        self.asking = Asking(lambda session: self.engine.session(session))
+        self.services = Services(self)
+        self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
+        self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
+
+    def built(self, part: str) -> bool:
+        """Whether a part was ever needed."""
+        return getattr(type(self), part).attrname in self.__dict__
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        hiding = self.config.section("secrets", SecretSettings)
+        redactor = Redactor({**self.place.environ, **self.routes.secrets()}, hiding.shapes, hiding.prefixes)
+        self.routes.on_key(redactor.learn)
+        return redactor
+
+    @cached_property
+    def tool_settings(self) -> ToolSettings:
+        settings = self.config.section("tools", ToolSettings)
+        for key, names in (("always_load", settings.always_load), ("disabled", settings.disabled)):
+            for name in names:
+                if self.catalog.spec(name) is None:
+                    near = ", ".join(self.catalog.closest(name)) or "see `codewhale tools list`"
+                    file = self.config.path
+                    raise ConfigError(f"{file}: tools.{key}: there is no tool {name!r}; did you mean {near}?")
+        return settings
+
+    @cached_property
+    def engine(self) -> Engine:
+        passage = Passage(self.gateway, self.asking, self.observers)
+        dispatcher = Dispatcher(self.toolbox, passage, Outputs(self.artifacts, self.redactor), self.audit)
+        opener = Opener(self._surroundings(), self.catalog)
+        engine = Engine(opener, self.catalog, dispatcher, _facts, self.routes.may_ask)
+        engine.on_close(self._end_jobs)
+        engine.on_close(self._forget_grants)
+        engine.after_turn(self._warm_index)
+        return engine
+
+    def _surroundings(self) -> Surroundings:
+        context = self.config.section("context", ContextSettings)
+        tools = self.tool_settings
+        return Surroundings(
+            home=self.place.home,
+            sessions=self.sessions,
+            artifacts=self.artifacts,
+            lists=self.lists,
+            clock=self.clock,
+            redactor=self.redactor,
+            compaction=self._compaction,
+            build_provider=self.routes.build,
+            default_route=self.routes.default,
+            find_root=find_root,
+            context=context,
+            effort=self.config.get("reasoning_effort") or "",
+            skills=self._skills,
+            approval=Approval(self.config.get("approval") or "suggest"),
+            codemap=lambda workspace: self._pinned_map(workspace, context.codemap_tokens),
+            tools=HeadChoice(tools.profile, tools.always_load),
+        )
+
+    @cached_property
+    def gateway(self) -> Gateway:
+        disabled = frozenset(self.tool_settings.disabled)
+        settings = PolicySettings(disabled, self.config.section("sandbox", SandboxSettings), self.redactor)
+        services = self.services
+        return Gateway(
+            settings,
+            self.tell,
+            lambda path, sha256: services.trust.holds(path, sha256),
+            lambda: self.permissions,
+            lambda: services.jobs if services.built("jobs") else None,
+        )
+
+    @cached_property
+    def permissions(self) -> "PermissionService":
+        from codewhale.permissions.service import PermissionService
+
+        return PermissionService(self.place.home, self.gateway, self.audit)
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        audit = AuditLog(self.place.home, self.clock)
+        self.closers.callback(audit.close)
+        return audit
+
+    @cached_property
+    def repair(self) -> "Repair":
+        from codewhale.repair.face import Repair
+
+        return Repair(self.catalog, self.tool_settings.repair)
+
+    # ------------------------------------------------------------------ what the engine and the services are handed
+
+    def observers(self, call: CallView) -> Sequence[CallObserver]:
+        """Who watches a call: hooks where there are any, and innermost what keeps the workspace's former state, where a
+        call may change it."""
+        hooks = self.hooking.at(call.workspace)
+        changes = Effect.WRITES in call.effects or Effect.EXECUTES in call.effects
+        kept = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
+        return kept if hooks is None else (hooks, *kept)
+
+    def changed_files(self, session: str, call_id: str) -> bool:
+        """Whether a call of a program that has ended was seen to change files of the workspace."""
+        return self.services.built("undo") and self.services.undo.changed_files(session, call_id)
+
+    def tell(self, session: str, event: Event) -> None:
+        """An event of a session's work; of one that is gone nobody is left to tell."""
+        try:
+            self.engine.session(session).emit(event)
+        except SessionError:
+            return
+
+    def _compaction(self, session: Session, settings: ContextSettings) -> "Compaction":
+        from codewhale.agent.compaction import Compaction
+
+        return Compaction(session, settings, self.artifacts)
+
+    def _skills(self, workspace: str) -> str:
+        """The listed skills; what reads them is loaded where there is a folder for them."""
+        if not any_there(workspace, self.place.home, self.place.person):
+            return ""
+        return self.services.skills.listing(workspace)
+
+    def _pinned_map(self, workspace: str, tokens: int) -> str:
+        """The map that a head holds; what draws it is loaded where it is wanted."""
+        return self.services.code_maps.pinned(workspace, tokens) if tokens else ""
+
+    def _warm_index(self, session: Session) -> None:
+        """Let the index of a repository be built behind the turns of a person who works in it, so that the first
+        question finds it."""
+        workspace = os.path.realpath(session.state.workspace)
+        in_repository = session.authority is Authority.PERSON and find_repository(workspace) is not None
+        if in_repository and self.services.code_search.warm(workspace):
+            session.notice("info", INDEX_BUILDING, "index_building")
+
+    async def _forget_grants(self, session: str) -> None:
+        if self.built("permissions"):
+            self.permissions.forget(session)
+
+    async def _end_jobs(self, session: str) -> None:
+        if self.services.built("own_shell"):
+            await self.services.own_shell.interrupt(session)
+        if not self.services.built("jobs"):
+            return
+        ended = await self.services.jobs.cancel_all(session)
+        for job in ended[:LEFTOVERS_MOST]:
+            self.tell(session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
+        if (more := len(ended) - LEFTOVERS_MOST) > 0:
+            self.tell(session, Notice("info", f"Ended with the session: {more} more jobs", "job_ended"))
+
+
+class Services:
+    """What tools, commands and interfaces of an application work with."""
+
+    def __init__(self, app: Container) -> None:
+        self._app = app
+
+    def built(self, part: str) -> bool:
+        return getattr(type(self), part).attrname in self.__dict__
+
+    @cached_property
+    def trust(self) -> "TrustStore":
+        from codewhale.permissions.trust import TrustStore
+
+        return TrustStore(self._app.place.home)
+
+    @cached_property
+    def hooks(self) -> "Hooks":
+        from codewhale.services.hooks import Hooks
+        from codewhale.services.hooks.service import Written
+
+        app = self._app
+        written = Written(app.config.get("hooks") or {}, app.config.path)
+        return self._closing(Hooks(written, self.trust, app.redactor.text, app.engine, app.tell, app.audit))
+
+    @cached_property
+    def workspaces(self) -> "Workspaces":
+        from codewhale.workspace.files import Workspaces
+
+        return Workspaces(self._app.artifacts, self._app.redactor.text)
+
+    @cached_property
+    def undo(self) -> "Undo":
+        from codewhale.workspace.undo import Undo
+
+        app = self._app
+        return self._closing(Undo(app.place.home, app.clock, self._turn_of, app.tell))
+
+    @cached_property
+    def jobs(self) -> "ShellJobs":
+        from codewhale.services.shelljobs import ShellJobs
+
+        app = self._app
+        return self._closing(ShellJobs(app.tell, app.clock, app.place.home, self._past_jobs))
+
+    @cached_property
+    def job_logs(self) -> "LogKeeper":
+        from codewhale.services.shelljobs.keeping import LogKeeper
+
+        return LogKeeper(self.jobs, self._app.artifacts, self._app.redactor.text)
+
+    @cached_property
+    def own_shell(self) -> "OwnShell":
+        from codewhale.services.shelljobs.own import OwnShell
+
+        return self._closing(OwnShell(self._app.tell, self._app.hooking.shell_env, self._app.redactor.text))
+
+    @cached_property
+    def skills(self) -> "Skills":
+        from codewhale.services.skills import Skills
+
+        return Skills(self._app.place.home, self._app.place.person, self.trust)
+
+    @cached_property
+    def code_search(self) -> "CodeSearch":
+        from codewhale.codesearch.answering import CodeSearch
+
+        app = self._app
+        settings = search_settings(app.config)
+        return self._closing(CodeSearch(app.place.home, app.toolbox.touched, settings, self._index_progress))
+
+    @cached_property
+    def code_maps(self) -> "CodeMaps":
+        from codewhale.codesearch.codemap import CodeMaps
+
+        return CodeMaps(self.code_search)
+
+    @cached_property
+    def mentions(self) -> "Mentions":
+        from codewhale.workspace.file_search import FrecencyStore, Mentions
+
+        return self._closing(Mentions(FrecencyStore(self._app.place.home, self._app.clock)))
+
+    @cached_property
+    def attaching(self) -> "Attaching":
+        from codewhale.services.attaching import Attaching
+
+        return Attaching(self._app.artifacts)
+
+    @cached_property
+    def completer(self) -> "Completions":
+        from codewhale.agent.completer import Completions
+
+        return Completions(self._app.engine.session, self._app.redactor)
+
+    @cached_property
+    def discovery(self) -> "Discovery":
+        from codewhale.agent.discovery import Discovery
+
+        return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide)
+
+    async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
+        """The map of a workspace's code index, if there is one to be read."""
+        return await self.code_maps.show(root, depth=depth)
+
+    def _closing(self, part: T) -> T:
+        self._app.closers.push_async_callback(part.aclose)
+        return part
+
+    def _past_jobs(self, session: str) -> Iterable[JobStarted]:
+        return self._app.engine.session(session).state.stale_jobs.values()
+
+    def _turn_of(self, session_id: str) -> tuple[str, int]:
+        """Whose turn a session works in: that of the session which it works for, if there is one."""
+        session = self._app.engine.session(session_id)
+        for _ in range(DEEPEST):
+            if not session.owner:
+                break
+            try:
+                session = self._app.engine.session(session.owner)
+            except SessionError:
+                break  # it is closed; what is done now is the child's own
+        return session.turn
+
+    def _index_progress(self, root: str, done: int, total: int) -> None:
+        """How far the index of a workspace has come, to every session there; of one that is nearly current nothing."""
+        if total >= INDEX_SHOWN:
+            for session in self._app.engine.at(root):
+                session.emit(ProgressShown("index", done, total))
+
+
+def _facts(workspace: str) -> str:
+    repository = find_repository(workspace)
+    return workspace_facts(read_head(repository) if repository is not None else None)

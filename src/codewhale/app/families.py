@@ -1,0 +1,172 @@
+"""The families of tools and of slash commands, each built at its first call. Those of tools are imported one by
+one, those of commands all together."""
+
+from collections.abc import Callable
+
+from codewhale.app.client import Client
+from codewhale.app.container import Container
+
+# Each slash command with its family.
+COMMANDS: dict[str, str] = {
+    "/approval": "permissions",
+    "/budget": "usage",
+    "/cache": "usage",
+    "/clear": "new",
+    "/compact": "context",
+    "/config": "config",
+    "/context": "context",
+    "/cost": "usage",
+    "/diff": "workspace",
+    "/effort": "effort",
+    "/fork": "new",
+    "/help": "help",
+    "/hooks": "hooks",
+    "/jobs": "jobs",
+    "/mode": "session",
+    "/model": "session",
+    "/models": "providers",
+    "/network": "permissions",
+    "/new": "new",
+    "/permissions": "permissions",
+    "/providers": "providers",
+    "/queue": "queue",
+    "/restore": "undo",
+    "/retry": "session",
+    "/search": "search",
+    "/sessions": "session",
+    "/skills": "skills",
+    "/status": "session",
+    "/tokens": "usage",
+    "/tools": "tools",
+    "/trust": "trust",
+    "/undo": "undo",
+    "/yolo": "session",
+}
+
+
+def tool_family(app: Container, key: str) -> object:
+    """The tools of a family of the catalog. Raises LookupError for a family that there is not."""
+    match key:
+        case "files":
+            from codewhale.tools.files import FileTools
+
+            return FileTools(app.services.workspaces)
+        case "patch":
+            from codewhale.tools.patch import PatchTools
+
+            return PatchTools(app.services.workspaces)
+        case "fim":
+            from codewhale.tools.fim import FimTools
+
+            return FimTools(app.services.workspaces, app.services.completer)
+        case "data":
+            from codewhale.tools.data import DataTools
+
+            return DataTools(app.services.workspaces)
+        case "search":
+            from codewhale.tools.search import SearchTools
+
+            return SearchTools(app.services.map_of)
+        case "codesearch":
+            from codewhale.tools.codesearch import CodeSearchTools
+
+            return CodeSearchTools(app.services.code_search)
+        case "codesymbols":
+            from codewhale.tools.codesymbols import CodeSymbolTools
+
+            return CodeSymbolTools(app.services.code_search)
+        case "git":
+            from codewhale.tools.git import GitTools
+
+            return GitTools()
+        case _:
+            return _tools_of_the_work(app, key)
+
+
+def _tools_of_the_work(app: Container, key: str) -> object:
+    match key:
+        case "shell":
+            from codewhale.tools.shell import ShellTools
+
+            return ShellTools(app.services.jobs, app.services.job_logs, app.hooking.shell_env, app.asking)
+        case "taskshell":
+            from codewhale.tools.taskshell import TaskShellTools
+
+            return TaskShellTools(app.services.jobs, app.services.job_logs, app.clock, app.hooking.shell_env)
+        case "undo":
+            from codewhale.tools.undo import UndoTools
+
+            return UndoTools(app.services.undo)
+        case "verify":
+            from codewhale.tools.verify import VerifyTools
+
+            return VerifyTools()
+        case "diagnostics":
+            from codewhale.tools.diagnostics import DiagnosticsTools
+
+            return DiagnosticsTools()
+        case "work":
+            from codewhale.tools.work import WorkTools
+
+            return WorkTools(app.lists)
+        case "results":
+            from codewhale.tools.results import ResultTools
+
+            return ResultTools(app.artifacts)
+        case "ask":
+            from codewhale.tools.ask import AskTools
+
+            return AskTools(app.asking)
+        case "skills":
+            from codewhale.tools.skills import SkillTools
+
+            return SkillTools(app.services.skills)
+        case "toolsearch":
+            from codewhale.tools.toolsearch import ToolSearchTools
+
+            return ToolSearchTools(app.services.discovery)
+    raise LookupError(f"there is no family of tools {key!r}")
+
+
+def command_families(client: Client) -> dict[str, Callable[[], object]]:
+    """How each family of slash commands is built."""
+    from codewhale.commands.config import ConfigCommand
+    from codewhale.commands.context import ContextCommands
+    from codewhale.commands.effort import EffortCommand
+    from codewhale.commands.help import HelpCommand
+    from codewhale.commands.hooks import HooksCommand
+    from codewhale.commands.jobs import JobsCommand
+    from codewhale.commands.new import NewCommands
+    from codewhale.commands.permissions import PermissionsCommands
+    from codewhale.commands.providers import ProviderCommands
+    from codewhale.commands.queue import QueueCommand
+    from codewhale.commands.search import SearchCommand
+    from codewhale.commands.session import SessionCommands
+    from codewhale.commands.skills import SkillsCommand
+    from codewhale.commands.tools import ToolsCommand
+    from codewhale.commands.trust import TrustCommand
+    from codewhale.commands.undo import UndoCommands
+    from codewhale.commands.usage import UsageCommands
+    from codewhale.commands.workspace import WorkspaceCommands
+
+    app, engine, services = client.parts, client.parts.engine, client.parts.services
+    return {
+        "config": lambda: ConfigCommand(client.providers.settings, client.providers.change),
+        "context": lambda: ContextCommands(engine),
+        "effort": lambda: EffortCommand(engine),
+        "help": lambda: HelpCommand(client.commands.specs),
+        "hooks": lambda: HooksCommand(app.hooking),
+        "jobs": lambda: JobsCommand(services.jobs),
+        "new": lambda: NewCommands(engine, client.submit),
+        "permissions": lambda: PermissionsCommands(app.permissions, engine),
+        "providers": lambda: ProviderCommands(client.query),
+        "queue": lambda: QueueCommand(client.queued, client.edit_queue),
+        "search": lambda: SearchCommand(services.code_search),
+        "session": lambda: SessionCommands(engine, app.sessions),
+        "skills": lambda: SkillsCommand(services.skills),
+        "tools": lambda: ToolsCommand(engine),
+        "trust": lambda: TrustCommand(services.trust),
+        "undo": lambda: UndoCommands(services.undo, engine, app.tell),
+        "usage": lambda: UsageCommands(engine),
+        "workspace": lambda: WorkspaceCommands(client.work.diff),
+    }
