@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.permissions.alternatives import instead
+from codewhale.permissions.alternatives import alternative
 from codewhale.protocol.errors import Look
 
 CATALOG = Catalog.load()
@@ -24,7 +24,7 @@ HERE = Look("list_dir", {"path": "."})
     ],
 )
 def test_a_plain_look_by_command_becomes_the_tool_that_looks(command: str, call: Look) -> None:
-    assert instead({"command": command}) == call
+    assert alternative({"command": command}) == call
     assert check(call.arguments, CATALOG.rows[call.name].parameters) == []
 
 
@@ -36,4 +36,4 @@ def test_a_plain_look_by_command_becomes_the_tool_that_looks(command: str, call:
     ],
 )  # fmt: skip
 def test_nothing_shows_the_same_as_any_other_command(command: object) -> None:
-    assert instead({"command": command, "path": "a"}) is None
+    assert alternative({"command": command, "path": "a"}) is None

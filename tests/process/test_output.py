@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.process.streams import EarlyOutput, HeadTail, Telling, shown, telling, whole_characters
+from codewhale.process.streams import EarlyOutput, HeadTail, OutputDigest, notable_lines, shown, whole_characters
 
 
 @given(st.lists(st.binary(max_size=40), max_size=30), st.integers(0, 50), st.integers(0, 50))
@@ -57,7 +57,7 @@ def test_a_character_cut_in_two_is_not_shown_broken() -> None:
 
 
 def test_telling_lines_survive_from_the_middle() -> None:
-    part = Telling(100, 100, 80)
+    part = OutputDigest(100, 100, 80)
     for number in range(2000):
         part.feed(b"plain line %d\n" % number)
         if number == 1000:
@@ -71,16 +71,16 @@ def test_telling_lines_survive_from_the_middle() -> None:
 
 
 def test_no_more_telling_lines_than_asked_for() -> None:
-    part = Telling(10, 10, 80)
+    part = OutputDigest(10, 10, 80)
     for number in range(5000):
         part.feed(b"error %d\n" % number)
     assert part.text()[0].count("error") <= 82
-    assert len(telling(b"error " * 1000, 80)[0]) == 500
-    assert telling(b"nothing here", 80) == []
+    assert len(notable_lines(b"error " * 1000, 80)[0]) == 500
+    assert notable_lines(b"nothing here", 80) == []
 
 
 def test_a_short_stream_is_shown_as_it_is() -> None:
-    part = Telling(100, 100, 80)
+    part = OutputDigest(100, 100, 80)
     part.feed(b"error: one\n")
     assert part.text() == ("error: one\n", 0)
 

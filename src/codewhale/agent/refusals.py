@@ -8,7 +8,7 @@ from codewhale.agent.guard import block
 from codewhale.agent.prepare import Prepared
 from codewhale.catalog.schema import fits
 from codewhale.lib.text import one_line
-from codewhale.permissions.alternatives import instead
+from codewhale.permissions.alternatives import alternative
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.events import CallFinished, Event, Notice
 from codewhale.protocol.messages import ToolCall
@@ -32,7 +32,7 @@ def denied(error: ToolError, prepared: Prepared, allowed: Callable[[str], bool])
     spec = prepared.spec
     if spec is None:
         return error
-    look = instead(prepared.arguments)
+    look = alternative(prepared.arguments)
     if look is not None and allowed(look.name):
         error.look = error.look or look
     does = " and ".join(said for effect, said in _DOES.items() if effect in spec.effects) or "reads"

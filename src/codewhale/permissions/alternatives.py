@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from typing import Any
+from collections.abc import Mapping
 
 from codewhale.protocol.errors import Look
 
@@ -11,7 +11,7 @@ _MORE = re.compile(r"[|&;<>$`(){}*?\n\\~]")
 _GIT = {"status": "git_status", "diff": "git_diff", "log": "git_log"}
 
 
-def instead(arguments: dict[str, Any]) -> Look | None:
+def alternative(arguments: Mapping[str, object]) -> Look | None:
     """The call of a tool that only reads and shows what a plain command line would have shown, None for any other."""
     command = arguments.get("command")
     try:

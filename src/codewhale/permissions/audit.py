@@ -42,12 +42,12 @@ class AuditLog:
     def _opened(self) -> int:
         """The size of the file that the descriptor writes to: the one of that name, whoever has renamed it since."""
         try:
-            found = os.lstat(self._path)
+            status = os.lstat(self._path)
         except FileNotFoundError:
-            found = None
-        if self._fd < 0 or found is None or found.st_ino != self._inode:
+            status = None
+        if self._fd < 0 or status is None or status.st_ino != self._inode:
             self.close()
             self._fd = DISK.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-            found = os.fstat(self._fd)
-            self._inode = found.st_ino
-        return found.st_size
+            status = os.fstat(self._fd)
+            self._inode = status.st_ino
+        return status.st_size

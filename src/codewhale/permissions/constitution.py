@@ -40,14 +40,14 @@ class Constitution:
         if not self.rules:
             return None
         written = tuple(one for one in request.subjects if isinstance(one, PathSubject) and one.write)
-        said = []
+        opinions = []
         if written:
             seen = RuleFacts(view.analyse, lambda subject: [self._placed(path) for path in view.paths(subject)])
-            said += self._set.opinions(replace(request, subjects=written), seen)
+            opinions += self._set.opinions(replace(request, subjects=written), seen)
         for subject in request.subjects:
             if isinstance(subject, CommandSubject):
-                said += self._command(subject, request, view)
-        return min(said, key=lambda opinion: opinion.verdict != "deny", default=None)
+                opinions += self._command(subject, request, view)
+        return min(opinions, key=lambda opinion: opinion.verdict != "deny", default=None)
 
     def _command(self, subject: CommandSubject, request: DecisionRequest, view: RuleFacts) -> Iterator[Opinion]:
         judged = view.analyse(subject)
@@ -92,8 +92,8 @@ _ACTIONS = {"ask": "ask", "block": "deny"}
 def find_constitution(workspace: str) -> str:
     """The nearest one from the workspace up to the root of its repository, "" where there is none."""
     folder = os.path.realpath(workspace)
-    found = find_repository(folder)
-    root = os.path.realpath(found.root) if found is not None else folder
+    repository = find_repository(folder)
+    root = os.path.realpath(repository.root) if repository is not None else folder
     while True:
         path = os.path.join(folder, CONSTITUTION_FILE)
         if os.path.lexists(path):

@@ -123,14 +123,14 @@ def _judge_literal(address: str, shown: str) -> Judged:
         return _no("network.host", f"{shown!r} is no address")
     if kind == "public":
         return Judged(True, host=address)
-    told = {
+    place = {
         "loopback": "this machine",
         "metadata": "the credentials of this machine",
         "translated": "an address inside another",
         "reserved": "no place of the public internet",
         "multicast": "many machines at once",
     }.get(kind, "the network this machine is in")
-    return _no(f"network.{'metadata' if kind == 'metadata' else 'private'}", f"it is {told} ({kind})")
+    return _no(f"network.{'metadata' if kind == 'metadata' else 'private'}", f"it is {place} ({kind})")
 
 
 def _numeric(labels: list[str]) -> str:
@@ -170,21 +170,21 @@ def _readings(url: str) -> list[str]:
     """The URL as it stands and with its escapes undone, up to three times over."""
     from urllib.parse import unquote_plus
 
-    found = [url]
-    while len(found) < 4 and (plain := unquote_plus(found[-1])) != found[-1]:
-        found.append(plain)
-    return [*found, *(reading[::-1] for reading in found)]
+    readings = [url]
+    while len(readings) < 4 and (plain := unquote_plus(readings[-1])) != readings[-1]:
+        readings.append(plain)
+    return [*readings, *(reading[::-1] for reading in readings)]
 
 
 def _spellings(secret: str) -> set[str]:
     """A secret as it is, in hexadecimal, and what every place of it in a text looks like in Base64."""
     data = secret.encode("utf-8", "replace")
-    found = {secret, data.hex(), data.hex().upper()}
+    spellings = {secret, data.hex(), data.hex().upper()}
     for shift in range(3):
         coded = base64.b64encode(b"\0" * shift + data).decode()
         inner = coded[(0, 2, 3)[shift] : len(coded.rstrip("=")) - ((shift + len(data)) % 3 != 0)]
-        found |= {inner, inner.replace("+", "-").replace("/", "_")}
-    return {form for form in found if len(form) >= 8}
+        spellings |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return {form for form in spellings if len(form) >= 8}
 
 
 def _no(rule: str, reason: str) -> Judged:

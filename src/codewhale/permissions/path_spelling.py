@@ -46,7 +46,7 @@ def meant(root: Root, path: str) -> str:
     """What is there under the name that a path which leads nowhere was meant to be, "" for nothing."""
     if _leads(root, path):
         return ""
-    return next((found for found in _readings(root, path) if _leads(root, found)), "")
+    return next((reading for reading in _readings(root, path) if _leads(root, reading)), "")
 
 
 def undressed(root: Root, path: str, *, folders: bool = True) -> str:
@@ -62,7 +62,7 @@ def undressed(root: Root, path: str, *, folders: bool = True) -> str:
             plain = plain[1:]
         if folders:
             below = _below(root, plain)
-            plain = next((found for found in below if _leads(root, os.path.dirname(found) or ".")), plain)
+            plain = next((shorter for shorter in below if _leads(root, os.path.dirname(shorter) or ".")), plain)
         if plain == before:
             break
     return plain if plain != path and _allowed(root, plain) else ""

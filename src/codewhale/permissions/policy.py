@@ -179,13 +179,13 @@ class Policy:
             return judgements[subject]
 
         view = RuleFacts(analyse, lambda subject: self._inputs.paths(subject, request))
-        said = [opinion for opinion in request.opinions if opinion.verdict]
-        said += self._rules.opinions(request, view) + grants.opinions(request, view)
-        said += self._floor(request, view)
-        said += self._typed(request, grants, view)
+        opinions = [opinion for opinion in request.opinions if opinion.verdict]
+        opinions += self._rules.opinions(request, view) + grants.opinions(request, view)
+        opinions += self._floor(request, view)
+        opinions += self._typed(request, grants, view)
         held = self._law(request, view)
-        said += [held] if held is not None else []
-        strictest = min(said, key=_strictness, default=None)
+        opinions += [held] if held is not None else []
+        strictest = min(opinions, key=_strictness, default=None)
         if strictest is None:
             strictest = by_need(request) if _yolo(request) else self._unruled(request, view)
         return self._final(strictest, request, judgements)
@@ -206,8 +206,8 @@ class Policy:
         lines = [(line.strip(), cwd) for text, cwd in texts for line in (text, *_LINE_END.split(text)[:MOST_LINES])]
         typed = replace(request, subjects=tuple(CommandSubject(*line) for line in dict.fromkeys(lines) if line[0]))
         heard = RuleFacts(lambda subject: analyse(subject, request), view.paths)
-        said = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
-        yield from (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
+        opinions = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
+        yield from (opinion for opinion in opinions if opinion.verdict in ("deny", "ask"))
 
     def _floor(self, request: DecisionRequest, view: RuleFacts) -> Iterator[Opinion]:
         for subject in request.subjects:
@@ -234,13 +234,13 @@ class Policy:
     def _unruled(self, request: DecisionRequest, view: RuleFacts) -> Opinion:
         """What holds where nobody has said anything: what is built in, of each subject and of the call itself."""
         judged = [self._built_in(subject, request, view) for subject in request.subjects]
-        said = [opinion for opinion in judged if opinion is not None]
-        asks = [opinion for opinion in said if opinion.verdict == "ask"]
+        opinions = [opinion for opinion in judged if opinion is not None]
+        asks = [opinion for opinion in opinions if opinion.verdict == "ask"]
         if asks:
             reasons = list(dict.fromkeys(opinion.reason for opinion in asks))
             more = f" And {len(reasons) - _MOST_REASONS} more." if len(reasons) > _MOST_REASONS else ""
             return Opinion("ask", asks[0].rule, " ".join(reasons[:_MOST_REASONS]) + more)
-        return said[0] if said and len(said) == len(judged) else by_need(request)
+        return opinions[0] if opinions and len(opinions) == len(judged) else by_need(request)
 
     def _built_in(self, subject: Subject, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
         match subject:
@@ -277,30 +277,30 @@ class Policy:
         return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this.")
 
     def _final(
-        self, said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
+        self, ruling: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
     ) -> Decision:
-        verdict = said.verdict or "ask"
+        verdict = ruling.verdict or "ask"
         if verdict == "deny" or Effect.EXECUTES not in request.effects:
-            return Decision(verdict, said.rule, said.reason, offer=_offer(said, request, judgements))
-        profile, allowances = self._profile(said, request, list(judgements.values()))
-        if said is AUTO and profile == "none":
+            return Decision(verdict, ruling.rule, ruling.reason, offer=_offer(ruling, request, judgements))
+        profile, allowances = self._profile(ruling, request, list(judgements.values()))
+        if ruling is AUTO and profile == "none":
             return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox holds here.")
-        return Decision(verdict, said.rule, said.reason, profile, allowances, _offer(said, request, judgements))
+        return Decision(verdict, ruling.rule, ruling.reason, profile, allowances, _offer(ruling, request, judgements))
 
     def _profile(
-        self, said: Opinion, request: DecisionRequest, judged: "list[ShellJudgement]"
+        self, ruling: Opinion, request: DecisionRequest, judged: "list[ShellJudgement]"
     ) -> tuple[str, tuple[str, ...]]:
         """The profile that a program of the call runs under, and what it may beyond it: what was approved reaches the
         network where it needs to, what runs unasked never does but in yolo mode."""
-        if said.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
-            strictest = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return strictest, self._inputs.sandbox_options().less if strictest != "none" else ()
+        if ruling.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
+            profile = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
+            return profile, self._inputs.sandbox_options().less if profile != "none" else ()
         if not self._inputs.sandboxed():
             return "none", ()
         rights = self._inputs.sandbox_options()
         own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
         own += (OFFLINE,) if rights.network == "off" else ()
-        needed = () if said.rule == "authority.auto" else self._needed(request, judged, rights)
+        needed = () if ruling.rule == "authority.auto" else self._needed(request, judged, rights)
         return SANDBOX, tuple(dict.fromkeys((*needed, *own)))
 
     def _needed(
@@ -338,9 +338,11 @@ def _strictness(opinion: Opinion) -> int:
     return _ORDER[opinion.verdict or "allow"]
 
 
-def _offer(said: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]") -> Offer | None:
+def _offer(
+    ruling: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
+) -> Offer | None:
     """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
-    if said.verdict != "ask" or said.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
+    if ruling.verdict != "ask" or ruling.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
         return None
     if len(request.subjects) != 1:
         return Offer(request.tool, "tool") if not request.subjects and request.tool == "run_tests" else None

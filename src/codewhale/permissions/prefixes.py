@@ -93,10 +93,10 @@ _RUNNING_WORDS = {
 @lru_cache(maxsize=4096)
 def words(prefix: str) -> tuple[str, ...]:
     """The words of a prefix as it is written in a rule. Raises ValueError for one that no command has."""
-    found = tuple(shlex.split(prefix))
-    if not found or "\n" in prefix or UNKNOWN in prefix:
+    split = tuple(shlex.split(prefix))
+    if not split or "\n" in prefix or UNKNOWN in prefix:
         raise ValueError("it must be the first words of one command")
-    return found
+    return split
 
 
 def arity(argv: tuple[str, ...]) -> int:
@@ -141,42 +141,42 @@ def forbids(rule: tuple[str, ...], argv: tuple[str, ...]) -> bool:
     word that is known only when the line runs may be any word."""
     if not argv:
         return False
-    program, said = _name(argv[0]), _said(argv)
+    program, operands = _name(argv[0]), _operands(argv)
     wanted = [word.casefold() for word in rule[1:] if not word.startswith("-")]
     if _name(rule[0]) != program and UNKNOWN not in program:
         return False
-    if any(not _same(word, said[at] if at < len(said) else None) for at, word in enumerate(wanted)):
+    if any(not _same(word, operands[at] if at < len(operands) else None) for at, word in enumerate(wanted)):
         return False
-    given = [word for word in argv[1:] if word.startswith("-") or UNKNOWN in word]
-    return all(_has(option, given) for option in rule[1:] if option.startswith("-"))
+    options = [word for word in argv[1:] if word.startswith("-") or UNKNOWN in word]
+    return all(_has(option, options) for option in rule[1:] if option.startswith("-"))
 
 
-def _same(word: str, said: str | None) -> bool:
-    return said is not None and (word == said.casefold() or UNKNOWN in said)
+def _same(word: str, operand: str | None) -> bool:
+    return operand is not None and (word == operand.casefold() or UNKNOWN in operand)
 
 
-def _said(argv: tuple[str, ...]) -> list[str]:
+def _operands(argv: tuple[str, ...]) -> list[str]:
     """The words of a command behind its name that are no options and no values of such before the program's own."""
     valued = _VALUED.get(_name(argv[0]), set())
-    found: list[str] = []
+    operands: list[str] = []
     skip = False
     for word in argv[1:]:
         if skip:
             skip = False
         elif word.startswith("-") and len(word) > 1:
-            skip = not found and word in valued
+            skip = not operands and word in valued
         else:
-            found.append(word)
-    return found
+            operands.append(word)
+    return operands
 
 
-def _has(option: str, given: list[str]) -> bool:
+def _has(option: str, options: list[str]) -> bool:
     if option.startswith("--"):
         name = option.partition("=")[0]
-        return any(_long(name, word.partition("=")[0]) or UNKNOWN in word for word in given)
+        return any(_long(name, word.partition("=")[0]) or UNKNOWN in word for word in options)
     letters = set(option[1:])
-    there = {letter for word in given if not word.startswith("--") for letter in word[1:]}
-    return letters <= there or any(UNKNOWN in word for word in given)
+    grouped = {letter for word in options if not word.startswith("--") for letter in word[1:]}
+    return letters <= grouped or any(UNKNOWN in word for word in options)
 
 
 def _long(name: str, word: str) -> bool:

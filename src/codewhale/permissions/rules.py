@@ -50,22 +50,22 @@ class RuleSet:
 
     def opinions(self, request: DecisionRequest, view: RuleFacts) -> list[Opinion]:
         """What the rows say of a call; floor exceptions say nothing here."""
-        found = []
+        opinions = []
         for rule in self.rules:
             if rule.action != "floor_exception" and self._matches(rule, request, view):
-                found.append(Opinion(rule.action, rule.name, _reason(rule)))
-        return found
+                opinions.append(Opinion(rule.action, rule.name, _reason(rule)))
+        return opinions
 
     def lifts(self, command: str, request: DecisionRequest) -> Rule | None:
         """The person's row that lifts the floor for exactly this command line."""
         for rule in self.rules:
             lifts = rule.action == "floor_exception" and rule.source == "user" and rule.command_exact == command
-            if lifts and _here(rule, request):
+            if lifts and _in_workspace(rule, request):
                 return rule
         return None
 
     def _matches(self, rule: Rule, request: DecisionRequest, view: RuleFacts) -> bool:
-        if not _of_tool(rule.tool, request.tool) or not _here(rule, request):
+        if not _of_tool(rule.tool, request.tool) or not _in_workspace(rule, request):
             return False
         if not (rule.command or rule.command_exact or rule.path or rule.host):
             return True
@@ -126,7 +126,7 @@ def _of_tool(pattern: str, tool: str) -> bool:
     return not pattern or pattern == tool
 
 
-def _here(rule: Rule, request: DecisionRequest) -> bool:
+def _in_workspace(rule: Rule, request: DecisionRequest) -> bool:
     return not rule.workspace or beneath(request.workspace, rule.workspace) is not None
 
 
@@ -176,10 +176,10 @@ def read_permissions(path: str) -> bytes | None:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
             raise ConfigError(f"{path}: is not a regular file")
-        if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & stat.S_IWOTH:
             raise ConfigError(f"{path}: others can write it, so it is not used; take that away (chmod go-w)")
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -203,10 +203,10 @@ def parse_rules(path: str, data: bytes, source: Source) -> tuple[Rule, ...]:
 
 
 def _listed(path: str, tree: dict[str, Any], key: str) -> list[tuple[int, Any]]:
-    found = tree.get(key, [])
-    if not isinstance(found, list):
+    rows = tree.get(key, [])
+    if not isinstance(rows, list):
         raise ConfigError(f"{path}: {key} must be a list: [[{key}]] tables")
-    return list(enumerate(found, 1))
+    return list(enumerate(rows, 1))
 
 
 def _short(action: str, row: Any) -> Any:

@@ -110,11 +110,11 @@ class PermissionService:
             request, self._grants.get(request.session, NO_RULES)
         )
 
-    def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         """What would run, as a hash: the tool, its arguments, and the bytes of the workspace files that a command
         names. It is compared once it was approved."""
-        said = msgspec.json.encode([request.tool, request.subjects, arguments], order="sorted")
-        seen = hashlib.sha256(said)
+        call = msgspec.json.encode([request.tool, request.subjects, arguments], order="sorted")
+        seen = hashlib.sha256(call)
         for path in self._named(request):
             seen.update(_bytes(path))
         return seen.hexdigest()
@@ -253,13 +253,13 @@ class PermissionService:
 
     def _named(self, request: DecisionRequest) -> list[str]:
         """The files that the commands of a call name, relative to where they run."""
-        found = []
+        paths = []
         for subject in request.subjects:
             if isinstance(subject, CommandSubject):
                 where = os.path.join(request.workspace, subject.cwd)
                 words = _WORD.findall(f"{subject.command}\n{subject.stdin}")
-                found += [os.path.join(where, word.strip("\"'")) for word in words]
-        return found[:MOST_FILES]
+                paths += [os.path.join(where, word.strip("\"'")) for word in words]
+        return paths[:MOST_FILES]
 
 
 def _names(subject: PathSubject, request: DecisionRequest) -> Sequence[str]:
@@ -294,8 +294,8 @@ def _below(paths: Iterable[str], root: str) -> tuple[str, ...]:
 
 
 def _git_folders(root: str) -> tuple[str, ...]:
-    found = find_repository(root)
-    return () if found is None else (found.gitdir, found.common)
+    repository = find_repository(root)
+    return () if repository is None else (repository.gitdir, repository.common)
 
 
 def _layouts(request: DecisionRequest, root: str) -> Iterator[str]:
@@ -309,11 +309,11 @@ def _layouts(request: DecisionRequest, root: str) -> Iterator[str]:
             added.setdefault("/".join(parts[:depth]), set()).add(_GIT_NAMES.get(part.casefold(), part))
     for folder, names in added.items():
         place = os.path.join(root, folder)
-        if is_git_directory({*names, *(name for name in GIT_LAYOUT if _there(place, name))}):
+        if is_git_directory({*names, *(name for name in GIT_LAYOUT if _exists(place, name))}):
             yield from (f"{folder}/{name}".lstrip("/") for name in GIT_LAYOUT)
 
 
-def _there(place: str, name: str) -> bool:
+def _exists(place: str, name: str) -> bool:
     try:
         return os.path.lexists(os.path.join(place, name))
     except ValueError:
@@ -322,10 +322,10 @@ def _there(place: str, name: str) -> bool:
 
 def _stamp(path: str) -> tuple[int, ...]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return ()
-    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_uid)
+    return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode, status.st_uid)
 
 
 def _bytes(path: str) -> bytes:

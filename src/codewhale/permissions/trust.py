@@ -76,8 +76,8 @@ class TrustStore:
         root = os.path.realpath(workspace)
         steering = dict.fromkeys((*(os.path.join(root, name) for name in PROJECT_FILES), find_constitution(root)))
         skills = (path for place in workspace_places(root) for path, _ in skill_files(place))
-        found = (_standing(root, path, rows) for path in (*steering, *skills))
-        return [standing for standing in found if standing is not None]
+        files = (_standing(root, path, rows) for path in (*steering, *skills))
+        return [standing for standing in files if standing is not None]
 
     def add(self, standing: ProjectFile) -> None:
         """Trust a file exactly as it was surveyed. Raises ConfigError, and then nothing has changed."""
@@ -92,8 +92,8 @@ class TrustStore:
     def _changing(self) -> contextlib.AbstractContextManager[dict[str, Trusted]]:
         return self._rows.changing(self._home)
 
-    def _refuse_foreign(self, found: os.stat_result) -> None:
-        if not is_own(found) or found.st_mode & 0o022:
+    def _refuse_foreign(self, status: os.stat_result) -> None:
+        if not is_own(status) or status.st_mode & 0o022:
             raise ConfigError(
                 f"{self.path}: others could have written it and it is not used; remove it and trust again"
             )
@@ -144,17 +144,17 @@ def _hash(path: str) -> str:
 def _named(root: str, data: bytes) -> dict[str, str]:
     """The files below `root` that stand as words in a file's texts, with their hashes: what its commands would run.
     Raises ConfigError for more than can be kept apart, and for one that cannot be read."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for word in _words(data):
         path = os.path.normpath(os.path.join(root, word))
-        if path in found or not path.startswith(root + os.sep) or not os.path.isfile(path):
+        if path in hashes or not path.startswith(root + os.sep) or not os.path.isfile(path):
             continue
-        if len(found) >= MAX_NAMED:
+        if len(hashes) >= MAX_NAMED:
             raise ConfigError(f"more than {MAX_NAMED} files are named; put the commands into one script")
-        found[path] = _hash(path)
-        if not found[path]:
+        hashes[path] = _hash(path)
+        if not hashes[path]:
             raise ConfigError(f"{path}: is named and cannot be read, or is too large to be trusted")
-    return found
+    return hashes
 
 
 def _words(data: bytes) -> Iterator[str]:

@@ -90,8 +90,8 @@ def _bubblewrap(program: str) -> Mechanism:
 def _landlock() -> Mechanism:
     abi = landlock_abi()
     if abi < LEAST_ABI:
-        found = f"version {abi}" if abi else "not in this kernel"
-        return Mechanism(LANDLOCK, False, f"Landlock is {found}; {LEAST_ABI} is needed (Linux 6.12)")
+        version = f"version {abi}" if abi else "not in this kernel"
+        return Mechanism(LANDLOCK, False, f"Landlock is {version}; {LEAST_ABI} is needed (Linux 6.12)")
     problem = _try(probe_landlock())
     return Mechanism(LANDLOCK, not problem, problem or f"Landlock version {abi} with seccomp")
 
@@ -116,8 +116,8 @@ def _try(argv: tuple[str, ...]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{argv[0]}: {error}"
-    said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-    return "" if done.returncode == 0 else f"{argv[0]} failed: {said or f'exit code {done.returncode}'}"
+    complaint = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    return "" if done.returncode == 0 else f"{argv[0]} failed: {complaint or f'exit code {done.returncode}'}"
 
 
 def _fix() -> str:
@@ -159,9 +159,9 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
         return Confined(launch, launch_env(launch))
     wanted = parse_profile(launch.profile, launch.allowances)
     wanted = structs.replace(wanted, seen=(*wanted.seen, *_program_folders(launch)))
-    found = await _found()
-    if not found.mechanism:
-        reasons = "; ".join(one.detail for one in found.tried)
+    mechanism = await _found()
+    if not mechanism.mechanism:
+        reasons = "; ".join(one.detail for one in mechanism.tried)
         raise _unavailable(launch, f"No sandbox holds a command on this machine ({reasons}); nothing was run.")
     if wanted.writes and (launch.workspace or launch.cwd) == "/":
         raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
@@ -173,7 +173,7 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
         watch = await asyncio.to_thread(watched, site, wanted)
     try:
         site = structs.replace(site, arms=watch.arms if watch is not None else ())
-        plan = _plan(found, launch, wanted, site)
+        plan = _plan(mechanism, launch, wanted, site)
     except BaseException:
         if watch is not None:
             watch.leave()
@@ -188,8 +188,8 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
     supervised = launch.supervised or wanted.writes
     asked = structs.replace(launch, env={**launch.env, **plan.env}, supervised=supervised)
     env, inner = split_loader(launch_env(asked), site.workspace)
-    held = structs.replace(asked, argv=_with_env(found.mechanism, plan.argv, inner))
-    return Confined(held, env, tuple(words), found.mechanism, watch)
+    held = structs.replace(asked, argv=_with_env(mechanism.mechanism, plan.argv, inner))
+    return Confined(held, env, tuple(words), mechanism.mechanism, watch)
 
 
 def _with_env(mechanism: str, argv: tuple[str, ...], inner: dict[str, str]) -> tuple[str, ...]:
@@ -214,11 +214,11 @@ async def _found() -> Sandbox:
     return sandbox() if sandbox.cache_info().currsize else await asyncio.to_thread(sandbox)
 
 
-def _plan(found: Sandbox, launch: Launch, wanted: Confinement, site: Site) -> SandboxPlan:
-    if found.mechanism == BUBBLEWRAP:
-        return bubblewrap(found.program, launch.argv, wanted, site)
-    if found.mechanism == LANDLOCK:
-        return landlock(launch.argv, wanted, site, found.brokered)
+def _plan(mechanism: Sandbox, launch: Launch, wanted: Confinement, site: Site) -> SandboxPlan:
+    if mechanism.mechanism == BUBBLEWRAP:
+        return bubblewrap(mechanism.program, launch.argv, wanted, site)
+    if mechanism.mechanism == LANDLOCK:
+        return landlock(launch.argv, wanted, site, mechanism.brokered)
     return seatbelt(launch.argv, wanted, site)
 
 
@@ -242,14 +242,14 @@ def _program_folders(launch: Launch) -> list[str]:
     """Where the command's program and those on its PATH stand below a folder for temporary files, which a private one
     will cover: the whole environment that a bin folder belongs to."""
     program = os.path.dirname(launch.argv[0]) if os.path.isabs(launch.argv[0]) else ""
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     own = (package(), *own_path()) if launch.own else ()
     for entry in (program, *own, *launch_env(launch)["PATH"].split(os.pathsep)):
         folder = os.path.dirname(entry) if os.path.basename(entry) in ("bin", "sbin") else entry
         real = _covered(folder) if os.path.isabs(folder) else ""
         if real:
-            found[real] = None
-    return list(found)[:_MOST_FOLDERS]
+            folders[real] = None
+    return list(folders)[:_MOST_FOLDERS]
 
 
 def _covered(folder: str) -> str:
@@ -274,8 +274,8 @@ def _make_alone(device: int) -> None:
     files instead of copying them, and then all of a package."""
     make_alone(package(), device)
     for folder in (path for path in own_path() if path.endswith("-packages")):
-        told = (os.path.join(folder, name, "METADATA") for name in os.listdir(folder) if name.endswith(".dist-info"))
-        if any(os.path.exists(path) and has_others(path, device) for path in told):
+        records = (os.path.join(folder, name, "METADATA") for name in os.listdir(folder) if name.endswith(".dist-info"))
+        if any(os.path.exists(path) and has_others(path, device) for path in records):
             make_alone(folder, device)
 
 
@@ -284,10 +284,10 @@ def _own(workspace: str, home: str, wanted: Confinement) -> tuple[str, ...]:
     workspace."""
     beside = (*wanted.folders, *cache_folders(wanted.caches, home, os.environ))
     programs = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)))
-    found = [place for root in (workspace, *beside) for place in own_places(root) if os.path.exists(place)]
+    places = [place for root in (workspace, *beside) for place in own_places(root) if os.path.exists(place)]
     starts = (os.path.join(folder, name) for folder in start_folders(workspace) for name in AT_START)
-    found += [f"{path}{suffix}" for path in starts for suffix in _SUFFIXES]
-    return tuple(dict.fromkeys((*found, *(path for path in programs if any(beneath(path, one) for one in beside)))))
+    places += [f"{path}{suffix}" for path in starts for suffix in _SUFFIXES]
+    return tuple(dict.fromkeys((*places, *(path for path in programs if any(beneath(path, one) for one in beside)))))
 
 
 def _site(launch: Launch, wanted: Confinement) -> Site:
@@ -308,12 +308,12 @@ def _site(launch: Launch, wanted: Confinement) -> Site:
 
 
 def _git(workspace: str) -> tuple[GitPlace, ...]:
-    found = find_repository(workspace)
-    if found is None or os.path.realpath(found.gitdir) != found.gitdir:
+    repository = find_repository(workspace)
+    if repository is None or os.path.realpath(repository.gitdir) != repository.gitdir:
         return ()
-    if os.path.realpath(found.common) == found.gitdir:
-        return (GitPlace(found.gitdir),)
-    return (GitPlace(os.path.realpath(found.common)), GitPlace(found.gitdir, linked=True))
+    if os.path.realpath(repository.common) == repository.gitdir:
+        return (GitPlace(repository.gitdir),)
+    return (GitPlace(os.path.realpath(repository.common)), GitPlace(repository.gitdir, linked=True))
 
 
 def _temporary(workspace: str) -> str:

@@ -73,14 +73,14 @@ def start_folders(workspace: str) -> tuple[str, ...]:
 
 
 def _places() -> frozenset[str]:
-    found = [package(), *own_path()]
+    places = [package(), *own_path()]
     compiled = os.environ.get("PYTHONPYCACHEPREFIX", "")
-    found += [os.path.join(compiled, place.lstrip("/")) for place in found if compiled]
+    places += [os.path.join(compiled, place.lstrip("/")) for place in places if compiled]
     for prefix in _prefixes():
-        found += [os.path.join(prefix, name) for name in ("bin", "pyvenv.cfg")]
+        places += [os.path.join(prefix, name) for name in ("bin", "pyvenv.cfg")]
     named = [sys.executable, os.path.dirname(os.path.abspath(codewhale.__file__))]
     named += [sys.argv[0]] if os.path.basename(sys.argv[0]).startswith("codewhale") else []
-    return frozenset({*map(os.path.realpath, found), *(way for path in named for way in _ways(path))})
+    return frozenset({*map(os.path.realpath, places), *(way for path in named for way in _ways(path))})
 
 
 def _prefixes() -> frozenset[str]:
@@ -89,14 +89,16 @@ def _prefixes() -> frozenset[str]:
 
 def _listed() -> frozenset[str]:
     """The folders that the environment and the lists of packages put on the path of the interpreter."""
-    found = {entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    listed = {entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
     for folder in filter(os.path.isdir, own_path()):
         for name in os.listdir(folder):
             if name.endswith(".pth"):
                 with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
                     lines = [line.strip() for line in file.read(1 << 16).splitlines()]
-                found |= {os.path.join(folder, line) for line in lines if line and not line.startswith(("#", "import"))}
-    return frozenset(map(os.path.realpath, found))
+                listed |= {
+                    os.path.join(folder, line) for line in lines if line and not line.startswith(("#", "import"))
+                }
+    return frozenset(map(os.path.realpath, listed))
 
 
 def _is_usual(entry: str) -> bool:

@@ -84,7 +84,7 @@ class Child:
     async def begin(self) -> None:
         self._launched()
         if self._hold.watch is not None:
-            follow = self._hold.watch.follow(self._gone, self._done, self._told)
+            follow = self._hold.watch.follow(self._gone, self._done, self._tell)
             self._watching = self._loop.create_task(follow)
         await asyncio.shield(self._started)
         self._feed()
@@ -225,11 +225,11 @@ class Child:
 
     async def _complete(self) -> None:
         if self._hold.watch is not None:
-            await self._hold.watch.look(self._gone, self._told)
+            await self._hold.watch.look(self._gone, self._tell)
         self._early.end()
         self._done.set_result(self._completed())
 
-    def _told(self, text: str) -> None:
+    def _tell(self, text: str) -> None:
         self._early.feed(
             "stdout" if self._launch.merge or self._launch.tty else "stderr", text.encode("utf-8", "replace")
         )

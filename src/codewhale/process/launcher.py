@@ -40,20 +40,20 @@ def stat(pid: int) -> "tuple[int, int, int, bool] | None":
 
 def children(pid: int) -> "list[int]":
     """The direct children of a process, zombies too."""
-    found = b""
+    listed = b""
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb", buffering=0) as file:
                 while block := file.read(65536):
-                    found += block
+                    listed += block
     except OSError:
         pass
-    return [int(child) for child in found.split()]
+    return [int(child) for child in listed.split()]
 
 
 def descendants(root: int) -> "dict[int, tuple[int, int]]":
     """Every living descendant: pid -> (start time, resident bytes). Zombies are looked through, not counted."""
-    found: dict[int, tuple[int, int]] = {}
+    living: dict[int, tuple[int, int]] = {}
     seen = {root}
     todo = children(root)
     while todo:
@@ -63,9 +63,9 @@ def descendants(root: int) -> "dict[int, tuple[int, int]]":
         seen.add(pid)
         state = stat(pid)
         if state is not None and state[3]:
-            found[pid] = (state[0], state[2])
+            living[pid] = (state[0], state[2])
         todo += children(pid)
-    return found
+    return living
 
 
 def machine() -> "tuple[int, int] | None":
@@ -105,19 +105,17 @@ class TreeLimits:
         return "memory" if memory and sum(resident for _, resident in tree.values()) > memory else ""
 
     def _due(self) -> bool:
-        found = machine()
-        if found is None:
+        used = machine()
+        if used is None:
             return True
-        self.pause = TICK * max(1.0, found[0] / CROWD)
-        self.seen = (min(self.seen[0], found[0]), min(self.seen[1], found[1]))
-        if not any(most and now > most for most, now in zip(self.most, found, strict=True)):
+        self.pause = TICK * max(1.0, used[0] / CROWD)
+        self.seen = (min(self.seen[0], used[0]), min(self.seen[1], used[1]))
+        if not any(most and now > most for most, now in zip(self.most, used, strict=True)):
             return False
-        grown = any(
-            most and now - seen > most // 8 for most, now, seen in zip(self.most, found, self.seen, strict=True)
-        )
+        grown = any(most and now - seen > most // 8 for most, now, seen in zip(self.most, used, self.seen, strict=True))
         if not grown and time.monotonic() < self.next:
             return False
-        self.seen = found
+        self.seen = used
         self.next = time.monotonic() + LOOKS * self.pause
         return True
 
@@ -180,16 +178,16 @@ class Hold:
     for the command) and `serve=WORD` (what it is given)."""
 
     def __init__(self, words: "list[str]") -> None:
-        given = [word.partition("=")[::2] for word in words]
-        options = dict(given)
-        self.given = bool(given)
+        pairs = [word.partition("=")[::2] for word in words]
+        options = dict(pairs)
+        self.given = bool(pairs)
         self.filter = bytes.fromhex(options.get("filter", ""))
         self.inits = int(options.get("inits", "0"))
-        self.broker = [value for name, value in given if name == "broker"]
-        self.served = [value for name, value in given if name == "serve"]
+        self.broker = [value for name, value in pairs if name == "broker"]
+        self.served = [value for name, value in pairs if name == "serve"]
         self.link = vars(self).get("link")  # of the broker
-        self.masks = [path for name, path in given if name == "mask"]
-        self.names = [(name, path) for name, path in given if name in ("folder", "pointer")]
+        self.masks = [path for name, path in pairs if name == "mask"]
+        self.names = [(name, path) for name, path in pairs if name in ("folder", "pointer")]
         self.times: dict[str, tuple[int, int]] = {}
         self.lock = os.open(options["lock"], os.O_RDONLY | os.O_DIRECTORY) if self.names else -1
 
@@ -240,8 +238,8 @@ class Hold:
         filled = []
         for word in argv[:end]:
             if word == "{masks}":
-                there = [path for path in self.masks if os.path.lexists(path)]
-                filled += [part for path in there for part in ("--ro-bind", "/dev/null", path)]
+                present = [path for path in self.masks if os.path.lexists(path)]
+                filled += [part for path in present for part in ("--ro-bind", "/dev/null", path)]
             else:
                 filled.append(str(fd) if word == "{filter}" else word)
         return filled + argv[end:]
@@ -273,10 +271,10 @@ class Hold:
         times = {folder: (os.stat(folder), *both) for folder, both in self.times.items() if os.path.isdir(folder)}
         for name, path in reversed(self.names):
             try:
-                found = os.lstat(path)
-                if int(found.st_mtime) == MARK and name == "folder":
+                status = os.lstat(path)
+                if int(status.st_mtime) == MARK and name == "folder":
                     os.rmdir(path)
-                elif int(found.st_mtime) == MARK and found.st_size == len(POINTER):
+                elif int(status.st_mtime) == MARK and status.st_size == len(POINTER):
                     os.unlink(path)
             except OSError:
                 pass

@@ -90,26 +90,26 @@ def _is_trusted_file(path: str, roots: tuple[str, ...]) -> bool:
     if _is_inside(real, roots) or not all(_is_kept(place, above=True) for place in folders_above(real)):
         return False
     try:
-        found = os.stat(real)
+        status = os.stat(real)
     except OSError:
         return False
-    shared = found.st_nlink > 1 and not any(beneath(real, place) for place in _SYSTEM)
-    return stat.S_ISREG(found.st_mode) and not shared and _is_kept(real)
+    shared = status.st_nlink > 1 and not any(beneath(real, place) for place in _SYSTEM)
+    return stat.S_ISREG(status.st_mode) and not shared and _is_kept(real)
 
 
 def _is_kept(path: str, above: bool = False) -> bool:
     """Whether nobody but its owner, who is this user or the system, may write there; of a folder `above`, whether
     nobody else may replace what lies in it."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return False
-    if found.st_uid not in (0, os.geteuid(), os.stat("/").st_uid):
+    if status.st_uid not in (0, os.geteuid(), os.stat("/").st_uid):
         return False
-    if above and found.st_mode & stat.S_ISVTX:
+    if above and status.st_mode & stat.S_ISVTX:
         return True
-    others = found.st_mode & stat.S_IWOTH
-    group = found.st_mode & stat.S_IWGRP and not (sys.platform == "darwin" and found.st_gid == _ADMIN)
+    others = status.st_mode & stat.S_IWOTH
+    group = status.st_mode & stat.S_IWGRP and not (sys.platform == "darwin" and status.st_gid == _ADMIN)
     return not others and (above or not group)
 
 
@@ -169,7 +169,7 @@ def find_program(name: str, workspace: str = "", places: str | None = None) -> s
     return trusted_program(name, places, workspace)
 
 
-def here() -> str:
+def current_folder() -> str:
     try:
         return os.getcwd()
     except OSError:

@@ -31,19 +31,19 @@ def find_repository(path: str) -> Repository | None:
     """The repository whose work tree holds directory `path`, or None. One found above `path` counts only when it
     belongs to this user or to the owner of `path`, so that nobody can plant one over a shared folder; and one that
     stands elsewhere only when it points back, for a `.git` file could name anybody's."""
-    found = _find(path)
-    return found if found is not None and _points_back(found) else None
+    repository = _find(path)
+    return repository if repository is not None and _points_back(repository) else None
 
 
 def named_elsewhere(path: str) -> str:
     """The git directory that the `.git` at or above `path` names without belonging to it, "" where there is none."""
-    found = _find(path)
-    return "" if found is None or _points_back(found) else found.gitdir
+    repository = _find(path)
+    return "" if repository is None or _points_back(repository) else repository.gitdir
 
 
-def _points_back(found: Repository) -> bool:
+def _points_back(repository: Repository) -> bool:
     """Whether the git directories are those of this work tree: they lie in it, or name it."""
-    root, gitdir, common = (os.path.realpath(path) for path in (found.root, found.gitdir, found.common))
+    root, gitdir, common = (os.path.realpath(path) for path in (repository.root, repository.gitdir, repository.common))
     if gitdir == common and gitdir.startswith(root.rstrip("/") + "/"):
         return True
     return names_back(gitdir, root) and common in (gitdir, os.path.dirname(os.path.dirname(gitdir)))
@@ -52,9 +52,9 @@ def _points_back(found: Repository) -> bool:
 def _find(path: str) -> Repository | None:
     folder = start = os.path.realpath(path)
     while True:
-        found = _repository_at(folder)
-        if found is not None:
-            return found if folder == start or _trusted_owner(found.gitdir, start) else None
+        repository = _repository_at(folder)
+        if repository is not None:
+            return repository if folder == start or _trusted_owner(repository.gitdir, start) else None
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
@@ -63,8 +63,8 @@ def _find(path: str) -> Repository | None:
 
 def find_root(path: str) -> str | None:
     """The top of the work tree that holds directory `path`, or None outside a repository."""
-    found = find_repository(path)
-    return None if found is None else found.root
+    repository = find_repository(path)
+    return None if repository is None else repository.root
 
 
 def read_head(repository: Repository) -> str | None:
@@ -91,15 +91,15 @@ def config_files(repository: Repository) -> list[str]:
 def steering(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files that the configuration of the repository around `path` includes, at most 32, and the folders that it
     takes hooks from, both absolute."""
-    found = find_repository(path)
-    if found is None:
+    repository = find_repository(path)
+    if repository is None:
         return (), ()
-    todo = [os.path.join(found.common, "config"), os.path.join(found.gitdir, "config.worktree")]
+    todo = [os.path.join(repository.common, "config"), os.path.join(repository.gitdir, "config.worktree")]
     included, hooks = list[str](), list[str]()
     while todo:
         file = todo.pop()
         files, folders = named_files(read_small(file) or b"", os.path.dirname(file))
-        hooks += [os.path.normpath(os.path.join(found.root, os.path.expanduser(folder))) for folder in folders]
+        hooks += [os.path.normpath(os.path.join(repository.root, os.path.expanduser(folder))) for folder in folders]
         fresh = [name for name in map(os.path.normpath, files) if name not in included]
         included += fresh[: _MOST_INCLUDED - len(included)]
         todo += fresh if len(included) < _MOST_INCLUDED else []
@@ -199,8 +199,8 @@ def _everywhere(repository: Repository) -> Iterator[str]:
 def _waits(path: str) -> bool:
     """Rules of a tree that are a link are passed over by git."""
     try:
-        found = os.stat(path, follow_symlinks=os.path.basename(path) not in _NAMES)
+        status = os.stat(path, follow_symlinks=os.path.basename(path) not in _NAMES)
         nothing = os.stat(os.devnull).st_rdev
     except OSError:
         return False
-    return stat.S_ISFIFO(found.st_mode) or (stat.S_ISCHR(found.st_mode) and found.st_rdev != nothing)
+    return stat.S_ISFIFO(status.st_mode) or (stat.S_ISCHR(status.st_mode) and status.st_rdev != nothing)

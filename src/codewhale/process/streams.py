@@ -168,7 +168,7 @@ class HeadTail:
         return bytes(self._tail[: max(0, len(self._tail) - self._tail_limit)])
 
 
-class Telling:
+class OutputDigest:
     """Head, tail, and from what lies between up to `lines` lines that tell how things went."""
 
     def __init__(self, head: int, tail: int, lines: int) -> None:
@@ -186,7 +186,7 @@ class Telling:
         left_out = self._bytes.feed(data)
         if left_out and len(self._found) < self._lines:
             whole, _, self._partial = (self._partial + left_out).rpartition(b"\n")
-            self._found += telling(whole, self._lines - len(self._found))
+            self._found += notable_lines(whole, self._lines - len(self._found))
             self._partial = self._partial[-LINE:]
 
     def text(self) -> tuple[str, int]:
@@ -195,14 +195,14 @@ class Telling:
         if gap < 0:
             return kept.decode("utf-8", "replace"), 0
         omitted = self.total - len(kept)
-        lines = self._found + telling(self._partial + self._bytes.pending(), self._lines - len(self._found))
+        lines = self._found + notable_lines(self._partial + self._bytes.pending(), self._lines - len(self._found))
         chosen = "".join(f"{line}\n" for line in lines)
         note = f"[... {omitted} bytes left out{'; telling lines from them:' if lines else ''} ...]\n{chosen}"
         head, tail = _ends(kept, gap)
         return f"{head}\n{note}{'[...]' if lines else ''}\n{tail}", omitted
 
 
-def telling(data: bytes, most: int) -> list[str]:
+def notable_lines(data: bytes, most: int) -> list[str]:
     """The first `most` lines that hold a marker of success or failure, each cut to 500 bytes."""
     if most <= 0 or not any(marker in data for marker in MARKERS):
         return []

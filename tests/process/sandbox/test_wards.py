@@ -3,14 +3,14 @@
 import os
 from pathlib import Path
 
-from codewhale.process.sandbox.watch import Ward
+from codewhale.process.sandbox.watch import GitWatch
 from support.repos import make_repo
 
 
 def test_what_was_there_stays_and_what_is_new_goes(tmp_path: Path) -> None:
     old, new = make_repo(tmp_path / "old", {"a": "a\n"}), tmp_path / "new"
     (old / ".git" / "config").write_text("[alias]\n a = !b\n")
-    ward = Ward(str(tmp_path))
+    ward = GitWatch(str(tmp_path))
     assert str(old / ".git" / "config") in ward.enter()
     assert ward.mend(()) == []
     make_repo(new, {"a": "a\n"})
@@ -23,7 +23,7 @@ def test_what_was_there_stays_and_what_is_new_goes(tmp_path: Path) -> None:
 def test_what_was_changed_is_put_back_and_what_moved_may_move(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {"a": "a\n"})
     (repo / ".git" / "config").write_text("[alias]\n a = !b\n")
-    ward = Ward(str(tmp_path))
+    ward = GitWatch(str(tmp_path))
     ward.enter()
     (repo / ".git" / "config").write_text("[alias]\n a = !c\n")
     assert "put back as it was" in ward.mend(())[1]
@@ -35,7 +35,7 @@ def test_what_was_changed_is_put_back_and_what_moved_may_move(tmp_path: Path) ->
 
 
 def test_a_second_command_does_not_begin_anew(tmp_path: Path) -> None:
-    ward = Ward(str(tmp_path))
+    ward = GitWatch(str(tmp_path))
     ward.enter()
     (make_repo(tmp_path / "new", {"a": "a\n"}) / ".git" / "config").write_text("[alias]\n a = !b\n")
     ward.enter()
@@ -46,7 +46,7 @@ def test_a_second_command_does_not_begin_anew(tmp_path: Path) -> None:
 
 def test_what_cannot_be_changed_is_left_to_the_person(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {"a": "a\n"})
-    ward = Ward(str(tmp_path))
+    ward = GitWatch(str(tmp_path))
     ward.enter()
     (repo / ".git" / "config").write_text("[alias]\n a = !b\n")
     assert ward.mend((str(repo / ".git"),)) == [] and ward.mend(())
@@ -56,7 +56,7 @@ def test_setting_aside_follows_no_link_out(tmp_path: Path) -> None:
     space, out = tmp_path / "space", make_repo(tmp_path / "out", {"a": "a\n"})
     space.mkdir()
     (out / ".git" / "config").write_text("[alias]\n a = !b\n")
-    ward = Ward(str(space))
+    ward = GitWatch(str(space))
     ward.enter()
     (space / "x").mkdir()
     (space / "x" / ".git").symlink_to(out / ".git")

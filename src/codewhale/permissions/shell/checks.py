@@ -87,25 +87,25 @@ def _sed(options: list[str], values: Values, operands: list[str]) -> str:
     for script in scripts:
         at = 0
         while at < len(script):
-            found = _SED.match(script, at)
-            if found is None or found.end() == at:
+            match = _SED.match(script, at)
+            if match is None or match.end() == at:
                 return f"the sed script {script!r} may do more than print"
-            at = found.end()
+            at = match.end()
     return "" if scripts or {"version", "help"}.intersection(options) else "sed has no script"
 
 
 def _awk(options: list[str], values: Values, operands: list[str]) -> str:
-    found = _AWK.search(operands[0]) if operands else None
+    match = _AWK.search(operands[0]) if operands else None
     if operands and ">" in operands[0][operands[0].find("print") :] and "print" in operands[0]:
         return "the awk program may print into a file"
     if any("=" in word for word in operands[1:]):
         return "awk takes an assignment for an operand"
-    return f"the awk program uses {found[0]}" if found else "" if operands else "awk has no program"
+    return f"the awk program uses {match[0]}" if match else "" if operands else "awk has no program"
 
 
 def _jq(options: list[str], values: Values, operands: list[str]) -> str:
-    found = _JQ.search(operands[0]) if operands else None
-    return f"the jq filter uses {found[0]}" if found else ""
+    match = _JQ.search(operands[0]) if operands else None
+    return f"the jq filter uses {match[0]}" if match else ""
 
 
 def _date(options: list[str], values: Values, operands: list[str]) -> str:

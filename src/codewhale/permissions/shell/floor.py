@@ -47,9 +47,9 @@ class Floor:
         where = line.variables.get("PWD", "")
         redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
         return (
-            next((found for call in telling if (found := self._alone(call))), None)
+            next((harm for call in telling if (harm := self._alone(call))), None)
             or connection(text if INCOMPLETE in line.shapes else "")
-            or next((found for found in redirected if found), None)
+            or next((harm for harm in redirected if harm), None)
             or bomb(line)
             or remote_code(flow)
             or exfiltration(flow)
@@ -81,34 +81,34 @@ class Floor:
         for call in flow.telling:
             if not call.roles.lines:
                 continue
-            found = harm_of_code(call)
-            if found is not None:
-                return found
+            harm = harm_of_code(call)
+            if harm is not None:
+                return harm
             for text in self._lines(call, flow.sources(call)):
                 if text in self._seen or len(text) > LONGEST or self._left <= 0:
                     continue
                 self._left -= len(text) // 50
                 known = {**self._known, "PWD": call.command.where or self._known["PWD"]}
-                found = self.harm(text, parse(text, known), depth + 1)
-                if found is not None:
-                    return found
+                harm = self.harm(text, parse(text, known), depth + 1)
+                if harm is not None:
+                    return harm
         return None
 
     def _lines(self, call: ShellCall, sources: list[ShellCall]) -> Iterator[str]:
         if call.roles.carries:
-            yield from (found.line for found in carried(call.words) if found.line is not None)
+            yield from (inner.line for inner in carried(call.words) if inner.line is not None)
         if "shells" in call.roles.sets or call.name in TAKERS:
-            yield from _said(sources)
+            yield from _printed_by(sources)
             yield from _inputs(call, sources)
         elif call.name == "xargs":
-            given = [*_said(sources), *_inputs(call, sources)]
-            yield from (" ".join([*call.texts, text]) for text in given)
+            texts = [*_printed_by(sources), *_inputs(call, sources)]
+            yield from (" ".join([*call.texts, text]) for text in texts)
         elif "interpreters" in call.roles.sets:
             yield from lines_in_code(code_of(call.words, call.command.input))
 
 
 def _wrapped(inner: Iterable[Inner]) -> list[list[Word]]:
-    return [found.words for found in inner if found.line is None and found.words]
+    return [one.words for one in inner if one.line is None and one.words]
 
 
 def _inputs(call: ShellCall, sources: list[ShellCall]) -> list[str]:
@@ -116,7 +116,7 @@ def _inputs(call: ShellCall, sources: list[ShellCall]) -> list[str]:
     return list(dict.fromkeys(one.command.input for one in (call, *sources) if one.command.input))
 
 
-def _said(sources: list[ShellCall]) -> Iterator[str]:
+def _printed_by(sources: list[ShellCall]) -> Iterator[str]:
     """What echo and printf among them print."""
     for source in sources:
         if source.name == "echo":
@@ -183,9 +183,9 @@ def _split(words: list[Word]) -> list[Word]:
 
 def _rough(text: str, known: dict[str, str]) -> list[ParsedCommand]:
     """Commands as they look in text that no grammar reads: cut at every operator and blank."""
-    found = []
+    commands = []
     for piece in _OPERATORS.split(text)[:200]:
         words = [bare(part.strip("'\"")) for word in piece.split()[:100] for part in braces(word)]
         if words and words[0].text:
-            found.append(ParsedCommand(words, [], [], [], where=known["PWD"]))
-    return found
+            commands.append(ParsedCommand(words, [], [], [], where=known["PWD"]))
+    return commands

@@ -89,16 +89,16 @@ class ShellCall(Struct):
 
     def values(self, *options: str) -> list[str]:
         """The values of these options, glued to them or behind them; some programs want one dash before a long one."""
-        found = []
+        values = []
         texts = self.texts
         for at, text in enumerate(texts):
             for option in options:
                 mark, glue = ("-" + option, "") if len(option) == 1 else ("--" + option, "=")
                 if text in (mark, "-" + option):
-                    found.extend(texts[at + 1 : at + 2])
+                    values.extend(texts[at + 1 : at + 2])
                 elif text.startswith(mark + glue):
-                    found.append(text[len(mark + glue) :])
-        return found
+                    values.append(text[len(mark + glue) :])
+        return values
 
 
 def _spelled(word: Word) -> str:
@@ -109,53 +109,53 @@ def _spelled(word: Word) -> str:
 
 def harm_of(call: ShellCall, places: ShellPaths) -> Harm | None:
     text = call.text if call.roles.rows else ""
-    told = call.texts in (["--help"], ["--version"])
+    asks_about_itself = call.texts in (["--help"], ["--version"])
     for row in call.roles.rows:
-        if row.when.search(text) if row.when is not None else not told:
+        if row.when.search(text) if row.when is not None else not asks_about_itself:
             return Harm(f"floor.{row.kind}", f"{call.name}: {row.why}")
     for name, _ in call.command.assigns:
         if name.startswith("CODEWHALE_"):
             return Harm("floor.self-tamper", f"{name} is changed")
-    here = call.command.where
+    folder = call.command.where
     lost = next(_losses(call, places), "")
     if lost:
         return Harm("floor.destroy", lost)
     for path in written(call):
-        if places.guarded(path, here):
+        if places.guarded(path, folder):
             return Harm("floor.self-tamper", f"{call.name} writes {path}, which decides what starts or who may come in")
-        if places.system(path, here):
+        if places.system(path, folder):
             return Harm("floor.destroy", f"{call.name} writes {path}, which belongs to the system")
     return None
 
 
 def _losses(call: ShellCall, places: ShellPaths) -> Iterator[str]:
     """What wholes a command deletes or changes: the system, the home, with rm the workspace too."""
-    name, here = call.name, call.command.where
+    name, folder = call.name, call.command.where
     if name not in _LOSING and "recursive" not in call.roles.sets:
         return
     if name in _DELETERS and call.command.words and name_of(call.command.words[0]) in ("xargs", "parallel"):
-        given = [call.command.input.split(), *([word.text for word in fed.words[1:]] for fed in call.command.feeds)]
-        for texts in given:
+        inputs = [call.command.input.split(), *([word.text for word in fed.words[1:]] for fed in call.command.feeds)]
+        for texts in inputs:
             for word in _roots_of_find(texts):
-                lost = places.root(word, here)
+                lost = places.root(word, folder)
                 if lost and lost != "the whole workspace":
                     yield f"{name} of all in {word} hits {lost}"
     if "recursive" in call.roles.sets:
         everything = name in ("mv", "shred", "srm", "chattr") or bool(set("rR") & set(call.letters()))
         everything = everything or call.has("--recursive", "--no-preserve-root", "--dir")
         for word in call.operands() if everything else ():
-            lost = places.root(word, here)
+            lost = places.root(word, folder)
             if lost and (lost != "the whole workspace" or name in ("rm", "shred", "srm")):
                 yield f"{name} {word.replace(UNKNOWN, '$')} hits {lost}"
     if name == "find":
         texts = call.texts
         if "-delete" in texts or _DELETERS.intersection(map(posixpath.basename, texts)):
             for word in _roots_of_find(texts):
-                lost = places.root(word, here)
+                lost = places.root(word, folder)
                 if lost and lost != "the whole workspace":
                     yield f"find {word} with deletion hits {lost}"
     if name == "rsync" and any(text.startswith("--del") for text in call.texts):
-        lost = places.root((call.operands() or [""])[-1].rstrip("/") + "/", here)
+        lost = places.root((call.operands() or [""])[-1].rstrip("/") + "/", folder)
         if lost:
             yield f"rsync with deletion hits {lost}"
 

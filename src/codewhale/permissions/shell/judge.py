@@ -75,13 +75,13 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     if context.stdin:
         feed(parsed, context.stdin)
     floor = Floor(places, known)
-    found = floor.harm(line, parsed)
+    refusal = floor.harm(line, parsed)
     commands = tuple([call.simple for call in floor.calls])
     runs = bool(context.stdin) and may_run_input(floor.calls, parsed.redirects)
-    if found is None and runs:
-        found = floor.harm(context.stdin[:LONGEST], parse(context.stdin[:LONGEST], known))
-    if found is not None:
-        return ShellJudgement("deny", found.rule, f"Refused: {found.reason}.", commands)
+    if refusal is None and runs:
+        refusal = floor.harm(context.stdin[:LONGEST], parse(context.stdin[:LONGEST], known))
+    if refusal is not None:
+        return ShellJudgement("deny", refusal.rule, f"Refused: {refusal.reason}.", commands)
     steps = None if odd_character(line) else read(line)
     agreed = steps is not None and _agree(list(words_of(steps)), parsed)
     plain = (

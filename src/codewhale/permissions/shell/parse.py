@@ -7,11 +7,14 @@ too; that a line is harmless is believed only where strict_reader.py reads the v
 import functools
 import posixpath
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from codewhale.permissions.shell.words import UNKNOWN, Word, bare, in_dollar_single, in_double, joined
+
+if TYPE_CHECKING:  # it is imported with the first line alone
+    from tree_sitter import Language, Node
 
 DEEPEST = 64
 # Of a longer pipe, a command is taken to read from the first and the last ones before it.
@@ -88,7 +91,7 @@ def feed(line: ParsedLine, text: str) -> None:
 
 
 @functools.cache
-def _grammar() -> Any:
+def _grammar() -> "Language":
     import tree_sitter
     import tree_sitter_bash
 
@@ -104,14 +107,14 @@ class _Walk:
         self._function = ""
         self._alone: dict[bytes, list[Word]] = {}
 
-    def _text(self, node: Any) -> str:
+    def _text(self, node: "Node") -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def _shape(self, what: str) -> None:
         if what not in self.line.shapes:
             self.line.shapes.append(what)
 
-    def statement(self, node: Any, depth: int) -> None:
+    def statement(self, node: "Node", depth: int) -> None:
         """Whatever may stand where a command may stand."""
         kind = node.type
         if depth > DEEPEST:
@@ -134,7 +137,7 @@ class _Walk:
         else:
             self._children(node, depth)
 
-    def _children(self, node: Any, depth: int) -> None:
+    def _children(self, node: "Node", depth: int) -> None:
         if node.is_named and node.type not in _TRANSPARENT and node.type not in _SILENT:
             self._shape(node.type.replace("_", " "))
         begin = len(self.line.commands)
@@ -147,19 +150,19 @@ class _Walk:
                 begin = len(self.line.commands)
                 self.statement(child, depth + 1)
 
-    def _subshell(self, node: Any, depth: int) -> None:
+    def _subshell(self, node: "Node", depth: int) -> None:
         kept = dict(self.line.variables)
         self._children(node, depth)
         self.line.variables.clear()
         self.line.variables.update(kept)
 
-    def _define(self, node: Any, depth: int) -> None:
+    def _define(self, node: "Node", depth: int) -> None:
         name, outer = node.child_by_field_name("name"), self._function
         self._function = self._text(name) if name is not None else outer
         self._children(node, depth)
         self._function = outer
 
-    def _pipeline(self, node: Any, depth: int) -> None:
+    def _pipeline(self, node: "Node", depth: int) -> None:
         first = len(self.line.commands)
         for child in node.children:
             if child.type == "|&":
@@ -178,7 +181,7 @@ class _Walk:
                 for redirect in command.redirects:
                     redirect.feeds.extend(before)
 
-    def _redirected(self, node: Any, depth: int) -> None:
+    def _redirected(self, node: "Node", depth: int) -> None:
         first = len(self.line.commands)
         for child in node.children:
             if child.type not in _REDIRECTS and child.is_named:
@@ -190,7 +193,7 @@ class _Walk:
         if not body:
             self._shape("a redirection without a command")
 
-    def _redirect(self, node: Any, body: list[ParsedCommand], depth: int) -> None:
+    def _redirect(self, node: "Node", body: list[ParsedCommand], depth: int) -> None:
         if node.type == "heredoc_redirect":
             self._shape("a here-document")
             self._heredoc(node, body, depth)
@@ -215,7 +218,7 @@ class _Walk:
             elif body:
                 body[-1].words.append(word)
 
-    def _heredoc(self, node: Any, body: list[ParsedCommand], depth: int) -> None:
+    def _heredoc(self, node: "Node", body: list[ParsedCommand], depth: int) -> None:
         begin = len(self.line.commands)
         tail = []
         for child in node.children:
@@ -236,7 +239,7 @@ class _Walk:
             for command in self.line.commands[begin:]:
                 command.feeds.extend(body)
 
-    def _assign(self, node: Any, depth: int) -> tuple[str, Word]:
+    def _assign(self, node: "Node", depth: int) -> tuple[str, Word]:
         parts = node.children
         name = self._text(parts[0]) if parts else ""
         if parts and parts[0].type == "subscript":
@@ -248,7 +251,7 @@ class _Walk:
             self.line.variables.pop(name, None)
         return name, value
 
-    def _command(self, node: Any, depth: int) -> None:
+    def _command(self, node: "Node", depth: int) -> None:
         command = ParsedCommand([], [], [], [], where=self.line.variables.get("PWD", ""), within=self._function)
         raw = self._source[node.start_byte : node.end_byte]
         if node.type == "command" and _WORDS_ALONE.fullmatch(raw):
@@ -281,7 +284,7 @@ class _Walk:
             word = targets[0] if targets else Word(self.line.variables.get("HOME", UNKNOWN))
             self.line.variables["PWD"] = _join(self.line.variables, word)
 
-    def _parts(self, node: Any, command: ParsedCommand, depth: int) -> None:
+    def _parts(self, node: "Node", command: ParsedCommand, depth: int) -> None:
         for child in node.children:
             if child.type == "variable_assignment" and not command.words:
                 command.assigns.append(self._assign(child, depth))
@@ -302,7 +305,7 @@ class _Walk:
                 text = self._text(child)
                 command.words.append(Word(text) if text in ("[", "]") else bare(text))
 
-    def _word(self, node: Any, depth: int) -> Word:
+    def _word(self, node: "Node", depth: int) -> Word:
         kind = node.type
         if depth > DEEPEST:
             self._shape("commands nested too deep")
@@ -326,19 +329,19 @@ class _Walk:
             inner = self._text(node)[2:-1]
             if inner.isidentifier():
                 return _variable(inner, self.line.variables)
-            found = _WITH_DEFAULT.match(inner)
-            if found is not None and found[1] in self.line.variables:
+            match = _WITH_DEFAULT.match(inner)
+            if match is not None and match[1] in self.line.variables:
                 self._inside(node, depth)
-                return _variable(found[1], self.line.variables)
+                return _variable(match[1], self.line.variables)
         self._inside(node, depth)
         return Word(UNKNOWN, literal=False, names=tuple(self._names(node)))
 
-    def _piece(self, node: Any, depth: int, number: int) -> Word:
+    def _piece(self, node: "Node", depth: int, number: int) -> Word:
         if node.is_named and node.type != "word":
             return self._word(node, depth + 1)
         return bare(self._text(node), start=number == 0)
 
-    def _string(self, node: Any, depth: int, literal: bool) -> Word:
+    def _string(self, node: "Node", depth: int, literal: bool) -> Word:
         if node.child_count == 2 and node.children[1].is_missing:
             return Word(self._text(node)[1:], literal=False, plain=False)
         at = node.start_byte + (1 if literal else 2)
@@ -356,7 +359,7 @@ class _Walk:
         pieces.append(in_double(self._source[at : max(at, node.end_byte - 1)].decode("utf-8", "replace")))
         return Word("".join(pieces), literal, plain=False, names=tuple(names))
 
-    def _inside(self, node: Any, depth: int) -> None:
+    def _inside(self, node: "Node", depth: int) -> None:
         """Commands inside a word: each is a command of the line."""
         if node.type in ("command_substitution", "process_substitution"):
             self._shape("a substitution")
@@ -364,16 +367,16 @@ class _Walk:
             if child.is_named:
                 self._inside(child, depth + 1) if child.type in _WORDS else self._nested(child, depth + 1)
 
-    def _nested(self, node: Any, depth: int) -> None:
+    def _nested(self, node: "Node", depth: int) -> None:
         if node.type in ("subscript", "binary_expression", "unary_expression", "parenthesized_expression",
                          "ternary_expression", "postfix_expression", "array", "string_content"):  # fmt: skip
             self._inside(node, depth)
         else:
             self.statement(node, depth)
 
-    def _names(self, node: Any) -> list[str]:
-        found = [self._text(child) for child in node.children if child.type == "variable_name"]
-        return found[:4]
+    def _names(self, node: "Node") -> list[str]:
+        names = [self._text(child) for child in node.children if child.type == "variable_name"]
+        return names[:4]
 
 
 def _home(word: Word, variables: dict[str, str]) -> Word:
@@ -393,9 +396,9 @@ def _variable(name: str, variables: dict[str, str]) -> Word:
     return Word(variables.get(name, " " if name == "IFS" else UNKNOWN), literal=False, names=(name,))
 
 
-def _flat(node: Any) -> list[Any]:
+def _flat(node: "Node") -> "list[Node]":
     """The parts of a list of commands, which the grammar nests to the left, in order."""
-    parts: list[Any] = []
+    parts: list[Node] = []
     while node.type == "list":
         first, *rest = node.children
         parts += reversed(rest)
@@ -404,7 +407,7 @@ def _flat(node: Any) -> list[Any]:
 
 
 def _join(variables: dict[str, str], word: Word) -> str:
-    here = variables.get("PWD", UNKNOWN)
+    folder = variables.get("PWD", UNKNOWN)
     if not word.known or word.glob or word.text == "-":
         return UNKNOWN
-    return posixpath.normpath(posixpath.join(here, word.text))
+    return posixpath.normpath(posixpath.join(folder, word.text))

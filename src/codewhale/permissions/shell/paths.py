@@ -113,8 +113,8 @@ def trouble_below(
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            yield from found
+        with os.scandir(folder) as entries:
+            yield from entries
     except (OSError, ValueError):
         return
 
@@ -220,9 +220,9 @@ class ShellPaths(Struct, frozen=True):
     workspace: str
     home: str
 
-    def absolute(self, text: str, here: str) -> str:
+    def absolute(self, text: str, folder: str) -> str:
         """The path that `text` names from the folder `here`, dots taken out; "" when it is not known."""
-        return _absolute(text, here)
+        return _absolute(text, folder)
 
     def inside(self, path: str) -> bool:
         return beneath(path, self.workspace)
@@ -237,8 +237,8 @@ class ShellPaths(Struct, frozen=True):
         for folder in folders:
             self._reading(text, folder)
 
-    def _reading(self, text: str, here: str) -> None:
-        path = self.absolute(text, here)
+    def _reading(self, text: str, folder: str) -> None:
+        path = self.absolute(text, folder)
         if not path:
             ask("shell.expansion", "it names a path that is not known before it runs")
         if secret(self.below(path)):
@@ -247,7 +247,7 @@ class ShellPaths(Struct, frozen=True):
             return
         if not self.inside(path):
             ask("shell.outside", f"{text} is outside the workspace")
-        real = real_path(posixpath.join(here, text))
+        real = real_path(posixpath.join(folder, text))
         if real == path or _OPEN.fullmatch(real):
             return
         top = real_path(self.workspace)
@@ -256,9 +256,9 @@ class ShellPaths(Struct, frozen=True):
         if secret(real[len(top) :]):
             ask("shell.secret-read", f"{text} leads to what may hold a secret")
 
-    def links(self, operands: list[str], here: str) -> str:
+    def links(self, operands: list[str], folder: str) -> str:
         """Why following links below these paths may lead out of the workspace."""
-        roots = [self.absolute(text, here) for text in operands or ["."]]
+        roots = [self.absolute(text, folder) for text in operands or ["."]]
         return trouble_below([root for root in roots if self.inside(root)], real_path(self.workspace))
 
     def odd_names(self, lister: list[str]) -> str:
@@ -275,58 +275,58 @@ class ShellPaths(Struct, frozen=True):
         avoided = (lambda path: secret(self.below(path))) if hidden else (lambda path: False)
         return trouble_below([self.workspace], real_path(self.workspace), names, linked, avoided)
 
-    def chosen(self, here: str) -> str:
+    def chosen(self, folder: str) -> str:
         """The file that names a program of the project for one of the machine's."""
-        while self.inside(here):
+        while self.inside(folder):
             for name in _CHOOSERS:
-                if _OWN_PATH.search(read_small(posixpath.join(here, name), _MOST_SETTINGS) or b""):
+                if _OWN_PATH.search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
                     return name
-            if here == self.workspace:
+            if folder == self.workspace:
                 break
-            here = posixpath.dirname(here)
+            folder = posixpath.dirname(folder)
         return ""
 
-    def shadowed(self, here: str) -> str:
+    def shadowed(self, folder: str) -> str:
         """The file that Python would load in place of one of its own modules."""
-        names = expand("*.py", here) or ["*"]
-        names += expand("*/__init__.py", here) or ["*"]
+        names = expand("*.py", folder) or ["*"]
+        names += expand("*/__init__.py", folder) or ["*"]
         return next((name for name in names if "*" not in name or len(name) == 1), "")
 
-    def loaded(self, here: str) -> str:
+    def loaded(self, folder: str) -> str:
         """The file from which a test runner would load code or options."""
         for name in _SETTINGS:
-            text = read_small(posixpath.join(here, name), _MOST_SETTINGS) or b""
+            text = read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""
             if b"pytest" in text and _LOADS.search(text):
                 return name
-        found = [*(expand("conftest.py*", here) or ["*"]), *(expand("*/conftest.py", here) or ["*"])]
-        return next((name for name in found if "*" not in name or len(name) == 1), "")
+        names = [*(expand("conftest.py*", folder) or ["*"]), *(expand("*/conftest.py", folder) or ["*"])]
+        return next((name for name in names if "*" not in name or len(name) == 1), "")
 
-    def guarded(self, text: str, here: str) -> bool:
+    def guarded(self, text: str, folder: str) -> bool:
         """Whether writing there would change what starts by itself, what is trusted, or who may come in."""
-        path = self.absolute(text, here) or "/" + text.replace(UNKNOWN, "").lstrip("/")
+        path = self.absolute(text, folder) or "/" + text.replace(UNKNOWN, "").lstrip("/")
         if _GUARDED.search(self.below(path)):
             return True
         at_home = self.home and path.startswith(self.home + "/") and not self.inside(path)
         return bool(at_home and _HOME_GUARDED.match(path[len(self.home) :]))
 
-    def system(self, text: str, here: str) -> bool:
-        path = self.absolute(text, here)
+    def system(self, text: str, folder: str) -> bool:
+        path = self.absolute(text, folder)
         if not path or _PLAIN_DEVICES.match(path) or (self.inside(path) and self.workspace != "/"):
             return False
         return path == "/" or bool(_SYSTEM.match(path))
 
-    def root(self, text: str, here: str) -> str:
+    def root(self, text: str, folder: str) -> str:
         """What whole is lost when everything at `text` is: the system, the home or the workspace; "" for less. A
         pattern for all of a folder's content stands for the folder."""
         base = _EVERYTHING.sub("", text)
         if UNKNOWN in base:
             return "whatever is at the root" if re.fullmatch(r"\0+/+", base) else ""
-        path = self.absolute(base or ".", here)
+        path = self.absolute(base or ".", folder)
         if not path:
             return ""
         if self.inside(path) and self.workspace != "/":
-            return "the whole workspace" if path == self.workspace and (here == path or base) else ""
-        if path.count("/") == 1 or self.system(path, here):
+            return "the whole workspace" if path == self.workspace and (folder == path or base) else ""
+        if path.count("/") == 1 or self.system(path, folder):
             return "the system"
         if self.home and self.home.startswith(path):
             return "the home folder"
@@ -344,8 +344,8 @@ def secret(path: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _absolute(text: str, here: str) -> str:
-    if UNKNOWN in text or (not text.startswith("/") and (not here or UNKNOWN in here)):
+def _absolute(text: str, folder: str) -> str:
+    if UNKNOWN in text or (not text.startswith("/") and (not folder or UNKNOWN in folder)):
         return ""
-    path = posixpath.normpath(posixpath.join(here, text))
+    path = posixpath.normpath(posixpath.join(folder, text))
     return path[1:] if path.startswith("//") else path

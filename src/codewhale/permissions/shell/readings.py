@@ -88,7 +88,7 @@ class Readings:
         before: list[list[str]] | None = []
         for number, stage in enumerate(step.stages):
             own = state.copy() if len(step.stages) > 1 else state
-            own.fed = state.fed or number > 0 or bool(stage.reads or stage.given)
+            own.fed = state.fed or number > 0 or bool(stage.reads or stage.texts)
             self._files(stage, own, depth)
             if isinstance(stage, Simple):
                 if len(step.stages) == 1 and [term.text for term in stage.words] == ["env"]:
@@ -99,10 +99,10 @@ class Readings:
                 self._block(stage, own, depth)
                 before = None
         if len(step.stages) == 1:
-            state.fed = state.fed and not (step.stages[0].reads or step.stages[0].given)
+            state.fed = state.fed and not (step.stages[0].reads or step.stages[0].texts)
 
     def _files(self, stage: Simple | Compound, state: _State, depth: int) -> None:
-        for term in stage.given:
+        for term in stage.texts:
             self._one(term, state, depth)
         for term in stage.reads:
             if len(term.parts) != 1 or term.text is None or not term.bare or term.parts[0].kind != "text":
@@ -289,8 +289,8 @@ class Readings:
         names: dict[str, None] = {}
         for folder in state.folders:
             self._places.reading(text, folder)
-            found = expand(text, folder)
-            names.update(dict.fromkeys(found or ask("shell.expansion", f"{text} stands for very many names")))
+            expanded = expand(text, folder)
+            names.update(dict.fromkeys(expanded or ask("shell.expansion", f"{text} stands for very many names")))
         bad = next((name for name in names if name != text and name.startswith(("-", "@", "+"))), "")
         if bad:
             ask("shell.expansion", f"{bad} is the name of a file and may become an option; write ./{text}")

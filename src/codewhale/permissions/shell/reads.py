@@ -38,31 +38,31 @@ def look_anew() -> None:
 def why_more(folder: str, command: str) -> str:
     """Why a git command in a folder may do more than read the repository that the folder is in; "" for nothing. Kept
     until one look at a line is over."""
-    found = find_repository(folder)
-    if found is None and named_elsewhere(folder):
+    repository = find_repository(folder)
+    if repository is None and named_elsewhere(folder):
         return "its .git names a repository that does not name it"
-    bare = _bare_at(folder, found.root if found is not None else "/")
+    bare = _bare_at(folder, repository.root if repository is not None else "/")
     if bare:
         return f"{bare} looks like the inside of a repository"
-    if found is None:
+    if repository is None:
         return ""
-    for file in (os.path.join(found.common, "config"), os.path.join(found.gitdir, "config.worktree")):
+    for file in (os.path.join(repository.common, "config"), os.path.join(repository.gitdir, "config.worktree")):
         data = read_small(file)
         if data is None and os.path.lexists(file):
             return f"{file} cannot be read"
         for name, value in steering(data or b""):
             if not _IDLE.fullmatch(name) and not (name == "core.pager" and value in ("", "cat")):
                 return f"its setting {name} may start a program"
-            if name == "core.hookspath" and _hooked(os.path.join(found.root, os.path.expanduser(value))):
+            if name == "core.hookspath" and _hooked(os.path.join(repository.root, os.path.expanduser(value))):
                 return "it has a hook that reading starts"
-    if _hooked(os.path.join(found.common, "hooks")):
+    if _hooked(os.path.join(repository.common, "hooks")):
         return "it has a hook that reading starts"
-    return _submodule(found) if command in _DEEP else ""
+    return _submodule(repository) if command in _DEEP else ""
 
 
-def _small_names(found: Repository) -> bool:
+def _small_names(repository: Repository) -> bool:
     """Whether names of objects are of the length that the index is read with here."""
-    settings = config_entries(os.path.join(found.common, "config"))
+    settings = config_entries(os.path.join(repository.common, "config"))
     return all(name != "extensions.objectformat" or value == "sha1" for name, value in settings)
 
 
@@ -85,20 +85,20 @@ def _bare_at(folder: str, top: str) -> str:
         folder = os.path.dirname(folder)
 
 
-def _submodule(found: Repository) -> str:
+def _submodule(repository: Repository) -> str:
     """Which repository stands where the index says that one does."""
-    shared = [name for name in _names(found.gitdir) if name.startswith("sharedindex.")]
+    shared = [name for name in _names(repository.gitdir) if name.startswith("sharedindex.")]
     for name in ("index", *shared):
-        file = os.path.join(found.gitdir, name)
+        file = os.path.join(repository.gitdir, name)
         data = read_small(file, _MOST_INDEX)
         if data is None and os.path.lexists(file):
             return f"{file} cannot be read"
         if data is None or struct.pack(">I", _GITLINK) not in data:
             continue
-        if not _small_names(found):
+        if not _small_names(repository):
             return "repositories may be in it"
         try:
-            inside = [path for path in _gitlinks(data) if os.path.lexists(os.path.join(found.root, path, ".git"))]
+            inside = [path for path in _gitlinks(data) if os.path.lexists(os.path.join(repository.root, path, ".git"))]
         except (ValueError, struct.error):
             return "repositories may be in it"
         if inside:
@@ -239,53 +239,53 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
         for where in folders:
             SYNTAXES[rules.check](words, where, places)
         return
-    given = SortedWords([], [], [])
-    bad = _loosely(rules, words, given) if rules.any else _strictly(rules, words, given)
+    kinds = SortedWords([], [], [])
+    bad = _loosely(rules, words, kinds) if rules.any else _strictly(rules, words, kinds)
     if bad:
         ask("shell.option", f"{name} {bad} is not known to only read")
-    count, first = len(given.operands), given.operands[0] if given.operands else ""
+    count, first = len(kinds.operands), kinds.operands[0] if kinds.operands else ""
     if not rules.least <= count <= rules.most:
         ask("shell.option", f"{name} with {count} operands may do more than read")
     if rules.words and first not in rules.words:
         ask("shell.option", f"{name} {first} is not known to only read")
-    why = CHECKS[rules.check](given.options, given.values, given.operands) if rules.check else ""
-    if not why and rules.at and any(word.startswith("@") for word in given.operands):
+    why = CHECKS[rules.check](kinds.options, kinds.values, kinds.operands) if rules.check else ""
+    if not why and rules.at and any(word.startswith("@") for word in kinds.operands):
         why = f"{name} takes options from the file behind @"
-    if not why and rules.follows.intersection(given.options):
-        why = next((why for where in folders if (why := places.links(_operands(rules, given), where))), "")
+    if not why and rules.follows.intersection(kinds.options):
+        why = next((why for where in folders if (why := places.links(_operands(rules, kinds), where))), "")
     if why:
         ask("shell.option", why)
-    paths = [] if rules.text else _operands(rules, given)
-    paths += [value for option, value in given.values if option in _PATH_VALUES and not rules.any]
+    paths = [] if rules.text else _operands(rules, kinds)
+    paths += [value for option, value in kinds.values if option in _PATH_VALUES and not rules.any]
     for path in paths:
         if rules.sandbox and ":" in path:  # git's REVISION:PATH
             path = path.partition(":")[2] or "."
         places.reading(path, *folders)
 
 
-def _operands(rules: Reads, given: SortedWords) -> list[str]:
-    patterned = rules.pattern is not None and not rules.pattern.intersection(given.options)
-    return given.operands[1:] if patterned else list(given.operands)
+def _operands(rules: Reads, kinds: SortedWords) -> list[str]:
+    patterned = rules.pattern is not None and not rules.pattern.intersection(kinds.options)
+    return kinds.operands[1:] if patterned else list(kinds.operands)
 
 
-def _loosely(rules: Reads, words: list[str], given: SortedWords) -> str:
+def _loosely(rules: Reads, words: list[str], kinds: SortedWords) -> str:
     """Sort the words of a program whose options do no harm but those in `bars`; returns the first that is barred."""
     ended, value = False, False
     for word in words:
         if value:
             value = False
         elif ended or not word.startswith("-") or word == "-":
-            given.operands.append(word)
+            kinds.operands.append(word)
         elif word == "--":
             ended = True
         elif word.startswith("--"):
             option = word[2:].partition("=")[0]
-            given.options.append(option)
+            kinds.options.append(option)
             if any(len(bar) > 1 and bar.startswith(option) for bar in rules.bars):
                 return word
         else:
             for at, letter in enumerate(word[1:], 2):
-                given.options.append(letter)
+                kinds.options.append(letter)
                 if letter in rules.bars:
                     return word
                 if letter in rules.values:
@@ -294,45 +294,45 @@ def _loosely(rules: Reads, words: list[str], given: SortedWords) -> str:
     return ""
 
 
-def _strictly(rules: Reads, words: list[str], given: SortedWords) -> str:
+def _strictly(rules: Reads, words: list[str], kinds: SortedWords) -> str:
     """Sort the words; returns the first that is not allowed, "" for none."""
     waiting, ended = "", False
     for word in words:
         if waiting:
-            given.values.append((waiting, word))
+            kinds.values.append((waiting, word))
             waiting = ""
         elif ended or not word.startswith("-") or word == "-":
-            given.operands.append(word)
+            kinds.operands.append(word)
         elif word == "--":
             ended = True
         else:
-            allowed, waiting = (_long if word.startswith("--") else _short)(rules, word.lstrip("-"), given)
+            allowed, waiting = (_long if word.startswith("--") else _short)(rules, word.lstrip("-"), kinds)
             if not allowed or word.startswith("---"):
                 return word
     return f"without the value of {waiting}" if waiting else ""
 
 
-def _long(rules: Reads, word: str, given: SortedWords) -> tuple[bool, str]:
+def _long(rules: Reads, word: str, kinds: SortedWords) -> tuple[bool, str]:
     """Whether a long option is allowed, and its name if its value is still to come."""
     option, equals, value = word.partition("=")
-    given.options.append(option)
+    kinds.options.append(option)
     if equals:
-        given.values.append((option, value))
+        kinds.values.append((option, value))
         return option + "=" in rules.long or option + "?" in rules.long, ""
     if option + "=" in rules.long:
         return True, option
     return option in rules.long or option + "?" in rules.long, ""
 
 
-def _short(rules: Reads, letters: str, given: SortedWords) -> tuple[bool, str]:
+def _short(rules: Reads, letters: str, kinds: SortedWords) -> tuple[bool, str]:
     """Whether all letters are allowed, and the one whose value is still to come."""
     if letters.isdigit():
         return rules.counts or rules.log, ""
     for at, letter in enumerate(letters):
-        given.options.append(letter)
+        kinds.options.append(letter)
         if letter in rules.values:
             if at + 1 < len(letters):
-                given.values.append((letter, letters[at + 1 :]))
+                kinds.values.append((letter, letters[at + 1 :]))
                 return True, ""
             return True, letter
         if letter not in rules.flags:

@@ -53,12 +53,12 @@ class Term(Struct, frozen=True):
 
 
 class Simple(Struct, frozen=True):
-    """A simple command. `reads` are the files that it is given, `given` the texts; what it writes is thrown away."""
+    """A simple command. `reads` are the files it is fed, `texts` its here-strings; what it writes is thrown away."""
 
     assigns: tuple[tuple[str, Term], ...]
     words: tuple[Term, ...]
     reads: tuple[Term, ...] = ()
-    given: tuple[Term, ...] = ()
+    texts: tuple[Term, ...] = ()
 
 
 class Compound(Struct, frozen=True):
@@ -69,7 +69,7 @@ class Compound(Struct, frozen=True):
     name: str = ""
     terms: tuple[Term, ...] = ()
     reads: tuple[Term, ...] = ()
-    given: tuple[Term, ...] = ()
+    texts: tuple[Term, ...] = ()
 
 
 class Pipeline(Struct, frozen=True):
@@ -92,7 +92,7 @@ def words_of(steps: tuple[Pipeline, ...]) -> Iterator[list[str | None]]:
     for step in steps:
         for stage in step.stages:
             if isinstance(stage, Simple):
-                for term in [*(value for _, value in stage.assigns), *stage.words, *stage.reads, *stage.given]:
+                for term in [*(value for _, value in stage.assigns), *stage.words, *stage.reads, *stage.texts]:
                     yield from _inner(term)
                 if stage.words:
                     yield [term.text for term in stage.words]
@@ -101,7 +101,7 @@ def words_of(steps: tuple[Pipeline, ...]) -> Iterator[list[str | None]]:
                 yield from _inner(term)
             for body in stage.bodies:
                 yield from words_of(body)
-            for term in (*stage.reads, *stage.given):
+            for term in (*stage.reads, *stage.texts):
                 yield from _inner(term)
 
 
@@ -143,15 +143,15 @@ class _Reader:
 
     def _space(self, lines: bool = False) -> None:
         while True:
-            found = _BLANK.match(self.text, self.at)
-            self.at = found.end() if found else self.at
+            match = _BLANK.match(self.text, self.at)
+            self.at = match.end() if match else self.at
             if not (lines and self.text.startswith("\n", self.at)):
                 return
             self.at += 1
 
     def _reserved(self) -> str:
-        found = _RESERVED.match(self.text, self.at)
-        return found[0] if found else ""
+        match = _RESERVED.match(self.text, self.at)
+        return match[0] if match else ""
 
     def _take(self, word: str) -> None:
         self._space(lines=True)
@@ -226,16 +226,16 @@ class _Reader:
 
     def _for(self) -> Compound:
         self._space()
-        found = re.compile(r"([a-zA-Z_]\w*)[ \t]+in[ \t]+", re.A).match(self.text, self.at)
-        if found is None:
+        match = re.compile(r"([a-zA-Z_]\w*)[ \t]+in[ \t]+", re.A).match(self.text, self.at)
+        if match is None:
             raise _UnreadError
-        self.at = found.end()
+        self.at = match.end()
         terms = []
         while not self.text.startswith((";", "\n"), self.at):
             terms.append(self._term())
             self._space()
         self.at += 1
-        return Compound("for", (self._loop(),), found[1], tuple(terms))
+        return Compound("for", (self._loop(),), match[1], tuple(terms))
 
     def _condition(self) -> Simple:
         """What stands between [[ and ]]: words alone."""
@@ -251,9 +251,9 @@ class _Reader:
         assigns: list[tuple[str, Term]] = []
         words: list[Term] = []
         reads: list[Term] = []
-        given: list[Term] = []
+        texts: list[Term] = []
         while self._more():
-            if self._redirect(reads, given):
+            if self._redirect(reads, texts):
                 continue
             named = _ASSIGN.match(self.text, self.at) if not words else None
             if named is None:
@@ -264,30 +264,30 @@ class _Reader:
             assigns.append((named[1], Term((), True) if ended else self._term(named=True)))
         if not words and not assigns:
             raise _UnreadError
-        return Simple(tuple(assigns), tuple(words), tuple(reads), tuple(given))
+        return Simple(tuple(assigns), tuple(words), tuple(reads), tuple(texts))
 
     def _behind(self, block: Compound) -> Compound:
         reads: list[Term] = []
-        given: list[Term] = []
+        texts: list[Term] = []
         while self._more():
-            if not self._redirect(reads, given):
+            if not self._redirect(reads, texts):
                 raise _UnreadError
-        return Compound(block.kind, block.bodies, block.name, block.terms, tuple(reads), tuple(given))
+        return Compound(block.kind, block.bodies, block.name, block.terms, tuple(reads), tuple(texts))
 
     def _more(self) -> bool:
         self._space()
         rest = self.text[self.at : self.at + 2]
         return bool(rest) and (rest[0] not in ";|&)\n" or rest == "&>")
 
-    def _redirect(self, reads: list[Term], given: list[Term]) -> bool:
-        found = _REDIRECT.match(self.text, self.at)
-        if found is None:
+    def _redirect(self, reads: list[Term], texts: list[Term]) -> bool:
+        match = _REDIRECT.match(self.text, self.at)
+        if match is None:
             return False
-        if found["op"] is not None and (found["op"] == ">&") != (found["target"] in ("1", "2")):
+        if match["op"] is not None and (match["op"] == ">&") != (match["target"] in ("1", "2")):
             raise _UnreadError
-        self.at = found.end()
-        if found["reads"]:
-            (reads if found["reads"] == "<" else given).append(self._term())
+        self.at = match.end()
+        if match["reads"]:
+            (reads if match["reads"] == "<" else texts).append(self._term())
         return True
 
     def _term(self, named: bool = False) -> Term:

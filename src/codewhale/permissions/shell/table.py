@@ -147,7 +147,7 @@ def harm() -> HarmTable:
         names=names,
         carrying=_names(carrying),
         telling=_names(" ".join(telling)),
-        rows={name: tuple(found) for name, found in rows.items()},
+        rows={name: tuple(made_rows) for name, made_rows in rows.items()},
         starts=tuple(starts),
         code=code,
         flow=flow,
@@ -183,4 +183,4 @@ def _names(text: str) -> ProgramNames:
 
 
 def _filled(pattern: str, fragments: dict[str, str]) -> str:
-    return re.sub(r"\{([A-Z]+)\}", lambda found: fragments[found[1]], pattern)
+    return re.sub(r"\{([A-Z]+)\}", lambda match: fragments[match[1]], pattern)

@@ -38,7 +38,7 @@ def bare(raw: str, start: bool = True) -> Word:
     """The word that unquoted text makes; `start` says that it begins its word (a tilde is expanded only there)."""
     if _PLAIN.match(raw):
         return Word(raw)
-    text = _ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], raw)
+    text = _ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], raw)
     glob = bool(_GLOB.search(_ESCAPE.sub("", raw)))
     tilde = start and raw.startswith("~")
     odd = tilde or "{" in raw or "}" in raw or "=~" in raw or ":~" in raw
@@ -57,7 +57,7 @@ def joined(words: list[Word]) -> Word:
 
 
 def in_double(raw: str) -> str:
-    return _QUOTED_ESCAPE.sub(lambda found: found[1] or "", raw) if "\\" in raw else raw
+    return _QUOTED_ESCAPE.sub(lambda match: match[1] or "", raw) if "\\" in raw else raw
 
 
 def in_dollar_single(raw: str) -> str:
@@ -65,8 +65,8 @@ def in_dollar_single(raw: str) -> str:
     return _ANSI.sub(_ansi, raw)
 
 
-def _ansi(found: re.Match[str]) -> str:
-    code = found[1]
+def _ansi(match: re.Match[str]) -> str:
+    code = match[1]
     try:
         if code[0] in "xuU":
             return chr(int(code[1:], 16))
@@ -86,12 +86,12 @@ def braces(text: str, most: int = 64) -> Iterator[str]:
         yield text
     while waiting and most > 0:
         word = waiting.pop(0)
-        found = _BRACES.search(word)
-        if found is None:
+        match = _BRACES.search(word)
+        if match is None:
             most -= 1
             yield word
         elif len(waiting) < most:
-            waiting[:0] = [word[: found.start()] + part + word[found.end() :] for part in found[1].split(",")]
+            waiting[:0] = [word[: match.start()] + part + word[match.end() :] for part in match[1].split(",")]
 
 
 def odd_character(text: str) -> str:

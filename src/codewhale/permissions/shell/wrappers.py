@@ -138,26 +138,26 @@ def is_known(name: str) -> bool:
 
 def _split_strings(words: Sequence[Word]) -> Iterator[Inner]:
     for at, word in enumerate(words[1:], 1):
-        found = _SPLITS.match(word.text) if word.text.startswith("-") else None
-        if found:
+        match = _SPLITS.match(word.text) if word.text.startswith("-") else None
+        if match:
             rest = [other.text for other in words[at + 1 :]]
-            yield Inner([], line=" ".join([found[1] or found[2] or "", *rest]))
+            yield Inner([], line=" ".join([match[1] or match[2] or "", *rest]))
 
 
-def code_of(words: Sequence[Word], given: str) -> str:
+def code_of(words: Sequence[Word], input: str) -> str:
     """The program text that an interpreter is given, in its words or as its input; "" where it is given none."""
     if name_of(words[0]) not in harm().names["interpreters"]:
         return ""
-    return "\n".join([word.text for word in words[1:] if len(word.text) > 2] + [given])
+    return "\n".join([word.text for word in words[1:] if len(word.text) > 2] + [input])
 
 
 def lines_in_code(code: str, most: int = 12) -> Iterator[str]:
     """The string literals of a program: each may be a command line; and its list of strings, which may be one."""
-    for number, found in enumerate(_STRING.finditer(code)):
-        text = next(part for part in found.groups() if part is not None)
+    for number, match in enumerate(_STRING.finditer(code)):
+        text = next(part for part in match.groups() if part is not None)
         if number < most and (" " in text or _PROGRAM.fullmatch(text)):
             yield re.sub(r"\\(.)", r"\1", text)
-    for found in list(_LIST.finditer(code))[:most]:
-        yield " ".join(one or other for one, other in _ITEM.findall(found[1]))
+    for match in list(_LIST.finditer(code))[:most]:
+        yield " ".join(one or other for one, other in _ITEM.findall(match[1]))
     if "!" in code:
         yield from (part.lstrip(":! ") for part in code.split("\n") if part.startswith((":!", "!")))

@@ -277,7 +277,7 @@ def _open_way(path: str) -> bool:
 
 def _lasting(path: str) -> bool:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISSOCK(found.st_mode) and found.st_mtime < time.time() - 1.0
+    return stat.S_ISSOCK(status.st_mode) and status.st_mtime < time.time() - 1.0

@@ -126,15 +126,15 @@ def devices() -> "set[str]":
 
 def enter(words: "list[str]") -> None:
     """Give up what the words say. Raises Failed."""
-    given = [word.partition("=")[::2] for word in words]
+    pairs = [word.partition("=")[::2] for word in words]
     kernel = Kernel()
     kept: set[str] = set()
-    own = {value for name, value in given if name == "own"}
+    own = {value for name, value in pairs if name == "own"}
     rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
     rules.allow_but("/", devices(), READ_FILE)
     for fd in filter(os.isatty, (0, 1, 2)):
         rules.allow(f"/proc/self/fd/{fd}", WRITE_FILE | READ_FILE | IOCTL_DEV, follow=True)
-    for name, value in given:
+    for name, value in pairs:
         if name == "env":
             variable, _, text = value.partition("=")
             os.environ[variable] = text
@@ -149,7 +149,7 @@ def enter(words: "list[str]") -> None:
                 if entry.lower() not in kept:
                     rules.allow_but(os.path.join(value, entry), own)
             kept = set()
-    options = dict(given)
+    options = dict(pairs)
     kernel.drop_capabilities(_DAC_OVERRIDE | _FOWNER if "rights" in options else 0)
     kernel.prctl("no_new_privs", _PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1))
     rules.hold()

@@ -50,7 +50,7 @@ def entries(data: bytes) -> "list[tuple[str, str]]":
     """(name, value) in their order, section and variable in small letters. Raises ValueError for what git would not
     read either, or for more than 20,000."""
     text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
-    found: list[tuple[str, str]] = []
+    settings: list[tuple[str, str]] = []
     section, at = "", 0
     while at < len(text):
         character = text[at]
@@ -68,10 +68,10 @@ def entries(data: bytes) -> "list[tuple[str, str]]":
             if name is None or not section:
                 raise ValueError("a line cannot be read")
             value, at = _value(text, name.end())
-            found.append((f"{section}.{name[1].lower()}", value))
-        if len(found) > MOST_ENTRIES:
+            settings.append((f"{section}.{name[1].lower()}", value))
+        if len(settings) > MOST_ENTRIES:
             raise ValueError("too many settings")
-    return found
+    return settings
 
 
 def _section(header: "re.Match[str]") -> str:
@@ -132,11 +132,11 @@ def named_files(data: bytes, folder: str) -> "tuple[list[str], list[str]]":
     """The files that a configuration in `folder` includes, and the folders that it takes hooks from, as they are
     written but for `folder` before what is relative."""
     try:
-        found = entries(data)
+        rows = entries(data)
     except ValueError:
         return [], []
-    included = [value for name, value in found if name == "include.path" or re.fullmatch(r"includeif\..*\.path", name)]
-    hooks = [value for name, value in found if name == "core.hookspath"]
+    included = [value for name, value in rows if name == "include.path" or re.fullmatch(r"includeif\..*\.path", name)]
+    hooks = [value for name, value in rows if name == "core.hookspath"]
     return [os.path.join(folder, os.path.expanduser(path)) for path in included], hooks
 
 
@@ -206,10 +206,10 @@ def _quoted(text: str) -> str:
 
 def _arm(path: str, what: str, value: str = "") -> Iterator[Arm]:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return
-    yield Arm(path, what, value, (found.st_dev, found.st_ino))
+    yield Arm(path, what, value, (status.st_dev, status.st_ino))
 
 
 def _in_directory(folder: str, root: str) -> Iterator[Arm]:

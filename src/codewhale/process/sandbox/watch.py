@@ -32,7 +32,7 @@ class _Folder(Struct, frozen=True):
     places: tuple[str, ...]
 
 
-class Ward:
+class GitWatch:
     """The git directories of one workspace. All commands that run there at the same time share one; its methods are
     called by one thread at a time each."""
 
@@ -69,13 +69,13 @@ class Ward:
             arms = [arm for place in self._places() for arm in arms_of(place, self.root)]
             fresh = [arm for arm in arms if not self._known.intersection(arm.marks)]
             fresh = [arm for arm in fresh if not any(beneath(arm.path, place) for place in held)]
-            told = []
+            lines = []
             for path in dict.fromkeys(arm.path for arm in fresh):
                 names = ", ".join(dict.fromkeys(arm.what for arm in fresh if arm.path == path))
-                told.append(f"{os.path.relpath(path, self.root)} ({names}): {self._out_of_the_way(path)}")
+                lines.append(f"{os.path.relpath(path, self.root)} ({names}): {self._out_of_the_way(path)}")
             over = [_OVER] if self.over and not self._warned else []
             self._warned = self.over
-            return _lines(told) + over
+            return _lines(lines) + over
 
     def _begin(self, places: Sequence[str]) -> None:
         arms = [arm for place in places for arm in arms_of(place, self.root)]
@@ -92,7 +92,7 @@ class Ward:
     def _places(self) -> list[str]:
         """Every git directory, and every `.git` that is a file or a link; folders that did not change are not listed
         again."""
-        found: list[str] = []
+        places: list[str] = []
         seen: dict[str, _Folder] = {}
         todo = [self.root]
         while todo and len(seen) < MOST_FOLDERS:
@@ -100,11 +100,11 @@ class Ward:
             kept = self._listed(folder)
             if kept is not None:
                 seen[folder] = kept
-                found += kept.places
+                places += kept.places
                 todo += kept.folders
         self.over = bool(todo)
         self._folders = seen
-        return found
+        return places
 
     def _listed(self, folder: str) -> _Folder | None:
         try:
@@ -190,11 +190,11 @@ def _free(name: str, folder: int) -> str:
     return next(one for one in names if one not in taken)
 
 
-def _lines(told: Sequence[str]) -> list[str]:
-    if not told:
+def _lines(lines: Sequence[str]) -> list[str]:
+    if not lines:
         return []
-    more = [f"and {len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
-    return ["This would make plain git run programs or look elsewhere, so it does not stay:", *told[:_SHOWN], *more]
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return ["This would make plain git run programs or look elsewhere, so it does not stay:", *lines[:_SHOWN], *more]
 
 
 Ended = asyncio.Future[Any]
@@ -211,8 +211,8 @@ class CommandWatch:
         self._wards = [_ward(root, home) for root in roots]
         self.held: tuple[str, ...] = ()
         self._left = self._last = False
-        found = dict.fromkeys(path for ward in self._wards for path in ward.enter())
-        self.arms = tuple(found)[:_MOST_ARMS]
+        paths = dict.fromkeys(path for ward in self._wards for path in ward.enter())
+        self.arms = tuple(paths)[:_MOST_ARMS]
 
     async def follow(self, gone: Ended, done: Ended, tell: Callable[[str], None]) -> None:
         """Look now and then while anything of it runs, and a last time after that."""
@@ -250,5 +250,5 @@ def watched(site: Site, wanted: Confinement) -> CommandWatch:
 
 
 @lru_cache(maxsize=256)
-def _ward(root: str, home: str) -> Ward:
-    return Ward(root, home)
+def _ward(root: str, home: str) -> GitWatch:
+    return GitWatch(root, home)

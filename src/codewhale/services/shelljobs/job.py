@@ -13,7 +13,7 @@ from codewhale.lib.clock import Clock
 from codewhale.lib.ids import short_id
 from codewhale.process.launch import Child, Completed
 from codewhale.process.launcher import stat
-from codewhale.process.streams import Telling, whole_characters
+from codewhale.process.streams import OutputDigest, whole_characters
 from codewhale.protocol.events import Event, JobEnded, JobOutput, JobStarted
 from codewhale.services.shelljobs.log import JobLog
 
@@ -100,7 +100,7 @@ class Stream:
 
     def __init__(self) -> None:
         self.whole = _brief()
-        self._unread: dict[str, Telling] = {}
+        self._unread: dict[str, OutputDigest] = {}
         self._begun = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -132,8 +132,8 @@ class Stream:
         return self._unread.get(reader, self.whole).total > 0
 
 
-def _brief() -> Telling:
-    return Telling(HEAD, TAIL, LINES)
+def _brief() -> OutputDigest:
+    return OutputDigest(HEAD, TAIL, LINES)
 
 
 class Job:

@@ -19,7 +19,7 @@ from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import one_line
 from codewhale.process import launch
 from codewhale.process.command import Completed, Launch
-from codewhale.process.programs import find_program, here
+from codewhale.process.programs import current_folder, find_program
 
 MOST_BYTES = TEXT_BYTES
 # What an editor needs to find its screen and itself, beside what every child gets.
@@ -99,7 +99,7 @@ def at_line(argv: Sequence[str], path: str, line: int) -> tuple[str, ...]:
 
 async def run_in_front(app: App[object], argv: Sequence[str], cwd: str) -> Completed | Edited:
     """Run a program on the terminal while the app is suspended; turns go on meanwhile, nothing is drawn."""
-    program = argv[0] if "/" in argv[0] else find_program(argv[0], here())
+    program = argv[0] if "/" in argv[0] else find_program(argv[0], current_folder())
     if program is None:
         return Edited(code="editor_failed", wrong=f"{argv[0]}: not found outside of the workspace")
     order = Launch(
@@ -211,7 +211,7 @@ async def image_of_clipboard(environ: Mapping[str, str] | None = None) -> bytes 
     passed = {name: own[name] for name in _DESKTOP if name in own}
     found: bytes | None = None
     for name, *rest in programs(own):
-        program = find_program(name, here(), own.get("PATH", os.defpath))
+        program = find_program(name, current_folder(), own.get("PATH", os.defpath))
         if program is None:
             continue
         order = Launch(
