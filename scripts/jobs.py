@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import ToolError
-from codewhale.services.shelljobs import Input, JobSpec, ShellJobs
-from codewhale.services.shelljobs.log import MOST
+from codewhale.services.jobs import JobInput, JobSpec, ShellJobs
+from codewhale.services.jobs.log import MOST
 
 START_SECONDS, LIST_SECONDS, DIE_SECONDS, CANCEL_SECONDS = 40.0, 0.2, 2.0, 1.0
 FILES = 3
@@ -106,7 +106,7 @@ async def crowd(folder: Path, count: int, profile: str) -> list[Figure]:
     began = time.monotonic()
     ids = await asyncio.gather(*(one() for _ in range(count)))
     started = time.monotonic() - began
-    await asyncio.gather(*(jobs.interact("one", job, Input(seconds=10)) for job in ids))
+    await asyncio.gather(*(jobs.interact("one", job, JobInput(seconds=10)) for job in ids))
     began = time.monotonic()
     listed = jobs.jobs("one")
     listing = time.monotonic() - began

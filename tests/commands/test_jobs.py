@@ -8,7 +8,7 @@ from codewhale.commands.base import CommandContext, bound
 from codewhale.commands.jobs import USAGE, JobsCommand
 from codewhale.protocol.events import JobStarted
 from codewhale.protocol.ops import CommandOutput
-from codewhale.services.shelljobs import ShellJobs
+from codewhale.services.jobs import ShellJobs
 from support.jobs import Rig
 from support.running import eventually
 

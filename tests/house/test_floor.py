@@ -119,6 +119,16 @@ def test_room_is_within_its_ceilings(room: str) -> None:
     assert names <= rooms()[room]["public"], f"{room}: {names} public names"
 
 
+def test_packages_of_a_room_are_within_their_ceilings() -> None:
+    for room in rooms().values():
+        ceilings = room.get("packages", {})
+        lines = dict.fromkeys(ceilings, 0)
+        for source in sources():
+            if source.room == room["name"] and ceilings and source.path.count("/") > 3:
+                lines[source.member] = lines.get(source.member, 0) + source.text.count("\n")
+        complain(f"{name}: {count} lines" for name, count in lines.items() if not 0 < count <= ceilings.get(name, 0))
+
+
 def public_names(source: Source) -> list[str]:
     """Classes and functions at the top of a file whose names do not begin with an underscore."""
     kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

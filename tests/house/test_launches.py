@@ -15,9 +15,9 @@ LAUNCHES = {
     ("cli/offline/sandbox.py", "person", "profile"),
     ("tui/composer/outside.py", "own", "'none'"),  # it speaks to the desktop
     ("tui/composer/outside.py", "person", "'none'"),
-    ("services/hooks/running.py", "person", "hook.sandbox"),
-    ("services/shelljobs/own.py", "person", "'none'"),
-    ("services/shelljobs/service.py", "project", "spec.profile"),
+    ("services/hooks/run.py", "person", "hook.sandbox"),
+    ("services/jobs/user_commands.py", "person", "'none'"),
+    ("services/jobs/service.py", "project", "spec.profile"),
     ("services/testruns/gates.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held_where_possible('read-only')"),

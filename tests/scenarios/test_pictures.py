@@ -12,7 +12,7 @@ from codewhale.models.dialects.anthropic import _IMAGES
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ops import Attachment
-from codewhale.services.attaching import Attaching
+from codewhale.services.attachments import AttachmentReader
 from codewhale.session.artifacts import ArtifactStore
 
 # Media type -> how a file of it begins.
@@ -37,7 +37,7 @@ def test_every_kind_that_a_dialect_names_is_tried() -> None:
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_a_picture_is_sent_as_one(dialect: str, data: bytes, tmp_path: Path) -> None:
     artifacts = ArtifactStore(str(tmp_path / "artifacts"))
-    attached = Attaching(artifacts).enclose((Attachment(data=data + b"\0rest", name="a"),), str(tmp_path), "")
+    attached = AttachmentReader(artifacts).enclose((Attachment(data=data + b"\0rest", name="a"),), str(tmp_path), "")
     (image,) = attached.images
     assert data.startswith(KINDS[image.media_type][:4])
     wire = build_dialect("p", ProviderSettings(dialect=dialect))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.trust import TrustStore
-from codewhale.services.skills import FILE_LIMIT, LISTING_LIMIT, Skills
+from codewhale.services.skills.store import FILE_LIMIT, LISTING_LIMIT, SkillStore
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 
@@ -19,13 +19,13 @@ def put(folder: Path, text: str | None = None, says: str = "Does one thing.") ->
     return folder / "SKILL.md"
 
 
-def skills(tmp_path: Path, *trusted: Path) -> Skills:
+def skills(tmp_path: Path, *trusted: Path) -> SkillStore:
     """The skills of a person whose home is `tmp_path`, who trusts these files of the workspace as they stand now."""
     store = TrustStore(str(tmp_path / ".codewhale"))
     for standing in store.survey(str(tmp_path / "workspace")):
         if Path(standing.path) in trusted:
             store.add(standing)
-    return Skills(str(tmp_path / ".codewhale"), str(tmp_path), store)
+    return SkillStore(str(tmp_path / ".codewhale"), str(tmp_path), store)
 
 
 def test_the_nearest_of_a_name_wins_and_the_other_is_told(tmp_path: Path, workspace: Path) -> None:

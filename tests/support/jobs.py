@@ -11,8 +11,8 @@ from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
 from codewhale.protocol.tools import ToolResult
-from codewhale.services.shelljobs import JobSpec, ShellJobs
-from codewhale.services.shelljobs.keeping import LogKeeper
+from codewhale.services.jobs import JobSpec, ShellJobs
+from codewhale.services.jobs.artifacts import LogArchive
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.shell import ShellTools
@@ -65,7 +65,7 @@ class Shell:
         self.profile = "none"
         self.jobs = jobs or ShellJobs(lambda session, event: None)
         self.artifacts = ArtifactStore(str(workspace.parent / "artifacts"))
-        logs = LogKeeper(self.jobs, self.artifacts, lambda text: text.replace(SECRET, "[redacted]"))
+        logs = LogArchive(self.jobs, self.artifacts, lambda text: text.replace(SECRET, "[redacted]"))
         families = (ShellTools(self.jobs, logs, _env, self), TaskShellTools(self.jobs, logs, SystemClock(), _env))
         self.tools = {name: tool for family in families for name, tool in bound(family).items()}
 

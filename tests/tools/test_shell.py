@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CommandSubject, ToolResult
-from codewhale.services.shelljobs import Input
+from codewhale.services.jobs import JobInput
 from support.jobs import Shell
 from support.machine import HELD, MAKES_FILES
 from support.running import eventually, pids, running
@@ -168,7 +168,7 @@ async def test_an_interactive_command_has_a_terminal_that_a_person_types_into(sh
     (job,) = shell.jobs.jobs("attended")
     for prompt, text in (("Name? ", "Ada\n"), ("Key? ", "secret\n")):
         await eventually(lambda prompt=prompt: prompt in shell.jobs.recent("attended", job.id))
-        await shell.jobs.interact("attended", job.id, Input(text.encode(), seconds=0.1), "console")
+        await shell.jobs.interact("attended", job.id, JobInput(text.encode(), seconds=0.1), "console")
     result = await call
     assert result.ok and "Ada has 6" in result.content and "secret" not in result.content and "/dev/" in result.content
     assert result.metadata["interactive"] and not result.metadata["backgrounded"]

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
     from codewhale.repair.face import Repair
-    from codewhale.services.attaching import Attaching
+    from codewhale.services.attachments import AttachmentReader
     from codewhale.services.hooks import Hooks
-    from codewhale.services.shelljobs import ShellJobs
-    from codewhale.services.shelljobs.keeping import LogKeeper
-    from codewhale.services.shelljobs.own import OwnShell
-    from codewhale.services.skills import Skills
+    from codewhale.services.jobs import ShellJobs
+    from codewhale.services.jobs.artifacts import LogArchive
+    from codewhale.services.jobs.user_commands import UserCommands
+    from codewhale.services.skills import SkillStore
     from codewhale.workspace.file_search import Mentions
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.undo import Undo
@@ -62,7 +62,7 @@ INDEX_SHOWN = 50
 INDEX_BUILDING = "The code index of this repository is being built in the background."
 
 
-T = TypeVar("T", "CodeSearch", "Hooks", "Mentions", "OwnShell", "ShellJobs", "Undo")
+T = TypeVar("T", "CodeSearch", "Hooks", "Mentions", "UserCommands", "ShellJobs", "Undo")
 
 
 class Container:
@@ -254,10 +254,10 @@ class Services:
     @cached_property
     def hooks(self) -> "Hooks":
         from codewhale.services.hooks import Hooks
-        from codewhale.services.hooks.service import Written
+        from codewhale.services.hooks.service import HookConfig
 
         app = self._app
-        written = Written(app.config.get("hooks") or {}, app.config.path)
+        written = HookConfig(app.config.get("hooks") or {}, app.config.path)
         return self._closing(Hooks(written, self.trust, app.redactor.text, app.engine, app.tell, app.audit))
 
     @cached_property
@@ -275,28 +275,28 @@ class Services:
 
     @cached_property
     def jobs(self) -> "ShellJobs":
-        from codewhale.services.shelljobs import ShellJobs
+        from codewhale.services.jobs import ShellJobs
 
         app = self._app
         return self._closing(ShellJobs(app.tell, app.clock, app.place.home, self._past_jobs))
 
     @cached_property
-    def job_logs(self) -> "LogKeeper":
-        from codewhale.services.shelljobs.keeping import LogKeeper
+    def job_logs(self) -> "LogArchive":
+        from codewhale.services.jobs.artifacts import LogArchive
 
-        return LogKeeper(self.jobs, self._app.artifacts, self._app.redactor.text)
-
-    @cached_property
-    def own_shell(self) -> "OwnShell":
-        from codewhale.services.shelljobs.own import OwnShell
-
-        return self._closing(OwnShell(self._app.tell, self._app.hooking.shell_env, self._app.redactor.text))
+        return LogArchive(self.jobs, self._app.artifacts, self._app.redactor.text)
 
     @cached_property
-    def skills(self) -> "Skills":
-        from codewhale.services.skills import Skills
+    def own_shell(self) -> "UserCommands":
+        from codewhale.services.jobs.user_commands import UserCommands
 
-        return Skills(self._app.place.home, self._app.place.person, self.trust)
+        return self._closing(UserCommands(self._app.tell, self._app.hooking.shell_env, self._app.redactor.text))
+
+    @cached_property
+    def skills(self) -> "SkillStore":
+        from codewhale.services.skills import SkillStore
+
+        return SkillStore(self._app.place.home, self._app.place.person, self.trust)
 
     @cached_property
     def code_search(self) -> "CodeSearch":
@@ -319,10 +319,10 @@ class Services:
         return self._closing(Mentions(FrecencyStore(self._app.place.home, self._app.clock)))
 
     @cached_property
-    def attaching(self) -> "Attaching":
-        from codewhale.services.attaching import Attaching
+    def attaching(self) -> "AttachmentReader":
+        from codewhale.services.attachments import AttachmentReader
 
-        return Attaching(self._app.artifacts)
+        return AttachmentReader(self._app.artifacts)
 
     @cached_property
     def completer(self) -> "Completions":

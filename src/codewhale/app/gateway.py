@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codewhale.permissions.policy import SandboxOptions
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.shell.judge import ShellJudgement
-    from codewhale.services.shelljobs import ShellJobs
+    from codewhale.services.jobs import ShellJobs
 
 
 class PolicySettings(Struct, frozen=True):

@@ -12,7 +12,7 @@ from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import MessageAdded
 from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView
-from codewhale.services.shelljobs.job import JobView
+from codewhale.services.jobs.job import JobView
 from codewhale.session.store import SessionStore
 from codewhale.workspace.git import differences, standing
 from codewhale.workspace.patching import unified_diff

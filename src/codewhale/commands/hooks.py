@@ -6,7 +6,7 @@ from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
 from codewhale.services.hooks import Hooks
-from codewhale.services.hooks.rows import Condition
+from codewhale.services.hooks.config import Condition
 
 
 class HooksOf(Protocol):

@@ -8,8 +8,8 @@ import msgspec
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
-from codewhale.services.shelljobs import PERSON, Input, JobView, Reading, ShellJobs
-from codewhale.services.shelljobs.telling import line_end, standing, streams, succeeded
+from codewhale.services.jobs import USER, JobInput, JobReading, JobView, ShellJobs
+from codewhale.services.jobs.render import line_end, output_text, status_text, succeeded
 
 WAIT_SECONDS = 30.0
 WAIT_MOST = 600.0
@@ -60,7 +60,9 @@ class JobsCommand:
         if len(matches) == 1 and matches[0] in own:
             return matches[0].id
         if len(matches) == 1:
-            return CommandOutput(f"{matches[0].id} is {standing(matches[0])}: {one_line(matches[0].command)}", ok=False)
+            return CommandOutput(
+                f"{matches[0].id} is {status_text(matches[0])}: {one_line(matches[0].command)}", ok=False
+            )
         if matches:
             return CommandOutput(f"{name!r} may be {', '.join(job.id for job in matches)}; say more of it.", ok=False)
         return CommandOutput(f"This session has no job {name!r}.\n{self._list(session)}", ok=False)
@@ -84,7 +86,7 @@ class JobsCommand:
             ("job", job.id),
             ("command", job.command),
             ("folder", job.cwd),
-            ("status", standing(job)),
+            ("status", status_text(job)),
             ("time", f"{job.seconds:.1f} s"),
             ("process", f"{job.pid}" + (f", {job.leftovers} left over" if job.leftovers else "")),
             ("sandbox", job.profile if job.profile != "none" else "none: it runs with your rights"),
@@ -96,29 +98,29 @@ class JobsCommand:
         return CommandOutput("\n".join([*lines, "", *tail] if tail else lines))
 
     async def _poll(self, session: str, job_id: str, rest: str) -> CommandOutput:
-        return _told(self._jobs.read(session, job_id, PERSON))
+        return _told(self._jobs.read(session, job_id, USER))
 
     async def _wait(self, session: str, job_id: str, rest: str) -> CommandOutput:
         if rest and not _SECONDS.fullmatch(rest):
             return CommandOutput(f"{rest!r} is no number of seconds. {USAGE}", ok=False)
         seconds = min(WAIT_MOST, float(rest)) if rest else WAIT_SECONDS
-        return _told(await self._jobs.wait(session, job_id, seconds, PERSON))
+        return _told(await self._jobs.wait(session, job_id, seconds, USER))
 
     async def _stdin(self, session: str, job_id: str, rest: str) -> CommandOutput:
         end = rest == "--eof"
         data = b"" if end else f"{rest}\n".encode("utf-8", "surrogateescape")
         try:
-            return _told(await self._jobs.interact(session, job_id, Input(data, end, ANSWER_SECONDS), PERSON))
+            return _told(await self._jobs.interact(session, job_id, JobInput(data, end, ANSWER_SECONDS), USER))
         except OSError:
             job = self._jobs.view(session, job_id)
-            return CommandOutput(f"{job.id} takes no input: {standing(job)}, and its input is closed.", ok=False)
+            return CommandOutput(f"{job.id} takes no input: {status_text(job)}, and its input is closed.", ok=False)
 
     async def _keys(self, session: str, job_id: str, rest: str) -> CommandOutput:
         try:
             keys = msgspec.json.decode(rest, type=str)
         except (msgspec.DecodeError, UnicodeEncodeError):
             return CommandOutput('Say /jobs keys ID "TEXT": the text as a JSON string, written as it is.', ok=False)
-        written = Input(keys.encode("utf-8", "surrogateescape"), seconds=KEYS_SECONDS)
+        written = JobInput(keys.encode("utf-8", "surrogateescape"), seconds=KEYS_SECONDS)
         try:
             await self._jobs.interact(session, job_id, written, CONSOLE)
         except OSError:
@@ -128,9 +130,9 @@ class JobsCommand:
     async def _cancel(self, session: str, job_id: str, rest: str) -> CommandOutput:
         was = self._jobs.view(session, job_id)
         if was.status != "Running":
-            return CommandOutput(f"{job_id} had ended already: {standing(was)}.")
+            return CommandOutput(f"{job_id} had ended already: {status_text(was)}.")
         job = await self._jobs.cancel(session, job_id)
-        return CommandOutput(f"{job_id} was ended: {standing(job)}.", ok=job.status != "Running")
+        return CommandOutput(f"{job_id} was ended: {status_text(job)}.", ok=job.status != "Running")
 
     async def _cancel_all(self, session: str) -> CommandOutput:
         ended = await self._jobs.cancel_all(session)
@@ -157,7 +159,7 @@ def _word(text: str) -> tuple[str, str]:
 def _row(job: JobView) -> str:
     where = "" if job.cwd == "." else f" (in {job.cwd})"
     time = "" if job.status == "Stale" else f"{job.seconds:.1f} s"
-    return f"{job.id}  {time:>9}  {standing(job)}: {one_line(job.command, 100)}{where}"
+    return f"{job.id}  {time:>9}  {status_text(job)}: {one_line(job.command, 100)}{where}"
 
 
 def _counts(rows: list[JobView]) -> str:
@@ -165,7 +167,7 @@ def _counts(rows: list[JobView]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.items())
 
 
-def _told(reading: Reading) -> CommandOutput:
-    job, output = reading.job, streams(reading)
-    state = f"[{job.id}: {standing(job)}, {job.seconds:.1f} s]"
+def _told(reading: JobReading) -> CommandOutput:
+    job, output = reading.job, output_text(reading)
+    state = f"[{job.id}: {status_text(job)}, {job.seconds:.1f} s]"
     return CommandOutput(f"{line_end(output)}{state}" if output else f"(nothing new)\n{state}", ok=succeeded(job))

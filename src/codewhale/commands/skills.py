@@ -5,13 +5,13 @@ import asyncio
 from codewhale.commands.base import CommandContext, command, told
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
-from codewhale.services.skills import Found, Skills
+from codewhale.services.skills import SkillList, SkillStore
 
 
 class SkillsCommand:
     """/skills."""
 
-    def __init__(self, skills: Skills) -> None:
+    def __init__(self, skills: SkillStore) -> None:
         self._skills = skills
 
     @command("/skills", "[json | SKILL]")
@@ -28,7 +28,7 @@ class SkillsCommand:
         )
 
 
-def _shown(found: Found) -> str:
+def _shown(found: SkillList) -> str:
     lines = [f"{skill.name:<24} {one_line(skill.description, 120)}  ({skill.path})" for skill in found.skills]
     lines += [f"left out: {one_line(problem, 400)}" for problem in found.problems]
     return "\n".join(lines) or "There are no skills: a skill is a folder with a SKILL.md, in ~/.agents/skills."

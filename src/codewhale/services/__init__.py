@@ -1,1 +1,1 @@
-"""Live things: shell jobs, test running, the workspace writer. Siblings do not import one another."""
+"""Live things: shell jobs, test runs, hooks, skills. Siblings do not import one another."""

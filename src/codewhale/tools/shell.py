@@ -16,20 +16,20 @@ from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.ports import Asker
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, JobSubject, ToolResult
-from codewhale.services.shelljobs import Input, JobSpec, JobView, Reading, ShellJobs
-from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
-from codewhale.services.shelljobs.keeping import LogKeeper
-from codewhale.services.shelljobs.telling import (
-    delta,
+from codewhale.services.jobs import JobInput, JobReading, JobSpec, JobView, ShellJobs
+from codewhale.services.jobs.artifacts import LogArchive
+from codewhale.services.jobs.render import (
+    delta_result,
+    denial_text,
     line_end,
     metadata,
-    refusal,
-    standing,
-    streams,
+    output_text,
+    status_text,
     succeeded,
-    terminal,
-    unknown,
+    terminal_block,
+    unknown_job,
 )
+from codewhale.services.jobs.service import ShellEnv, begin, directory, shell_argv
 from codewhale.services.testruns.summary import cargo_failure
 from codewhale.tools.base import Args, Doc, tool
 
@@ -107,7 +107,7 @@ def _ended(args: ExecShellCancel) -> tuple[JobSubject, ...]:
 class ShellTools:
     """Runs commands and looks after the jobs they become."""
 
-    def __init__(self, jobs: ShellJobs, logs: LogKeeper, shell_env: ShellEnv, asker: Asker) -> None:
+    def __init__(self, jobs: ShellJobs, logs: LogArchive, shell_env: ShellEnv, asker: Asker) -> None:
         self._asker = asker
         self._jobs = jobs
         self._logs = logs
@@ -150,7 +150,7 @@ class ShellTools:
             f"Background job {job.id} started (pid {job.pid}). Read its output with "
             f'exec_shell_wait {{"task_id": "{job.id}"}}, end it with exec_shell_cancel {{"task_id": "{job.id}"}}.'
         )
-        data = {**_metadata(Reading(job, "", ""), args), "backgrounded": True}
+        data = {**_metadata(JobReading(job, "", ""), args), "backgrounded": True}
         return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=data)
 
     async def _foreground(self, job: JobView, args: ExecShell, call: CallContext) -> ToolResult:
@@ -163,7 +163,7 @@ class ShellTools:
             raise
         return await self._result(reading, args, call)
 
-    async def _result(self, reading: Reading, args: ExecShell, call: CallContext) -> ToolResult:
+    async def _result(self, reading: JobReading, args: ExecShell, call: CallContext) -> ToolResult:
         job = reading.job
         kept = reading.job.exited and reading.job.status == "Running"
         if kept:
@@ -172,7 +172,7 @@ class ShellTools:
         data = {**_metadata(reading, args), "backgrounded": kept}
         if reading.job.status == "TimedOut":
             data["foreground_timeout_recovery"] = _recovery(args)
-        result = ToolResult(text, ok=succeeded(reading.job), display=terminal(reading), metadata=data)
+        result = ToolResult(text, ok=succeeded(reading.job), display=terminal_block(reading), metadata=data)
         return await self._logs.with_whole(call.session, reading, result)
 
     async def _cancel(self, session: str, job_id: str) -> None:
@@ -186,23 +186,23 @@ class ShellTools:
         try:
             reading = await self._jobs.wait(call.session, args.task_id, seconds)
         except KeyError:
-            raise unknown(self._jobs, call.session, args.task_id)
-        return await self._logs.with_whole(call.session, reading, delta(reading, _failure(reading)))
+            raise unknown_job(self._jobs, call.session, args.task_id)
+        return await self._logs.with_whole(call.session, reading, delta_result(reading, _failure(reading)))
 
     @tool("exec_shell_interact", effects={Effect.EXECUTES}, subjects=_told)
     async def exec_shell_interact(self, args: ExecShellInteract, call: CallContext) -> ToolResult:
         """Write to a background job's input and return the first new output. The text is written as it is: end a line
         with a newline."""
-        write = Input(
+        write = JobInput(
             data=(args.input or "").encode("utf-8", "surrogateescape"),
             close=bool(args.close_stdin),
             seconds=(INTERACT_MS if args.timeout_ms is None else args.timeout_ms) / 1000,
         )
         try:
             reading = await self._jobs.interact(call.session, args.task_id, write)
-            return delta(reading, _failure(reading))
+            return delta_result(reading, _failure(reading))
         except KeyError:
-            raise unknown(self._jobs, call.session, args.task_id)
+            raise unknown_job(self._jobs, call.session, args.task_id)
         except OSError:
             status = self._jobs.view(call.session, args.task_id).status
             raise ToolError(
@@ -231,8 +231,10 @@ class ShellTools:
             was = self._jobs.view(call.session, args.task_id).status
             job = await self._jobs.cancel(call.session, args.task_id)
         except KeyError:
-            raise unknown(self._jobs, call.session, args.task_id)
-        text = f"Job {job.id} had ended already: {standing(job)}." if was != "Running" else f"Job {job.id} was ended."
+            raise unknown_job(self._jobs, call.session, args.task_id)
+        text = (
+            f"Job {job.id} had ended already: {status_text(job)}." if was != "Running" else f"Job {job.id} was ended."
+        )
         data = {
             "status": job.status,
             "task_id": job.id,
@@ -276,12 +278,12 @@ def _given(args: ExecShell) -> dict[str, Any]:
     return {key: value for key, value in msgspec.structs.asdict(args).items() if value is not None}
 
 
-def _metadata(reading: Reading, args: ExecShell) -> dict[str, Any]:
+def _metadata(reading: JobReading, args: ExecShell) -> dict[str, Any]:
     extra = {"safety_level": None, "interactive": bool(args.interactive), "execpolicy": None}
     return {**metadata(reading, _failure(reading)), **extra, "combined_output": bool(args.combined_output)}
 
 
-def _failure(reading: Reading) -> str:
+def _failure(reading: JobReading) -> str:
     job = reading.job
     return cargo_failure(job.command, reading.stdout, reading.stderr) if job.status == "Failed" else ""
 
@@ -296,13 +298,13 @@ def _most_ms(args: ExecShell) -> int:
     return args.timeout_ms or (INTERACTIVE_MS if args.interactive else FOREGROUND_MS)
 
 
-def _foreground_text(reading: Reading, args: ExecShell) -> str:
-    job, output = reading.job, streams(reading)
+def _foreground_text(reading: JobReading, args: ExecShell) -> str:
+    job, output = reading.job, output_text(reading)
     if job.status == "Completed":
         return output or "(no output)"
     if job.status == "Running":
         left = (
-            f"[{standing(job)} as background job {job.id}; read what they print with exec_shell_wait "
+            f"[{status_text(job)} as background job {job.id}; read what they print with exec_shell_wait "
             f'{{"task_id": "{job.id}"}}, end them with exec_shell_cancel {{"task_id": "{job.id}"}}]'
         )
         return f"{line_end(output) if output else ''}{left}"
@@ -315,13 +317,13 @@ def _foreground_text(reading: Reading, args: ExecShell) -> str:
     elif job.status == "Killed":
         head = "Command was cancelled and its processes were ended."
     else:
-        said = standing(job)
+        said = status_text(job)
         head = f"Command {said[:1].lower()}{said[1:]}.{_missing(reading)}"
     text = f"{head}\n\n{output or '(no output)'}"
-    return f"{line_end(text).rstrip()}{refusal(reading)}" if refusal(reading) else text
+    return f"{line_end(text).rstrip()}{denial_text(reading)}" if denial_text(reading) else text
 
 
-def _missing(reading: Reading) -> str:
+def _missing(reading: JobReading) -> str:
     """How to install the program that the shell did not find, "" where it is not one we know."""
     found = _NOT_FOUND.search(f"{reading.stderr}\n{reading.stdout}") if reading.job.exit_code == 127 else None
     name = found[1] or found[2] if found else ""

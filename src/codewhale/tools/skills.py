@@ -6,7 +6,7 @@ from typing import Annotated
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
-from codewhale.services.skills import Loaded, Skills
+from codewhale.services.skills import LoadedSkill, SkillStore
 from codewhale.tools.base import Args, Doc, tool
 
 
@@ -19,7 +19,7 @@ class LoadSkill(Args, frozen=True):
 class SkillTools:
     """The tool that reads skills."""
 
-    def __init__(self, skills: Skills) -> None:
+    def __init__(self, skills: SkillStore) -> None:
         self._skills = skills
 
     @tool("load_skill", effects={Effect.READS}, parallel=True)
@@ -50,7 +50,7 @@ class SkillTools:
         )
 
 
-def _shown(found: Loaded) -> str:
+def _shown(found: LoadedSkill) -> str:
     skill = found.skill
     lines = [f"# Skill: {skill.name}", "", skill.description, "", f"Source: {skill.file}", "", found.body.strip()]
     if found.companions:

@@ -12,11 +12,20 @@ from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
-from codewhale.services.shelljobs import JobSpec, Reading, ShellJobs
-from codewhale.services.shelljobs.beginning import ShellEnv, begin, directory, shell_argv
-from codewhale.services.shelljobs.evidence import SUMMARY, Circumstances, GateKind, GateRecord, gate_record
-from codewhale.services.shelljobs.keeping import LogKeeper
-from codewhale.services.shelljobs.telling import delta, line_end, metadata, unknown
+from codewhale.services.jobs import JobReading, JobSpec, ShellJobs
+from codewhale.services.jobs.artifacts import LogArchive
+from codewhale.services.jobs.render import (
+    SUMMARY,
+    GateContext,
+    GateKind,
+    GateRecord,
+    delta_result,
+    gate_record,
+    line_end,
+    metadata,
+    unknown_job,
+)
+from codewhale.services.jobs.service import ShellEnv, begin, directory, shell_argv
 from codewhale.services.testruns.summary import cargo_failure, summarise
 from codewhale.services.testruns.tree import tree_hash
 from codewhale.tools.base import Args, Doc, tool
@@ -62,7 +71,7 @@ def _command(args: TaskShellStart) -> tuple[CommandSubject, ...]:
 class TaskShellTools:
     """Starts long commands and records how they ended."""
 
-    def __init__(self, jobs: ShellJobs, logs: LogKeeper, clock: Clock, shell_env: ShellEnv) -> None:
+    def __init__(self, jobs: ShellJobs, logs: LogArchive, clock: Clock, shell_env: ShellEnv) -> None:
         self._jobs = jobs
         self._logs = logs
         self._shell_env = shell_env
@@ -94,7 +103,7 @@ class TaskShellTools:
             f"Job {job.id} started in the background (pid {job.pid}); it is killed after {spec.seconds:g} s. Read it "
             f'with task_shell_wait {{"task_id": "{job.id}", "wait": true}}.'
         )
-        data = {**metadata(Reading(job, "", "")), "background": True, "backgrounded": True, "task_shell": True}
+        data = {**metadata(JobReading(job, "", "")), "background": True, "backgrounded": True, "task_shell": True}
         return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=data)
 
     @tool("task_shell_wait", effects={Effect.READS}, polls=True)
@@ -105,10 +114,10 @@ class TaskShellTools:
         seconds = (args.timeout_ms or WAIT_MS) / 1000 if args.wait else 0.0
         try:
             reading = await self._jobs.wait(call.session, args.task_id, seconds)
-            result = await self._logs.with_whole(call.session, reading, delta(reading, _failure(reading)))
+            result = await self._logs.with_whole(call.session, reading, delta_result(reading, _failure(reading)))
             return result if args.gate is None else await self._gated(args, args.gate, call, result)
         except KeyError:
-            raise unknown(self._jobs, call.session, args.task_id)
+            raise unknown_job(self._jobs, call.session, args.task_id)
 
     async def _gated(self, args: TaskShellWait, gate: GateKind, call: CallContext, result: ToolResult) -> ToolResult:
         """The result with the evidence of the gate, or with why there is none yet."""
@@ -121,7 +130,7 @@ class TaskShellTools:
         tree = (await tree_hash(call.workspace)).sha256 if spec.tree else ""
         kept = await self._logs.keep(call.session, job_id)
         tests, path = summarise(whole.stdout, whole.stderr), kept.path if kept is not None else None
-        around = Circumstances(tree, rfc3339(self._clock.now()), path, tests.line(), tests.failed or 0)
+        around = GateContext(tree, rfc3339(self._clock.now()), path, tests.line(), tests.failed or 0)
         record = gate_record(gate, whole, spec, around)
         data: dict[str, Any] = {
             "task_updates": {"gate": msgspec.to_builtins(record)},
@@ -133,7 +142,7 @@ class TaskShellTools:
         return _with(result, _told(record, args.command, kept.ref if kept is not None else "", bool(spec.tree)), data)
 
 
-def _failure(reading: Reading) -> str:
+def _failure(reading: JobReading) -> str:
     job = reading.job
     return cargo_failure(job.command, reading.stdout, reading.stderr) if job.status == "Failed" else ""
 

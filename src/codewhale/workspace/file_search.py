@@ -82,7 +82,6 @@ class FrecencyStore:
         self._clock = clock
 
     def note(self, root: str, path: str) -> None:
-        """A file was used; what cannot be written down is forgotten."""
         rows, now = self._rows(root), self._clock.now()
         rows[path] = (_faded(rows.get(path), now) + 1.0, now)
         kept = sorted(rows, key=lambda name: _faded(rows[name], now), reverse=True)[:MOST_FILES]
@@ -94,7 +93,6 @@ class FrecencyStore:
             self._prune()
 
     def scores(self, root: str) -> dict[str, float]:
-        """What each file that was ever used is worth now."""
         now = self._clock.now()
         return {path: _faded(row, now) for path, row in self._rows(root).items()}
 
@@ -166,7 +164,6 @@ class Mentions:
             await asyncio.to_thread(self._frecency.note, root, inside)
 
     async def aclose(self) -> None:
-        """Stop looking."""
         walks = list(self._walks.values())
         for walk in walks:
             walk.cancel()

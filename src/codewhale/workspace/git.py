@@ -231,7 +231,6 @@ def branch_of(workspace: str) -> str:
 
 
 async def standing(workspace: str) -> WorkspaceRow:
-    """Where a workspace is, its branch, and how many files git sees as changed."""
     return WorkspaceRow(workspace, branch_of(workspace), await _changed(workspace))
 
 
@@ -262,7 +261,6 @@ async def differences(workspace: str, path: str = "") -> tuple[DiffBlock, ...] |
 
 
 async def _last_commit(workspace: str) -> str:
-    """The last commit, or the empty tree where there is none yet."""
     done = await git(("rev-parse", "--verify", "-q", "HEAD"), workspace)
     if done.exit_code == 0:
         return "HEAD"
@@ -294,7 +292,6 @@ def _new_file(workspace: str, path: str) -> DiffBlock:
 
 
 def _beginning(path: str) -> str | None:
-    """The first 64 KiB of a text file; None for anything else."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
             data = file.read(NEW_BYTES)

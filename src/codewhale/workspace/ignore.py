@@ -365,5 +365,4 @@ def is_unread(path: str) -> bool:
 
 
 def unread_folders() -> frozenset[str]:
-    """The folders the index does not enter, by name."""
     return frozenset(FOLDERS + UNREAD_FOLDERS)

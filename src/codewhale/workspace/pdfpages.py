@@ -8,7 +8,6 @@ _MOST_PAGES = 5000
 
 
 def main() -> int:
-    """The exit code."""
     try:
         import pypdfium2  # type: ignore[import-untyped]
     except ImportError:

@@ -25,8 +25,6 @@ _KEY_NAMES = frozenset(
 
 
 class ProjectMap(Struct, frozen=True):
-    """What project_map answers."""
-
     tree: str
     summary: str
     key_files: list[str]

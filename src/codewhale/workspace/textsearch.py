@@ -169,8 +169,6 @@ async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: 
 
 
 class _Order(Struct):
-    """A search for another process."""
-
     root: str
     files: list[str]
     query: TextQuery
@@ -264,11 +262,9 @@ class _Scan:
         self.read: set[str] = set()
 
     def stop(self) -> None:
-        """End the threads of this search soon."""
         self._stop.set()
 
     def all(self, files: Sequence[str]) -> Found:
-        """Search every file in order."""
         for file in files:
             if self._spent():
                 break
@@ -361,7 +357,6 @@ class _Scan:
 
 
 def _sample(top: int, file: str) -> bytes | None:
-    """The first 8 KiB of a regular file that is not too large."""
     try:
         fd = os.open(file, _FILE | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
     except OSError:
@@ -419,7 +414,6 @@ def cut(line: str, column: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """A pattern that matches `text` itself."""
     import regex
 
     return str(regex.escape(text, special_only=True))

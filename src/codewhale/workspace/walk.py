@@ -125,7 +125,6 @@ class _Patience:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """It is over."""
         self._stop.set()
 
     @property
@@ -134,7 +133,6 @@ class _Patience:
         return max(0.1, self._deadline - time.monotonic())
 
     def spent(self) -> bool:
-        """Whether the time is up."""
         return self._stop.is_set() or time.monotonic() > self._deadline
 
 
@@ -154,11 +152,9 @@ class _Gathering:
         self._nested: list[str] = []
 
     def stop(self) -> None:
-        """End the threads of this walk."""
         self._patience.stop()
 
     async def run(self, start: str) -> Listing:
-        """Walk from `start`, then every repository met on the way."""
         await self._gather(start)
         asked = 0
         while self._nested and not self._spent():

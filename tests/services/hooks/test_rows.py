@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codewhale.protocol.tools import Effect
-from codewhale.services.hooks.rows import EVENTS, MOST_HOOKS, Condition, Moment, read_hooks
+from codewhale.services.hooks.config import EVENTS, MOST_HOOKS, Condition, HookMoment, read_hooks
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -97,5 +97,5 @@ def test_they_can_be_switched_off_and_are_bounded() -> None:
 )
 def test_conditions(condition: Condition, met: bool) -> None:
     effects = (Effect.READS, Effect.EXECUTES)
-    moment = Moment("tool_call_after", "s", "/w", "agent", tool="exec_shell", effects=effects, exit_code=3)
+    moment = HookMoment("tool_call_after", "s", "/w", "agent", tool="exec_shell", effects=effects, exit_code=3)
     assert condition.holds(moment) is met

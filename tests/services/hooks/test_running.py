@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codewhale.services.hooks.rows import Hook, Moment
-from codewhale.services.hooks.running import Said, heard, run_hook
+from codewhale.services.hooks.config import Hook, HookMoment
+from codewhale.services.hooks.run import HookAnswer, parse_answer, run_hook
 from support.machine import MAKES_FILES
 from support.scenes import appears
 
@@ -22,9 +22,9 @@ def hook(command: str, **fields: Any) -> Hook:
     return Hook("tool_call_before", command, "h", "c.toml", **{"sandbox": "none", **fields})
 
 
-async def said(workspace: Path, command: str, **fields: Any) -> Said:
+async def said(workspace: Path, command: str, **fields: Any) -> HookAnswer:
     arguments = {"command": "ls $HOME", "secret": "hunter2hunter2"}
-    moment = Moment("tool_call_before", "s1", str(workspace), "agent", "exec_shell", arguments)
+    moment = HookMoment("tool_call_before", "s1", str(workspace), "agent", "exec_shell", arguments)
     facts = {"MODEL": "m"}
     return await run_hook(hook(command, **fields), moment, facts, lambda text: text.replace("hunter2hunter2", "[x]"))
 
@@ -45,30 +45,30 @@ async def test_it_reads_one_json_object_and_variables(workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "stdout", "stderr", "wanted"),
     [
-        (0, "", "", Said()),
-        (0, "all fine\n", "", Said(output="all fine\n")),
-        (0, "{not json", "", Said(output="{not json")),
-        (2, "no pushing\nmore", "err", Said("deny", "no pushing")),
-        (2, "", "\nnot today", Said("deny", "not today")),
-        (2, "", "", Said("deny", "no reason was given")),
-        (0, '{"decision":"deny","reason":"r"}', "", Said("deny", "r", output='{"decision":"deny","reason":"r"}')),
-        (0, '{"verdict":"ASK"}', "", Said("ask", output='{"verdict":"ASK"}')),
-        (0, '{"decision":"approve"}', "", Said("allow", output='{"decision":"approve"}')),
+        (0, "", "", HookAnswer()),
+        (0, "all fine\n", "", HookAnswer(output="all fine\n")),
+        (0, "{not json", "", HookAnswer(output="{not json")),
+        (2, "no pushing\nmore", "err", HookAnswer("deny", "no pushing")),
+        (2, "", "\nnot today", HookAnswer("deny", "not today")),
+        (2, "", "", HookAnswer("deny", "no reason was given")),
+        (0, '{"decision":"deny","reason":"r"}', "", HookAnswer("deny", "r", output='{"decision":"deny","reason":"r"}')),
+        (0, '{"verdict":"ASK"}', "", HookAnswer("ask", output='{"verdict":"ASK"}')),
+        (0, '{"decision":"approve"}', "", HookAnswer("allow", output='{"decision":"approve"}')),
     ],
 )
-def test_what_its_end_says(code: int, stdout: str, stderr: str, wanted: Said) -> None:
-    assert heard(code, stdout, stderr, plain) == wanted
+def test_what_its_end_says(code: int, stdout: str, stderr: str, wanted: HookAnswer) -> None:
+    assert parse_answer(code, stdout, stderr, plain) == wanted
 
 
 def test_what_a_json_object_may_hold() -> None:
     told = {
         "hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"a": 1}, "additionalContext": "c" * 9999}
     }
-    found = heard(0, json.dumps(told), "", plain)
+    found = parse_answer(0, json.dumps(told), "", plain)
     assert (found.verdict, found.arguments, len(found.context)) == ("allow", {"a": 1}, 4096)
-    assert "none of allow, ask and deny" in heard(0, '{"decision": "maybe"}', "", plain).fault
-    assert heard(1, "", "broken\n", plain).fault == "it ended with exit code 1: broken"
-    odd = heard(0, '{"updatedInput": 3, "context": [], "text": 4, "reason": null}', "", plain)
+    assert "none of allow, ask and deny" in parse_answer(0, '{"decision": "maybe"}', "", plain).fault
+    assert parse_answer(1, "", "broken\n", plain).fault == "it ended with exit code 1: broken"
+    odd = parse_answer(0, '{"updatedInput": 3, "context": [], "text": 4, "reason": null}', "", plain)
     assert (odd.arguments, odd.context, odd.text) == (None, "", None)
 
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from codewhale.services.testruns.project import has, interpreter, read_text, scripts, which
+from codewhale.services.testruns.runners import has, interpreter, read_text, scripts, which
 from support.running import program
 
 

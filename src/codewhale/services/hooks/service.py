@@ -10,21 +10,21 @@ import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.lib.toml import parse_toml
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.trust import read_file
+from codewhale.permissions.trust import TrustStore, read_file
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Envelope, Event, ModeChanged, Notice, TurnFinished
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.tools import ToolResult
-from codewhale.services.hooks.rows import AFTER, BEFORE, SHELL_ENV, SUBMIT, Hook, Moment, read_hooks
-from codewhale.services.hooks.running import RESULT_LIMIT, Said, run_hook
+from codewhale.services.hooks.config import AFTER, BEFORE, SHELL_ENV, SUBMIT, Hook, HookMoment, read_hooks
+from codewhale.services.hooks.run import RESULT_LIMIT, HookAnswer, run_hook
 
 PROJECT_FILE = os.path.join(".codewhale", "hooks.toml")
 MOST_BEHIND = 16
@@ -33,15 +33,7 @@ _WEIGHT = {"deny": 3, "ask": 2, "allow": 1, "": 0}
 _ASSIGNMENT = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
-class Trusts(Protocol):
-    """Who knows what was trusted."""
-
-    def holds(self, path: str, sha256: str) -> bool:
-        """Whether the file with these bytes was, and all that it names is as it was."""
-        ...
-
-
-class Written(Struct, frozen=True):
+class HookConfig(Struct, frozen=True):
     """The person's own hooks as they stand in the configuration: the raw `[hooks]` table and the file it is from."""
 
     tree: Any
@@ -63,8 +55,8 @@ class Hooks:
 
     def __init__(
         self,
-        written: Written,
-        trust: Trusts,
+        written: HookConfig,
+        trust: TrustStore,
         redact: Callable[[str], str],
         control: SessionControl,
         tell: Callable[[str, Event], None],
@@ -80,7 +72,7 @@ class Hooks:
         self._audit = audit
         self._projects: dict[str, _Project] = {}
         self._warned: set[str] = set()
-        self._behind: set[asyncio.Task[Said]] = set()
+        self._behind: set[asyncio.Task[HookAnswer]] = set()
         self._following: set[asyncio.Task[None]] = set()
 
     def at(self, workspace: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
@@ -99,7 +91,7 @@ class Hooks:
         for hook in self._due(moment):
             said = await self._ask(hook, moment)
             if said.fault and not hook.continue_on_error:
-                said = Said("deny", said.fault)
+                said = HookAnswer("deny", said.fault)
             verdict = "" if hook.project and said.verdict == "allow" else said.verdict
             if _WEIGHT[verdict] > _WEIGHT[opinion.verdict]:
                 reason = f"The hook {hook.name} says {verdict}: {said.reason or 'no reason was given'}"
@@ -115,7 +107,6 @@ class Hooks:
         return msgspec.structs.replace(opinion, context="\n".join(contexts))
 
     async def before(self, call: CallView) -> str | None:
-        """Nothing more is said once a call is decided."""
         return None
 
     async def after(self, call: CallView, result: ToolResult | None) -> str | None:
@@ -136,7 +127,7 @@ class Hooks:
         """A session has begun: tell it, and follow its events to the end."""
         for line in self.at(workspace)[1]:
             self._warn(session, line)
-        await self._fire(Moment("session_start", session, workspace, self._mode(session)))
+        await self._fire(HookMoment("session_start", session, workspace, self._mode(session)))
         task = asyncio.create_task(self._follow(session, workspace, events), name=f"hooks {session}")
         self._following.add(task)
         await asyncio.sleep(0)  # It listens from here on.
@@ -144,10 +135,11 @@ class Hooks:
 
     async def submitted(self, session: str, workspace: str, text: str) -> str:
         """The message as the hooks let it through. Raises SessionError when one blocks it."""
-        for hook in self._due(Moment(SUBMIT, session, workspace, self._mode(session), message=text)):
-            said = await self._ask(hook, Moment(SUBMIT, session, workspace, self._mode(session), message=text))
+        moment = HookMoment(SUBMIT, session, workspace, self._mode(session), message=text)
+        for hook in self._due(moment):
+            said = await self._ask(hook, msgspec.structs.replace(moment, message=text))
             if said.fault and not hook.continue_on_error:
-                said = Said("deny", said.fault)
+                said = HookAnswer("deny", said.fault)
             if said.verdict == "deny":
                 raise SessionError(f"the hook {hook.name} blocked the message: {said.reason}")
             if said.text is not None and not hook.project:
@@ -156,7 +148,7 @@ class Hooks:
 
     async def shell_env(self, session: str, workspace: str) -> dict[str, str]:
         """What the person's hooks add to the environment of a shell command: KEY=VALUE lines."""
-        moment = Moment(SHELL_ENV, session, workspace, self._mode(session))
+        moment = HookMoment(SHELL_ENV, session, workspace, self._mode(session))
         env: dict[str, str] = {}
         for hook in self._due(moment):
             for line in (await self._ask(hook, moment)).output.splitlines():
@@ -177,34 +169,34 @@ class Hooks:
         with contextlib.suppress(SessionError):  # The log gave out; that is told elsewhere.
             async for envelope in events:
                 await self._heard(session, workspace, envelope.event)
-        await self._fire(Moment("session_end", session, workspace))
+        await self._fire(HookMoment("session_end", session, workspace))
 
     async def _heard(self, session: str, workspace: str, event: Event) -> None:
         match event:
             case ModeChanged(mode=mode, previous=previous):
-                await self._fire(Moment("mode_change", session, workspace, mode, previous_mode=previous))
+                await self._fire(HookMoment("mode_change", session, workspace, mode, previous_mode=previous))
             case TurnFinished(status=status, reason=reason, result=result):
                 answer = str(result.get("answer", ""))[:RESULT_LIMIT]
-                here = Moment("turn_end", session, workspace, self._mode(session), error=reason)
+                here = HookMoment("turn_end", session, workspace, self._mode(session), error=reason)
                 if status in ("failed", "infra"):
                     await self._fire(msgspec.structs.replace(here, event="on_error"))
                 await self._fire(msgspec.structs.replace(here, message=answer, ok=status == "done"))
 
-    async def _fire(self, moment: Moment) -> None:
+    async def _fire(self, moment: HookMoment) -> None:
         """Tell whoever watches; nothing is heard of what they say."""
         for hook in self._due(moment):
             await self._ask(hook, moment)
 
     # ------------------------------------------------------------------ one hook
 
-    def _due(self, moment: Moment) -> Iterable[Hook]:
+    def _due(self, moment: HookMoment) -> Iterable[Hook]:
         hooks = self.at(moment.workspace)[0]
         return [hook for hook in hooks if hook.event == moment.event and hook.condition.holds(moment)]
 
-    async def _ask(self, hook: Hook, moment: Moment) -> Said:
+    async def _ask(self, hook: Hook, moment: HookMoment) -> HookAnswer:
         """Run it. A fault is told once for each hook and kind of fault."""
         if hook.project and not self._still_trusted(moment.workspace):
-            said = Said(
+            said = HookAnswer(
                 fault="its file, or a file that it names, has changed since it was trusted (codewhale trust list)"
             )
         elif hook.background:
@@ -215,16 +207,16 @@ class Hooks:
             self._warn(moment.session, f"The hook {hook.name} ({hook.event}) counts for nothing: {said.fault}")
         return said
 
-    def _leave_behind(self, hook: Hook, moment: Moment) -> Said:
+    def _leave_behind(self, hook: Hook, moment: HookMoment) -> HookAnswer:
         if len(self._behind) >= MOST_BEHIND:
             self._warn(
                 moment.session, f"The hook {hook.name} was left out: {MOST_BEHIND} run in the background already"
             )
-            return Said()
+            return HookAnswer()
         task = asyncio.create_task(run_hook(hook, moment, self._facts(moment.session), self._redact))
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
-        return Said()
+        return HookAnswer()
 
     def _still_trusted(self, workspace: str) -> bool:
         project = self._project(workspace)
@@ -276,8 +268,8 @@ class Hooks:
             self._audit.add("hook", session=session, text=self._redact(text))
 
 
-def _moment(event: str, call: CallView) -> Moment:
-    return Moment(
+def _moment(event: str, call: CallView) -> HookMoment:
+    return HookMoment(
         event=event,
         session=call.session,
         workspace=call.workspace,

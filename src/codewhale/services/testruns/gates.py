@@ -12,8 +12,7 @@ from codewhale.process.programs import not_installed
 from codewhale.process.repository import find_repository
 from codewhale.process.streams import shown
 from codewhale.protocol.errors import ToolError
-from codewhale.services.testruns.project import has, interpreter, scripts, which
-from codewhale.services.testruns.runners import find_python, node_manager
+from codewhale.services.testruns.runners import find_python, has, interpreter, node_manager, scripts, which
 from codewhale.services.testruns.summary import NO_TESTS, summarise
 from codewhale.workspace.git import git
 from codewhale.workspace.walk import Walker

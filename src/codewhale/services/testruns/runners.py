@@ -1,21 +1,74 @@
-"""Test runs: which runner a workspace's tests have, and running them."""
+"""Test runs: which runner a workspace's tests have, what its files say of that, and running them."""
 
 import asyncio
 import os
 import re
 import shlex
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codewhale.lib.bounded import check_nesting
 from codewhale.lib.text import one_line
+from codewhale.process.command import child_env
 from codewhale.process.confinement import held_where_possible
 from codewhale.process.launch import Completed, Launch, SandboxProfile, run, settle, start
 from codewhale.process.programs import not_installed
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.services.testruns.project import has, interpreter, package, read_text, scripts, which
+
+READ_LIMIT = 1 << 20
+
+
+def interpreter(root: str) -> str | None:
+    """The project's Python: its virtual environment's, else the one on PATH."""
+    for folder in (".venv", "venv"):
+        path = os.path.join(root, folder, "bin", "python")
+        if os.access(path, os.X_OK):
+            return path
+    return which("python3") or which("python")
+
+
+def which(program: str) -> str | None:
+    return shutil.which(program, path=child_env()["PATH"])
+
+
+def has(root: str, *names: str) -> bool:
+    return any(os.path.isfile(os.path.join(root, name)) for name in names)
+
+
+def read_text(root: str, name: str) -> str:
+    """The first MiB of a regular file, "" when there is none."""
+    path = os.path.join(root, name)
+    if not os.path.isfile(path):
+        return ""
+    try:
+        with open(path, "rb") as file:
+            return file.read(READ_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def scripts(root: str) -> dict[str, str]:
+    found = package(root).get("scripts")
+    rows = found.items() if isinstance(found, dict) else ()
+    return {name: text for name, text in rows if isinstance(text, str) and text}
+
+
+def package(root: str) -> dict[str, Any]:
+    """What package.json says, empty where there is none that can be read."""
+    text = read_text(root, "package.json").encode("utf-8", "replace")
+    try:
+        check_nesting(text)
+        found = msgspec.json.decode(text or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
 
 OUTPUT_LIMIT = 40_000
 _PROGRESS_SECONDS = 0.3
@@ -61,39 +114,40 @@ async def find_runner(root: str, args: str = "", all_features: bool = False) -> 
 def foresee(root: str, args: str = "", all_features: bool = False) -> Runner:
     """What `find_runner` will choose, with nothing started: pytest is taken to be there. Raises as `find_runner`
     does."""
-    given = _split(args)
-    if has(root, "Cargo.toml"):
-        features = ("--all-features",) if all_features else ()
-        return Runner("cargo", (_program("cargo", root), "test", *features, *given))
-    note = "all_features means something to cargo alone and was left out" if all_features else ""
-    pytest = _pytest(root, given)
-    runner = (
-        (pytest if _python_tests(root) else None)
-        or _node(root, given)
-        or (_go(given, root) if has(root, "go.mod") else None)
-        or (pytest if has(root, "pyproject.toml", "setup.py", "setup.cfg") else None)
-        or _make(root, given)
-    )
-    if runner is None:
-        raise _no_runner(root)
-    return replace(runner, note="; ".join(filter(None, (runner.note, note))))
+    words = _split(args)
+    for kind in _kinds(root):
+        if kind == "cargo":
+            features = ("--all-features",) if all_features else ()
+            return Runner("cargo", (_program("cargo", root), "test", *features, *words))
+        runner = _RUNNERS[kind](root, words)
+        if runner is not None:
+            note = "all_features means something to cargo alone and was left out" if all_features else ""
+            return replace(runner, note="; ".join(filter(None, (runner.note, note))))
+    raise _no_runner(root)
 
 
 def runner_program(root: str) -> str:
     """The name or path of the program that `find_runner` would choose, "" for none; nothing is started."""
+    kind = next(_kinds(root), "")
+    if kind == "python":
+        return interpreter(root) or "python3"
+    return node_manager(root) if kind == "node" else kind
+
+
+def _kinds(root: str) -> Iterator[str]:
+    """The kinds of tests a workspace has, the likeliest first."""
     if has(root, "Cargo.toml"):
-        return "cargo"
-    python = interpreter(root) or "python3"
+        yield "cargo"
     if _python_tests(root):
-        return python
-    script = scripts(root).get("test", "")
-    if script and "no test specified" not in script:
-        return node_manager(root)
+        yield "python"
+    if _node_script(root):
+        yield "node"
     if has(root, "go.mod"):
-        return "go"
+        yield "go"
     if has(root, "pyproject.toml", "setup.py", "setup.cfg"):
-        return python
-    return "make" if _has_test_target(root) else ""
+        yield "python"
+    if _has_test_target(root):
+        yield "make"
 
 
 async def run_tests(
@@ -229,16 +283,18 @@ def _holds_tests(folder: str, depth: int) -> bool:
     return any(_holds_tests(path, depth - 1) for path in below)
 
 
-def _node(root: str, given: tuple[str, ...]) -> Runner | None:
+def _node_script(root: str) -> str:
     script = scripts(root).get("test", "")
-    if not script or "no test specified" in script:
-        return None
+    return "" if "no test specified" in script else script
+
+
+def _node(root: str, given: tuple[str, ...]) -> Runner:
     wanted = node_manager(root)
     manager = wanted if which(wanted) else "npm"
     note = "" if manager == wanted else f"{wanted} is not installed, so npm ran"
     words = {"npm": ("test", *(("--", *given) if given else ())), "bun": ("run", "test", *given)}
     argv = (_program(manager, root), *words.get(manager, ("test", *given)))
-    return Runner(manager, argv, {"CI": "true"}, note, script)
+    return Runner(manager, argv, {"CI": "true"}, note, _node_script(root))
 
 
 def node_manager(root: str) -> str:
@@ -250,13 +306,13 @@ def node_manager(root: str) -> str:
     return next((manager for lock, manager in _LOCKS if has(root, lock)), "npm")
 
 
-def _go(given: tuple[str, ...], root: str) -> Runner:
+def _go(root: str, given: tuple[str, ...]) -> Runner:
     everywhere = () if any(not word.startswith("-") for word in given) else ("./...",)
     return Runner("go", (_program("go", root), "test", *given, *everywhere))
 
 
-def _make(root: str, given: tuple[str, ...]) -> Runner | None:
-    return Runner("make", (_program("make", root), "test", *given)) if _has_test_target(root) else None
+def _make(root: str, given: tuple[str, ...]) -> Runner:
+    return Runner("make", (_program("make", root), "test", *given))
 
 
 def _has_test_target(root: str) -> bool:
@@ -287,3 +343,8 @@ def _no_runner(root: str) -> ToolError:
         expected="one of these files at the top of the workspace",
         received="none of them",
     )
+
+
+_RUNNERS: dict[str, Callable[[str, tuple[str, ...]], Runner | None]] = {
+    "python": _pytest, "node": _node, "go": _go, "make": _make,
+}  # fmt: skip

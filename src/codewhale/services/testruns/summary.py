@@ -43,12 +43,10 @@ class TestSummary(Struct, frozen=True):
 
     @property
     def ran(self) -> int:
-        """How many tests ran to an end, as far as the output says."""
         return (self.passed or 0) + (self.failed or 0)
 
     @property
     def none_ran(self) -> bool:
-        """Whether the output says that no test ran."""
         return self.passed is not None and self.failed is not None and not self.ran
 
     def line(self) -> str:

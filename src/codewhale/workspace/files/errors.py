@@ -31,8 +31,6 @@ _REASONS = {
 
 
 class Refusals:
-    """Errors about paths beneath one root."""
-
     def __init__(self, root: Root) -> None:
         self._root = root
 
@@ -174,7 +172,6 @@ def refuse_marks(name: str, before: bytes, after: bytes, redact: Redact) -> None
 
 
 def too_large(name: str, size: int, limit: int) -> ToolError:
-    """A file of more bytes than can be handled whole."""
     return ToolError(
         "execution_failed",
         f"{name} has {size:,} bytes, more than the {limit:,} that can be handled whole. Text can be read in windows "
@@ -212,7 +209,6 @@ def locate(root: str, path: str | None, again: NextCall | None, *, must_exist: b
 
 
 def missing(path: str, likely: str = "") -> ToolError:
-    """There is nothing at `path`; `likely` is what was meant."""
     name = path.rstrip("/").rpartition("/")[2]
     hint = f" Did you mean {likely!r}?" if likely else ""
     return ToolError(

@@ -123,7 +123,6 @@ class Ledger:
                     bounded.popitem(last=False)
 
     def known(self, session: str, path: str) -> str | None:
-        """The hash the session saw last, None when it never did."""
         with self._lock:
             files = self._seen.get(session)
             return None if files is None else files.get(path)
@@ -157,7 +156,6 @@ class Workspace:
             raise self._refusals.escape(path, refused, write)
 
     def resolve(self, path: str) -> str:
-        """The path with links replaced by what they point at."""
         try:
             return self._root.resolve(path)
         except (PathRefused, OSError) as error:
@@ -171,14 +169,12 @@ class Workspace:
             raise self._refusals.explain(path, error, wanted=stat.S_ISDIR)
 
     def stat(self, path: str) -> os.stat_result:
-        """What the path leads to."""
         try:
             return self._root.stat(path)
         except (PathRefused, OSError) as error:
             raise self._refusals.explain(path, error)
 
     def exists(self, path: str) -> bool:
-        """Whether the path leads to anything inside."""
         try:
             self._root.stat(path)
         except FileNotFoundError:
@@ -235,7 +231,6 @@ class Workspace:
         return FileBytes(file.name, data, sha256, file.mode)
 
     def write(self, session: str, path: str, data: bytes, stale_check: bool = True) -> FileChange:
-        """Create or replace one file, folders on the way included."""
         self.check_name(path)
         return self.apply(session, (FileEdit(path, data),), stale_check)[0]
 
@@ -424,7 +419,6 @@ class Workspaces:
         self._lock = threading.Lock()
 
     def at(self, root: str) -> Workspace:
-        """The workspace of an existing directory."""
         real = os.path.realpath(root)
         with self._lock:
             if real not in self._known:

@@ -263,7 +263,6 @@ def _loader(workspace: Target) -> Callable[[str], bytes | None]:
 
 
 def _preflight(patch: Patch, options: Options) -> dict[str, Any]:
-    """What the patch says it will do."""
     touched = [name for file in patch.files for name in _touched(file, options)]
     override = options.path
     return {

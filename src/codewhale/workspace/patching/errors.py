@@ -12,7 +12,6 @@ _LINE = 160
 
 
 def malformed(text: str, expected: str, received: str, path: str = "") -> ToolError:
-    """The patch text itself is wrong."""
     where = f" ({path})" if path and path not in text else ""
     return ToolError("invalid_input", text + where, field="patch", expected=expected, received=received[:_LINE])
 
@@ -66,7 +65,6 @@ def ambiguous(path: str, place: str, starts: Sequence[int], how: str) -> ToolErr
 
 
 def overlapping(path: str, first: str, second: str, line: int) -> ToolError:
-    """Two hunks change the same lines."""
     return ToolError(
         "execution_failed",
         f"{path}: {first} and {second} both change line {line}. Make one hunk of them",
@@ -110,11 +108,9 @@ def _hint(hunk: Hunk, lines: Sequence[str], near: int, hits: int) -> str:
 
 
 def preview(texts: Sequence[str]) -> list[str]:
-    """Lines indented for a message, long ones cut."""
     return [f"  {clip(text)}" for text in texts]
 
 
 def clip(text: str) -> str:
-    """One line of a message."""
     flat = text.rstrip("\r\n")
     return flat if len(flat) <= _LINE else flat[: _LINE - 1] + "…"

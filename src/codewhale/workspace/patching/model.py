@@ -47,12 +47,10 @@ class Hunk(Struct, frozen=True, dict=True):
 
     @cached_property
     def leading(self) -> int:
-        """Context lines before the first change."""
         return next((i for i, line in enumerate(self.lines) if line.tag != " "), len(self.lines))
 
     @cached_property
     def trailing(self) -> int:
-        """Context lines after the last change."""
         return next((i for i, line in enumerate(reversed(self.lines)) if line.tag != " "), len(self.lines))
 
     def cut(self, head: int, tail: int) -> "Hunk":
@@ -112,7 +110,6 @@ class Content(Struct, frozen=True, dict=True):
 
     @cached_property
     def crlf(self) -> bool:
-        """Whether most lines end in a carriage return."""
         return sum(line.endswith("\r") for line in self.lines) * 2 > len(self.lines)
 
     def encode(self, lines: list[str], ended: bool) -> bytes:

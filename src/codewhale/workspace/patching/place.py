@@ -14,7 +14,6 @@ from codewhale.workspace.patching.model import Content, Hunk, Line
 
 
 def _indent_of(text: str) -> str:
-    """The blanks a line begins with."""
     return text[: len(text) - len(text.lstrip(" \t"))]
 
 
@@ -76,7 +75,6 @@ class Placement(Struct, frozen=True):
 
     @property
     def how(self) -> str:
-        """The rung for people."""
         words = [f"fuzz {self.dropped}" if self.rung == FUZZY else _NAMES[self.rung]]
         if self.offset:
             words.append(f"offset {self.offset:+d}")
@@ -309,5 +307,4 @@ def _rightmost(hunks: Sequence[Hunk], options: list[tuple[int, list[int]]]) -> l
 
 
 def describe(places: Sequence[Placement]) -> str:
-    """How the hunks of a file were found, for one line."""
     return one_line("; ".join(place.how for place in places), 400)

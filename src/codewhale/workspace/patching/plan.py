@@ -48,7 +48,6 @@ def build(path: str, content: Content, finder: Finder, placed: Sequence[Placemen
 
 
 def _blocks(content: Content, finder: Finder, place: Placement, number: int) -> list[Block]:
-    """The runs of changed lines in one hunk."""
     hunk = place.hunk
     exact = hunk.strict and place.rung == EXACT and (bool(hunk.old) or not content.lines)
     added = iter(_added(content, finder, place, exact))
@@ -172,7 +171,6 @@ class Files:
         self.executable: dict[str, bool] = {}
 
     def get(self, path: str) -> bytes | None:
-        """The bytes at this point of the patch."""
         if path not in self.now:
             self.now[path] = self.original[path] = self._load(path)
         return self.now[path]
@@ -198,8 +196,6 @@ def make_plan(patch: Patch, files: Files, options: Options, text: str) -> Plan:
 
 
 class _File:
-    """One file of the patch."""
-
     def __init__(self, patch: FilePatch, files: Files, options: Options, text: str) -> None:
         self._patch = patch
         self._files = files

@@ -45,8 +45,6 @@ class Span(Struct, frozen=True):
 
 
 class Replacer:
-    """One search in one file's text."""
-
     def __init__(self, path: str, text: str, search: str, put: str) -> None:
         self._path = path
         self._text = text
@@ -197,7 +195,6 @@ class Replacer:
 
 
 def _kindred(wanted: str, lines: Sequence[str]) -> int | None:
-    """The line that shares most words with the one wanted, case aside: half of those of either at least."""
     words = set(_WORD.findall(wanted.casefold()))
     best, at = 0.0, None
     for number, line in enumerate(lines):
@@ -210,7 +207,6 @@ def _kindred(wanted: str, lines: Sequence[str]) -> int | None:
 
 
 def _all(text: str, search: str) -> list[int]:
-    """Offsets of every match, none overlapping another."""
     found, at = [], text.find(search)
     while at >= 0:
         found.append(at)

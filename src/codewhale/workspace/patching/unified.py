@@ -60,7 +60,6 @@ class DiffReader:
         return lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
 
     def _last(self) -> bool:
-        """Whether this is the last line that is not blank."""
         return not any(line.strip() for line in self._lines[self._at + 1 :])
 
     def _plain_file(self, extra: dict[str, str] | None = None) -> FilePatch:
@@ -80,7 +79,6 @@ class DiffReader:
         return malformed(f"line {self._at}: {text}", "@@ hunks below its header", received)
 
     def _git_file(self) -> FilePatch:
-        """The file of a `diff --git` line."""
         extra = {"diff": self._lines[self._at].removeprefix("diff --git ").rstrip("\r")}
         self._at += 1
         while self._at < len(self._lines):
@@ -282,7 +280,6 @@ def _distinct(*names: str) -> tuple[str, ...]:
 
 
 def _header_name(line: str) -> str:
-    """The name of a `---` or `+++` line without the time stamp behind it."""
     text = line[4:].rstrip("\r")
     if text.startswith('"'):
         return unquote(text)

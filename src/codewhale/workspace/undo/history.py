@@ -36,7 +36,6 @@ class Turn(Struct, frozen=True):
 
 
 def live_turns(entries: Sequence[Entry], session: str) -> list[Turn]:
-    """The turns that changed files and still stand, newest first."""
     live: list[Turn] = []
     earlier: dict[int, list[Turn]] = {}
     for entry in entries:
@@ -341,7 +340,6 @@ class History:
 
 
 def _with(known: dict[str, Known], looks: Iterable[Look]) -> dict[str, Known]:
-    """What is known after these looks."""
     for look in looks:
         if look.known is None:
             known.pop(look.path, None)
@@ -365,7 +363,6 @@ def _oldest_kept(entries: Sequence[Entry], since: float, turns: int) -> int:
 
 
 def _room(root: str, files: Iterable[str]) -> int:
-    """The bytes that files beneath a root take."""
     total = 0
     for path in files:
         with contextlib.suppress(OSError):
@@ -398,7 +395,6 @@ def _git_folders(root: Root) -> frozenset[str]:
 
 
 async def _locked(fd: int) -> None:
-    """Wait for the lock on an open file."""
     stop = threading.Event()
     try:
         async with asyncio.timeout(LOCK_SECONDS):

@@ -68,7 +68,6 @@ class FileState(Struct, frozen=True, array_like=True):
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symlink."""
         return stat.S_ISLNK(self.mode)
 
     @property
@@ -113,7 +112,6 @@ class Content(Struct, frozen=True):
 
 
 def blob_id(data: bytes) -> str:
-    """The id under which git keeps these bytes."""
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
@@ -127,7 +125,6 @@ class Journal:
         self._program = ""
 
     async def open(self) -> None:
-        """Make sure that it is there."""
         program = find_program("git", self._root)
         if program is None:
             raise SnapshotError(not_installed("git"))
@@ -142,7 +139,6 @@ class Journal:
                 os.unlink(os.path.join(self.folder, name))
 
     def head(self) -> str:
-        """The id of the last commit, "" before the first."""
         try:
             with open(os.path.join(self.folder, BRANCH), "rb") as ref:
                 return ref.read(64).decode("ascii", "replace").strip()
@@ -231,7 +227,6 @@ class Journal:
         return tuple(_hunk(match) for match in _HUNK.finditer(done.stdout))
 
     def size(self) -> int:
-        """The bytes it takes on disk."""
         total = 0
         for folder, _, names in os.walk(os.path.join(self.folder, "objects")):
             for name in names:

@@ -19,7 +19,6 @@ def listed(lines: Sequence[str]) -> list[str]:
 
 
 def turn_line(turn: Turn) -> str:
-    """One turn: what it did and to how many files."""
     name = f"turn {turn.number}" if turn.number else "the last undo"
     paths = ", ".join(one_line(path, _PATH) for path in turn.paths[:3])
     more = f" and {len(turn.paths) - 3} more" if len(turn.paths) > 3 else ""
@@ -27,7 +26,6 @@ def turn_line(turn: Turn) -> str:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """What a plan would do to each file, and what it would leave."""
     lines = []
     for one in plan.files:
         word = "removed" if one.then is None else "comes back" if one.now is None else "goes back"
@@ -36,7 +34,6 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def done_lines(changes: Iterable[FileChange], refused: Sequence[Refusal]) -> list[str]:
-    """What was done to each file, and what was left."""
     lines = []
     for change in changes:
         word = "removed" if change.after is None else "restored"
@@ -45,12 +42,10 @@ def done_lines(changes: Iterable[FileChange], refused: Sequence[Refusal]) -> lis
 
 
 def refusal_lines(refused: Sequence[Refusal]) -> list[str]:
-    """What is not taken back, and why."""
     return listed([f"not taken back: {place(one)}: {one.reason}" for one in refused])
 
 
 def place(refusal: Refusal) -> str:
-    """Where a refused change stands."""
     path = one_line(refusal.path, _PATH) or "some files"
     if refusal.lines is None:
         return path

@@ -68,7 +68,6 @@ class _Weave:
         self._touched: list[set[int]] = []
 
     def add(self, step: Step) -> None:
-        """The next version."""
         first = len(self._going)
         self._going += [step.take_back] * len(step.hunks)
         self._touched += [set() for _ in step.hunks]
@@ -109,7 +108,6 @@ class _Weave:
             self._touched[hunk].add(by)
 
     def without(self) -> Woven:
-        """What is left when all has gone that can go."""
         stays = [not going for going in self._going]
         for number in reversed(range(len(stays))):
             stays[number] |= any(stays[later] for later in self._touched[number] if later > number)
@@ -169,15 +167,9 @@ class Wanted(Struct, frozen=True):
 
 
 class Contents(Protocol):
-    """Where kept bytes and their differences come from."""
+    async def read(self, states: Mapping[str, int]) -> dict[str, bytes]: ...
 
-    async def read(self, states: Mapping[str, int]) -> dict[str, bytes]:
-        """The bytes by blob id, for ids with their sizes."""
-        ...
-
-    async def hunks(self, before: str, after: str) -> tuple[Hunk, ...] | None:
-        """How two kept files differ by lines."""
-        ...
+    async def hunks(self, before: str, after: str) -> tuple[Hunk, ...] | None: ...
 
 
 _Content = tuple[bool, FileState | None, FileState | None]

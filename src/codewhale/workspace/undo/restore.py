@@ -107,7 +107,6 @@ def _sha256(data: bytes | None) -> str | None:
 
 
 def remove_empty(root: Root, folder: str) -> None:
-    """Remove a folder, and those above it, as long as they are empty."""
     while folder:
         above, name = os.path.split(folder)
         try:

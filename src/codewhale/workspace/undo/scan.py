@@ -150,7 +150,6 @@ _SECONDS = 10.0
 
 
 def is_rule_file(path: str) -> bool:
-    """Whether a file holds ignore rules."""
     return os.path.basename(path) in RULE_FILES
 
 
@@ -166,8 +165,6 @@ def hidden(root: Root, paths: Iterable[str], former: Mapping[str, bytes]) -> set
 
 
 class _Sight:
-    """The rules as they were, folder by folder."""
-
     def __init__(self, root: Root, former: Mapping[str, bytes], spent: Callable[[], bool]) -> None:
         self._root = root
         self._former = former
@@ -180,7 +177,6 @@ class _Sight:
         self._hidden = {"": False}
 
     def hides(self, path: str) -> bool:
-        """Whether the rules hid a file."""
         folder = os.path.dirname(path)
         return self._hides_folder(folder) or self._rules[folder].ignores(path, False)
 

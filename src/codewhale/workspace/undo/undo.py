@@ -56,8 +56,6 @@ class Plan(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """What was taken back, and what was not."""
-
     changes: tuple[FileChange, ...]
     refused: tuple[Refusal, ...]
 
@@ -96,7 +94,6 @@ class Undo:
         return (session, call_id) in self._changed
 
     async def judge(self, call: CallView) -> Opinion | None:
-        """Nothing: it has no opinion of calls."""
         return None
 
     async def before(self, call: CallView) -> str | None:
@@ -167,7 +164,6 @@ class Undo:
             self._open[root].pop((call.session, call.call_id), None)
 
     async def _settled(self, root: str) -> None:
-        """Wait until what earlier calls changed is written down."""
         while (task := self._writing.get(root)) is not None:
             await asyncio.wait([task])
             if self._writing.get(root) is task:
@@ -273,7 +269,6 @@ class Undo:
             raise SnapshotError(f"the files cannot be looked at: {error}") from error
 
     async def _present(self, workspace: str) -> History:
-        """The history of a workspace, with all that has happened in it."""
         root = os.path.realpath(workspace)
         await self._settled(root)
         return self._history(root)
@@ -365,12 +360,10 @@ def _size(state: FileState | None) -> int:
 
 
 def _same_bytes(one: Taking) -> bool:
-    """Whether a file changes its mode alone."""
     return one.now is not None and one.then is not None and one.now.blob == one.then.blob and not one.then.is_link
 
 
 def _portions(files: Sequence[Taking]) -> list[list[Taking]]:
-    """The files in portions whose bytes fit into memory."""
     portions: list[list[Taking]] = [[]]
     room = READ_AT_ONCE
     for one in files:

@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import JobEnded, JobOutput, JobStarted
-from codewhale.services.shelljobs import Input, JobSpec, service
+from codewhale.services.jobs import JobInput, JobSpec, service
 from support.jobs import Rig
 from support.running import eventually, pids, running
 
@@ -56,9 +56,9 @@ async def test_status_words(rig: Rig, command: str, more: dict[str, object], sta
 
 async def test_each_reader_has_a_cursor_of_its_own(rig: Rig) -> None:
     job = await rig.start("while read line; do echo $line; done")
-    await rig.jobs.interact("one", job, Input(b"a\n", seconds=5))
+    await rig.jobs.interact("one", job, JobInput(b"a\n", seconds=5))
     assert rig.jobs.read("one", job, "person").stdout == "a\n"
-    reading = await rig.jobs.interact("one", job, Input(b"b\n", seconds=5))
+    reading = await rig.jobs.interact("one", job, JobInput(b"b\n", seconds=5))
     assert reading.stdout == "b\n"
     assert rig.jobs.read("one", job, "person").stdout == "b\n"
     assert rig.jobs.read("one", job, "person").stdout == ""
@@ -67,8 +67,8 @@ async def test_each_reader_has_a_cursor_of_its_own(rig: Rig) -> None:
 
 async def test_reading_returns_only_what_is_new(rig: Rig) -> None:
     job = await rig.start("while read line; do echo $line; done; echo end")
-    assert (await rig.jobs.interact("one", job, Input(b"1\n", seconds=5))).stdout == "1\n"
-    assert (await rig.jobs.interact("one", job, Input(b"2\n", close=True, seconds=5))).stdout == "2\nend\n"
+    assert (await rig.jobs.interact("one", job, JobInput(b"1\n", seconds=5))).stdout == "1\n"
+    assert (await rig.jobs.interact("one", job, JobInput(b"2\n", close=True, seconds=5))).stdout == "2\nend\n"
     assert (await rig.jobs.wait("one", job, 5)).stdout == ""
 
 
@@ -85,8 +85,8 @@ async def test_output_is_bounded_and_telling_lines_stay(rig: Rig) -> None:
 async def test_characters_split_between_reads_are_whole(rig: Rig) -> None:
     job = await rig.start("printf '\\342\\202'; read line; printf '\\254'; read line")
     await eventually(lambda: rig.jobs.view("one", job).pid)
-    first = await rig.jobs.interact("one", job, Input(b"", seconds=0.3))
-    second = await rig.jobs.interact("one", job, Input(b"\n", seconds=5))
+    first = await rig.jobs.interact("one", job, JobInput(b"", seconds=0.3))
+    second = await rig.jobs.interact("one", job, JobInput(b"\n", seconds=5))
     assert first.stdout + second.stdout == "€"
 
 
@@ -149,20 +149,20 @@ async def test_writing_to_what_has_ended_is_a_broken_pipe(rig: Rig) -> None:
     job = await rig.start("true")
     await rig.jobs.wait("one", job, 5)
     with pytest.raises(BrokenPipeError):
-        await rig.jobs.interact("one", job, Input(b"x"))
+        await rig.jobs.interact("one", job, JobInput(b"x"))
 
 
 async def test_a_job_that_does_not_read_holds_nobody(rig: Rig) -> None:
     job = await rig.start("sleep 600")
     began = time.monotonic()
-    await rig.jobs.interact("one", job, Input(b"x" * 1_000_000, seconds=0.2))
+    await rig.jobs.interact("one", job, JobInput(b"x" * 1_000_000, seconds=0.2))
     assert time.monotonic() - began < 1
 
 
 async def test_a_terminal_answers(rig: Rig) -> None:
     job = await rig.start("stty -echo; tty; read word; echo got $word", tty=True)
     await eventually(lambda: rig.jobs.view("one", job).stdout_total)
-    reading = await rig.jobs.interact("one", job, Input(b"hello\n", seconds=5))
+    reading = await rig.jobs.interact("one", job, JobInput(b"hello\n", seconds=5))
     assert "/dev/" in reading.stdout and "got hello" in reading.stdout
 
 
@@ -178,7 +178,7 @@ async def test_ended_jobs_are_forgotten_after_an_hour(rig: Rig) -> None:
 async def test_fifty_jobs_at_once(rig: Rig) -> None:
     ids = [await rig.start(f"read line; echo {number}") for number in range(50)]
     assert len(rig.jobs.jobs("one")) == 50
-    await asyncio.gather(*(rig.jobs.interact("one", job, Input(b"\n", seconds=10)) for job in ids))
+    await asyncio.gather(*(rig.jobs.interact("one", job, JobInput(b"\n", seconds=10)) for job in ids))
     await asyncio.gather(*(rig.jobs.wait("one", job, 10) for job in ids))
     assert all(rig.jobs.view("one", job).status == "Completed" for job in ids)
     assert [int(rig.jobs.read("one", job, "person").stdout) for job in ids] == list(range(50))

@@ -15,7 +15,7 @@ from codewhale.process.launch import Child, Completed
 from codewhale.process.launcher import stat
 from codewhale.process.streams import OutputDigest, whole_characters
 from codewhale.protocol.events import Event, JobEnded, JobOutput, JobStarted
-from codewhale.services.shelljobs.log import JobLog
+from codewhale.services.jobs.log import JobLog
 
 HEAD = 22_000
 TAIL = 8_000
@@ -77,7 +77,7 @@ class JobView(Struct, frozen=True):
     task_id: str = ""
 
 
-class Input(Struct, frozen=True):
+class JobInput(Struct, frozen=True):
     """What to write to a job, whether its input ends there, and how long to wait for what it answers."""
 
     data: bytes = b""
@@ -85,7 +85,7 @@ class Input(Struct, frozen=True):
     seconds: float = 1.0
 
 
-class Reading(Struct, frozen=True):
+class JobReading(Struct, frozen=True):
     """What a reader had not yet read, the omitted middles counted in bytes, and how the job stands now."""
 
     job: JobView
@@ -95,7 +95,7 @@ class Reading(Struct, frozen=True):
     stderr_omitted: int = 0
 
 
-class Stream:
+class JobStream:
     """One stream of a job: all of it in brief, and in brief what each reader has not read."""
 
     def __init__(self) -> None:
@@ -128,7 +128,6 @@ class Stream:
         return text, omitted
 
     def waiting(self, reader: str) -> bool:
-        """Whether the reader has something to read."""
         return self._unread.get(reader, self.whole).total > 0
 
 
@@ -144,7 +143,7 @@ class Job:
         self.session = session
         self.spec = spec
         self.log = log
-        self.streams = {"stdout": Stream(), "stderr": Stream()}
+        self.streams = {"stdout": JobStream(), "stderr": JobStream()}
         self.recent = bytearray()
         self.completed: Completed | None = None
         self.announced = False
@@ -163,7 +162,6 @@ class Job:
         self._feeding: asyncio.TimerHandle | None = None
 
     def begin(self, child: Child) -> None:
-        """Its command runs."""
         self.child = child
         state = stat(child.pid)
         self._since = state[0] if state is not None else 0
@@ -172,7 +170,6 @@ class Job:
             self.announce()
 
     def output(self, stream: str, data: bytes) -> None:
-        """Bytes from the child."""
         self.log.feed(data)
         text = self.streams[stream].feed(data)
         for latest in (self.recent, self._feed):
@@ -194,7 +191,6 @@ class Job:
             self._listener(self.session, JobOutput(self.id, text))
 
     def wake(self) -> None:
-        """Let every waiter look again."""
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -241,7 +237,6 @@ class Job:
 
     @property
     def status(self) -> str:
-        """The word for how it stands."""
         done = self.completed
         if done is None or self.ended_at is None:
             return "Running"
@@ -260,7 +255,6 @@ class Job:
         self.unfinished = text[end + 1 :][-UNFINISHED:]
 
     def view(self) -> JobView:
-        """How it stands."""
         done = self.completed
         end = self.ended_at if self.ended_at is not None else self._clock.monotonic()
         code = None if done is None or done.timed_out or done.killed else done.exit_code
@@ -283,25 +277,22 @@ class Job:
             task_id=self.spec.task_id,
         )
 
-    def whole(self) -> Reading:
+    def whole(self) -> JobReading:
         """All of it in brief, whoever has read what."""
         (out, out_omitted), (err, err_omitted) = (self.streams[name].whole.text() for name in ("stdout", "stderr"))
-        return Reading(self.view(), out, err, out_omitted, err_omitted)
+        return JobReading(self.view(), out, err, out_omitted, err_omitted)
 
-    def read(self, reader: str) -> Reading:
-        """What the reader has not read."""
+    def read(self, reader: str) -> JobReading:
         if self.completed is not None:
             self.told_exit.add(reader)
         out, out_omitted = self.streams["stdout"].read(reader)
         err, err_omitted = self.streams["stderr"].read(reader)
-        return Reading(self.view(), out, err, out_omitted, err_omitted)
+        return JobReading(self.view(), out, err, out_omitted, err_omitted)
 
     def size(self) -> int:
-        """Bytes printed so far."""
         return sum(stream.whole.total for stream in self.streams.values())
 
     def waiting(self, reader: str) -> bool:
-        """Whether the reader has something to read."""
         return any(stream.waiting(reader) for stream in self.streams.values())
 
     def news(self, reader: str) -> bool:
@@ -309,14 +300,12 @@ class Job:
         return self.ended_at is not None or (self.completed is not None and reader not in self.told_exit)
 
     async def until(self, condition: Callable[[], bool], seconds: float | None) -> None:
-        """Wait until the condition holds, at most so long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not condition():
                     await self.changed.wait()
 
     async def kill(self) -> None:
-        """End every process of it and wait until the job says so."""
         if self.child is not None and self.following is not None and self.ended_at is None:
             self.killed = True
             await self.child.kill()

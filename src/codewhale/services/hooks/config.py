@@ -29,7 +29,7 @@ _KEYS = frozenset(
 )
 
 
-class Moment(Struct, frozen=True):
+class HookMoment(Struct, frozen=True):
     """What a hook is told of the moment it runs at. `result` and `ok` are those of a call that ended."""
 
     event: str
@@ -55,8 +55,7 @@ class Condition(Struct, frozen=True):
     value: str | int = ""
     parts: tuple["Condition", ...] = ()
 
-    def holds(self, moment: Moment) -> bool:
-        """Whether it is met."""
+    def holds(self, moment: HookMoment) -> bool:
         match self.kind:
             case "tool_name":
                 return fnmatch.fnmatchcase(moment.tool, str(self.value))
@@ -91,7 +90,7 @@ class Hook(Struct, frozen=True):
     network: bool = False
 
 
-class Refused(Exception):
+class HookError(Exception):
     """A hook that is not taken; the text says why."""
 
 
@@ -107,12 +106,12 @@ def read_hooks(tree: Any, origin: str, project: bool = False) -> tuple[tuple[Hoo
     for number, row in enumerate(rows, 1):
         try:
             if number > MOST_HOOKS:
-                raise Refused(f"there are more than {MOST_HOOKS}")
+                raise HookError(f"there are more than {MOST_HOOKS}")
             if not isinstance(row, dict):
-                raise Refused("it is no table")
+                raise HookError("it is no table")
             if row.get("enabled", True) is not False:
                 found.append(_hook(row, origin, project, number))
-        except Refused as error:
+        except HookError as error:
             name = row.get("name") if isinstance(row, dict) else ""
             refused.append(f"{origin}: hook {name or number} is ignored: {error}")
     return tuple(found), tuple(refused)
@@ -121,23 +120,23 @@ def read_hooks(tree: Any, origin: str, project: bool = False) -> tuple[tuple[Hoo
 def _hook(row: dict[str, Any], origin: str, project: bool, number: int) -> Hook:
     event = row.get("event")
     if event not in EVENTS:
-        raise Refused(f"event {event!r} is not one of {', '.join(EVENTS)}")
+        raise HookError(f"event {event!r} is not one of {', '.join(EVENTS)}")
     if unknown := sorted(set(row) - _KEYS):
-        raise Refused(f"{', '.join(unknown)} is not known; known are {', '.join(sorted(_KEYS))}")
+        raise HookError(f"{', '.join(unknown)} is not known; known are {', '.join(sorted(_KEYS))}")
     command = row.get("command")
     if not isinstance(command, str) or not command.strip() or "\0" in command:
-        raise Refused("command must be a command line")
+        raise HookError("command must be a command line")
     sandbox = row.get("sandbox", "workspace-write")
     if sandbox not in _SANDBOXES:
-        raise Refused(f"sandbox {sandbox!r} is not one of {', '.join(_SANDBOXES)}")
+        raise HookError(f"sandbox {sandbox!r} is not one of {', '.join(_SANDBOXES)}")
     if project and (sandbox == "none" or row.get("network") or event == SHELL_ENV):
-        raise Refused("a project's hook stays in the sandbox, without the network, and sets no environment")
+        raise HookError("a project's hook stays in the sandbox, without the network, and sets no environment")
     name = row.get("name", f"{event} {number}")
     if not isinstance(name, str) or not name.isprintable() or len(name) > 100:
-        raise Refused("name must be a short text")
+        raise HookError("name must be a short text")
     background = _flag(row, "background", False)
     if background and event in (SHELL_ENV,):
-        raise Refused("nothing that a hook in the background says is heard")
+        raise HookError("nothing that a hook in the background says is heard")
     condition = _condition(row.get("condition", {"type": "always"}), event)
     _refuse_contradiction(condition)
     return Hook(
@@ -158,13 +157,13 @@ def _hook(row: dict[str, Any], origin: str, project: bool, number: int) -> Hook:
 def _flag(row: dict[str, Any], key: str, default: bool) -> bool:
     value = row.get(key, default)
     if not isinstance(value, bool):
-        raise Refused(f"{key} must be true or false")
+        raise HookError(f"{key} must be true or false")
     return value
 
 
 def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_SECONDS:
-        raise Refused(f"timeout_secs must be above 0 and at most {MOST_SECONDS:g}")
+        raise HookError(f"timeout_secs must be above 0 and at most {MOST_SECONDS:g}")
     return float(value)
 
 
@@ -172,7 +171,7 @@ def _condition(raw: Any, event: str, depth: int = 0) -> Condition:
     if isinstance(raw, str):
         raw = {"type": raw}
     if not isinstance(raw, dict) or depth > 8:
-        raise Refused('condition must be a table such as { type = "tool_name", name = "exec_shell" }')
+        raise HookError('condition must be a table such as { type = "tool_name", name = "exec_shell" }')
     kind = raw.get("type")
     value = raw.get("value", raw.get(_VALUE_KEYS.get(str(kind), "value"), ""))
     match kind:
@@ -181,12 +180,12 @@ def _condition(raw: Any, event: str, depth: int = 0) -> Condition:
         case "all" | "any":
             parts = raw.get("conditions")
             if not isinstance(parts, list) or not parts:
-                raise Refused(f"condition {kind} needs conditions")
+                raise HookError(f"condition {kind} needs conditions")
             return Condition(kind, "", tuple(_condition(part, event, depth + 1) for part in parts))
         case "tool_name" | "tool_category" if event not in _WITH_TOOL:
-            raise Refused(f"condition {kind} is never met at {event}: no tool is called there")
+            raise HookError(f"condition {kind} is never met at {event}: no tool is called there")
         case "exit_code" if event != AFTER:
-            raise Refused(f"condition exit_code is never met at {event}: only {AFTER} knows one")
+            raise HookError(f"condition exit_code is never met at {event}: only {AFTER} knows one")
         case "tool_name" if isinstance(value, str) and value:
             return Condition("tool_name", value)
         case "tool_category" if value in CATEGORIES:
@@ -196,7 +195,7 @@ def _condition(raw: Any, event: str, depth: int = 0) -> Condition:
         case "exit_code" if isinstance(value, int) and not isinstance(value, bool):
             return Condition("exit_code", value)
         case _:
-            raise Refused(f"condition {kind!r} with {value!r} is never met")
+            raise HookError(f"condition {kind!r} with {value!r} is never met")
 
 
 _VALUE_KEYS = {"tool_name": "name", "tool_category": "category", "mode": "mode", "exit_code": "code"}
@@ -208,7 +207,7 @@ def _refuse_contradiction(condition: Condition) -> None:
         wanted = {part.value for part in _joined(condition) if part.kind == kind}
         plain = {value for value in wanted if not (isinstance(value, str) and set(value) & set("*?["))}
         if len(plain) > 1:
-            raise Refused(
+            raise HookError(
                 f"condition all is never met: {kind} cannot be {' and '.join(map(str, sorted(plain, key=str)))}"
             )
     for part in condition.parts:

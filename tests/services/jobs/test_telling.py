@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.events import JobStarted
-from codewhale.services.shelljobs import JobView, Reading, ShellJobs
-from codewhale.services.shelljobs.telling import delta, metadata, standing, streams, succeeded, unknown
+from codewhale.services.jobs import JobReading, JobView, ShellJobs
+from codewhale.services.jobs.render import delta_result, metadata, output_text, status_text, succeeded, unknown_job
 from support.jobs import Rig
 
 
@@ -30,22 +30,22 @@ def view(status: str = "Running", code: int | None = None, **more: object) -> Jo
     ],
 )
 def test_standing(job: JobView, said: str, good: bool) -> None:
-    assert said in standing(job) and succeeded(job) is good
+    assert said in status_text(job) and succeeded(job) is good
 
 
 def test_both_streams_are_told_apart() -> None:
-    assert streams(Reading(view(), "a", "b\n")) == "a\n\nSTDERR:\nb\n"
-    assert streams(Reading(view(), "", "b")) == "STDERR:\nb"
-    assert streams(Reading(view(), "a", "")) == "a"
+    assert output_text(JobReading(view(), "a", "b\n")) == "a\n\nSTDERR:\nb\n"
+    assert output_text(JobReading(view(), "", "b")) == "STDERR:\nb"
+    assert output_text(JobReading(view(), "a", "")) == "a"
 
 
 def test_a_delta_says_how_the_job_stands_and_what_failed() -> None:
-    result = delta(Reading(view("Failed", 1), "", "no", 0, 5), "error: x")
+    result = delta_result(JobReading(view("Failed", 1), "", "no", 0, 5), "error: x")
     assert not result.ok and result.content == "STDERR:\nno\n[shell_1: Failed with exit code 1, 1.0 s]"
     assert result.metadata["stderr_truncated"] and result.metadata["cargo_failure_summary"] == "error: x"
-    assert delta(Reading(view(), "", "")).content.startswith("(no new output)\n")
-    assert "cargo_failure_summary" not in metadata(Reading(view(), "", ""))
-    long = metadata(Reading(view(), "\n\n".join(["x" * 300] * 5), ""))
+    assert delta_result(JobReading(view(), "", "")).content.startswith("(no new output)\n")
+    assert "cargo_failure_summary" not in metadata(JobReading(view(), "", ""))
+    long = metadata(JobReading(view(), "\n\n".join(["x" * 300] * 5), ""))
     assert len(long["stdout_summary"]) == 240 and long["summary"] == long["stdout_summary"]
 
 
@@ -54,7 +54,7 @@ async def test_a_stale_job_is_told_from_one_that_never_was(tmp_path: Path) -> No
     jobs = ShellJobs(lambda session, event: None, folder=str(tmp_path), past=lambda session: past)
     (first, second) = jobs.stale("one")
     assert (first.status, first.exited, first.pid, second.exited) == ("Stale", True, 0, True)
-    stale, never = unknown(jobs, "one", "shell_0000000a"), unknown(jobs, "one", "shell_ffffffff")
+    stale, never = unknown_job(jobs, "one", "shell_0000000a"), unknown_job(jobs, "one", "shell_ffffffff")
     assert "earlier process" in stale.message and "run its command again" in stale.message and stale.fix is None
     assert "no job shell_ffffffff" in never.message and "no background jobs" in never.message
     await jobs.aclose()
@@ -67,7 +67,7 @@ async def test_a_process_that_outlived_its_harness_is_named(tmp_path: Path) -> N
     assert isinstance(begun, JobStarted) and begun.since > 0
     later = ShellJobs(lambda session, event: None, folder=str(tmp_path), past=lambda session: [begun])
     (found,) = later.stale("one")
-    assert not found.exited and found.pid == begun.pid and str(begun.pid) in standing(found)
+    assert not found.exited and found.pid == begun.pid and str(begun.pid) in status_text(found)
     assert rig.jobs.stale("one") == [] and job == found.id
     await rig.jobs.aclose()
     assert later.stale("one")[0].exited

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.services.shelljobs.log import IN_MEMORY, JobLog, Shelf
+from codewhale.services.jobs.log import IN_MEMORY, JobLog, LogFolder
 from support.running import open_files
 
 
@@ -15,7 +15,7 @@ def whole(log: JobLog) -> bytes:
 
 def test_little_stays_in_memory(tmp_path: Path) -> None:
     before = open_files()
-    log = JobLog(Shelf(str(tmp_path)))
+    log = JobLog(LogFolder(str(tmp_path)))
     log.feed(b"one\n")
     log.feed(b"two\n")
     assert whole(log) == b"one\ntwo\n" and log.kept == log.total == 8
@@ -24,7 +24,7 @@ def test_little_stays_in_memory(tmp_path: Path) -> None:
 
 def test_much_goes_to_a_file_without_a_name(tmp_path: Path) -> None:
     before = open_files()
-    log = JobLog(Shelf(str(tmp_path)))
+    log = JobLog(LogFolder(str(tmp_path)))
     said = b"".join(b"line %d\n" % number for number in range(40_000))
     for at in range(0, len(said), 10_000):
         log.feed(said[at : at + 10_000])
@@ -36,7 +36,7 @@ def test_much_goes_to_a_file_without_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most", [10, IN_MEMORY + 10, 300_000])
 def test_the_rest_is_counted(tmp_path: Path, most: int) -> None:
-    log = JobLog(Shelf(str(tmp_path)), most)
+    log = JobLog(LogFolder(str(tmp_path)), most)
     for number in range(100):
         log.feed(bytes([number]) * 10_000)
     assert log.kept == most == len(whole(log)) and log.total == 1_000_000 and not log.whole
@@ -44,7 +44,7 @@ def test_the_rest_is_counted(tmp_path: Path, most: int) -> None:
 
 
 def test_all_logs_together_have_a_bound_and_one_that_goes_makes_room(tmp_path: Path) -> None:
-    shelf = Shelf(str(tmp_path), 100_000)
+    shelf = LogFolder(str(tmp_path), 100_000)
     first, second = JobLog(shelf), JobLog(shelf)
     first.feed(b"a" * 70_000)
     second.feed(b"b" * 70_000)
@@ -57,14 +57,14 @@ def test_all_logs_together_have_a_bound_and_one_that_goes_makes_room(tmp_path: P
 
 
 def test_a_disk_that_takes_nothing_ends_the_keeping_alone(tmp_path: Path) -> None:
-    log = JobLog(Shelf(str(tmp_path / "missing")))
+    log = JobLog(LogFolder(str(tmp_path / "missing")))
     log.feed(b"x" * (IN_MEMORY + 1))
     log.feed(b"y")
     assert log.kept == IN_MEMORY + 1 == len(whole(log)) and log.total == IN_MEMORY + 2 and not log.whole
 
 
 def test_reading_goes_on_while_more_comes(tmp_path: Path) -> None:
-    log = JobLog(Shelf(str(tmp_path)))
+    log = JobLog(LogFolder(str(tmp_path)))
     log.feed(b"x" * 100_000)
     blocks = log.blocks(size=60_000)
     first = next(blocks)

@@ -4,15 +4,18 @@ process left. A job outlives the turn that started it, and ends with the process
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
+from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.clock import Clock, SystemClock
+from codewhale.lib.text import one_line
+from codewhale.permissions.path_spelling import meant
 from codewhale.process.launch import Ceiling, Launch, settle, start
 from codewhale.process.launcher import stat
-from codewhale.protocol.errors import ToolError
+from codewhale.protocol.errors import Corrected, ErrorKind, ToolError
 from codewhale.protocol.events import JobStarted
-from codewhale.services.shelljobs.job import STALE, Input, Job, JobSpec, JobView, Listener, Reading
-from codewhale.services.shelljobs.log import JobLog, Shelf
+from codewhale.services.jobs.job import STALE, Job, JobInput, JobReading, JobSpec, JobView, Listener
+from codewhale.services.jobs.log import JobLog, LogFolder
 
 KEEP_SECONDS = 3600.0
 KEEP_MOST = 128
@@ -22,7 +25,7 @@ FILES_EACH = 8
 FILES_BESIDE = 200
 PROCESSES = 4096
 MODEL = "model"
-PERSON = "person"
+USER = "person"
 
 Past = Callable[[str], Iterable[JobStarted]]
 
@@ -36,7 +39,7 @@ class ShellJobs:
     ) -> None:
         self._listener = listener
         self._clock = clock or SystemClock()
-        self._shelf = Shelf(folder or os.environ.get("TMPDIR", "/tmp"))
+        self._shelf = LogFolder(folder or os.environ.get("TMPDIR", "/tmp"))
         self._past = past
         self._jobs: dict[str, Job] = {}
         self._closed = False
@@ -57,7 +60,6 @@ class ShellJobs:
         return job.view()
 
     def jobs(self, session: str) -> list[JobView]:
-        """The session's background jobs, oldest first."""
         self._evict()
         return [job.view() for job in self._of(session) if job.announced]
 
@@ -70,11 +72,11 @@ class ShellJobs:
         """How a job stands. Raises KeyError for one this session does not have."""
         return self._job(session, job_id).view()
 
-    def read(self, session: str, job_id: str, reader: str = MODEL) -> Reading:
+    def read(self, session: str, job_id: str, reader: str = MODEL) -> JobReading:
         """What `reader` has not read yet. Raises KeyError."""
         return self._job(session, job_id).read(reader)
 
-    def whole(self, session: str, job_id: str) -> Reading:
+    def whole(self, session: str, job_id: str) -> JobReading:
         """All that a job printed, in brief; nobody's cursor moves. Raises KeyError."""
         return self._job(session, job_id).whole()
 
@@ -94,14 +96,14 @@ class ShellJobs:
         """What was typed into a job of a line that has not ended. Raises KeyError."""
         return self._job(session, job_id).unfinished.decode("utf-8", "replace")
 
-    async def wait(self, session: str, job_id: str, seconds: float | None, reader: str = MODEL) -> Reading:
+    async def wait(self, session: str, job_id: str, seconds: float | None, reader: str = MODEL) -> JobReading:
         """Wait for its end (or for its command's exit, once), at most `seconds`, then read. Cancelling ends the
         waiting, never the job. Raises KeyError."""
         job = self._job(session, job_id)
         await job.until(lambda: job.news(reader), seconds)
         return job.read(reader)
 
-    async def interact(self, session: str, job_id: str, write: Input, reader: str = MODEL) -> Reading:
+    async def interact(self, session: str, job_id: str, write: JobInput, reader: str = MODEL) -> JobReading:
         """Write to its input, then wait for the first new output and the pause after it, its end or the time, and
         read. Raises KeyError, BrokenPipeError when its input is closed."""
         job = self._job(session, job_id)
@@ -228,5 +230,64 @@ def _room_for_files(running: int) -> None:
 
 
 def _most_memory() -> int:
-    """Three quarters of the machine's memory, in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+
+
+# What a person's hooks add to the environment of commands: (session, workspace) -> variables.
+ShellEnv = Callable[[str, str], Awaitable[dict[str, str]]]
+
+
+def shell_argv(command: str) -> tuple[str, ...]:
+    return ("/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh", "-c", command)
+
+
+async def begin(jobs: ShellJobs, session: str, spec: JobSpec) -> JobView:
+    """Start it. Raises ToolError."""
+    try:
+        return await jobs.start(session, spec)
+    except OSError as error:
+        raise ToolError(
+            "execution_failed",
+            f"The shell could not be started: {error.strerror or error}.",
+            field="command",
+            received=one_line(spec.command),
+        )
+    except ValueError:
+        clean = spec.command.encode("utf-8", "replace").decode().replace("\0", "")
+        raise ToolError(
+            "invalid_input",
+            "The command holds a NUL or a character that has no UTF-8 form.",
+            field="command",
+            expected="text without NUL",
+            received=one_line(spec.command),
+            fix=Corrected({"command": clean}, sure=True),
+        )
+
+
+def directory(workspace: str, cwd: str) -> str:
+    """The absolute directory that a call's `cwd` names, links resolved and beneath the workspace. Raises ToolError."""
+    root, cwd = Root(workspace), cwd or "."
+    try:
+        path = os.path.join(root.path, root.resolve(cwd))
+    except PathRefused as refused:
+        resolved = os.path.normpath(os.path.join(root.path, cwd))
+        problem = f"cwd {one_line(resolved)} cannot be used: {refused.reason}; give one relative to {root.path}"
+        raise _bad_directory(root, cwd, "path_escape", problem)
+    except OSError as error:
+        raise _bad_directory(root, cwd, "invalid_input", f"cwd cannot be used: {error.strerror}")
+    if not os.path.isdir(path):
+        problem = "is not a directory" if os.path.exists(path) else "does not exist"
+        raise _bad_directory(root, cwd, "invalid_input", f"cwd {problem}")
+    return path
+
+
+def _bad_directory(root: Root, cwd: str, kind: ErrorKind, problem: str) -> ToolError:
+    likely = meant(root, cwd)
+    return ToolError(
+        kind,
+        f"{problem}.{f' Did you mean {likely!r}?' if likely else ''}",
+        field="cwd",
+        expected="an existing directory beneath the workspace",
+        received=one_line(cwd),
+        fix=Corrected({"cwd": likely}, sure=True) if likely else None,
+    )

@@ -11,33 +11,28 @@ from codewhale.protocol.errors import SessionError
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import Attachment
 from codewhale.session.artifacts import ArtifactStore
+from codewhale.workspace.documents import image_facts
 
 MOST = 20
 IMAGE_BYTES = 5 << 20
 TEXT_BYTES = 1 << 20
 ALL_BYTES = 24 << 20
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
-class Enclosed(Struct, frozen=True):
+class AttachedContent(Struct, frozen=True):
     """What attachments came to: the `text` to send beside a message, and its `images`."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
 
 
-class Attaching:
-    """Makes attachments ready to be sent; images are kept as artifacts."""
+class AttachmentReader:
+    """Makes attachments ready to be sent; images become artifacts."""
 
     def __init__(self, artifacts: ArtifactStore) -> None:
         self._artifacts = artifacts
 
-    def enclose(self, attachments: tuple[Attachment, ...], workspace: str, no_images: str) -> Enclosed:
+    def enclose(self, attachments: tuple[Attachment, ...], workspace: str, no_images: str) -> AttachedContent:
         """Read and check them all. `no_images` says why images cannot be sent, "" where they can. Raises SessionError
         naming the attachment that cannot be sent, and what to do; nothing is sent then."""
         if len(attachments) > MOST:
@@ -48,12 +43,12 @@ class Attaching:
             size += len(data)
             if size > ALL_BYTES:
                 raise SessionError(f"the attachments of a message may have {ALL_BYTES >> 20} MiB together")
-            kind = _image_type(data)
-            if kind:
-                images.append(self._image(one, kind, data, no_images))
+            image = image_facts(data)
+            if image is not None:
+                images.append(self._image(one, image.media_type, data, no_images))
             else:
                 texts.append(_text(one, data))
-        return Enclosed("\n\n".join(texts), tuple(images))
+        return AttachedContent("\n\n".join(texts), tuple(images))
 
     def _image(self, one: Attachment, kind: str, data: bytes, no_images: str) -> Image:
         if no_images:
@@ -61,13 +56,6 @@ class Attaching:
         if len(data) > IMAGE_BYTES:
             raise SessionError(f"{_name(one)} has {len(data):,} bytes; an image may have {IMAGE_BYTES >> 20} MiB")
         return Image(kind, self._artifacts.put(data), len(data))
-
-
-def _image_type(data: bytes) -> str:
-    """The media type of an image that models take, by its first bytes; "" for anything else."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
 
 
 def _bytes(one: Attachment, workspace: str) -> bytes:

@@ -34,7 +34,7 @@ class Skill(Struct, frozen=True):
     file: str
 
 
-class Loaded(Struct, frozen=True):
+class LoadedSkill(Struct, frozen=True):
     """A skill with what its file says behind the head, and the other files of its folder."""
 
     skill: Skill
@@ -42,14 +42,14 @@ class Loaded(Struct, frozen=True):
     companions: tuple[str, ...]
 
 
-class Found(Struct, frozen=True):
+class SkillList(Struct, frozen=True):
     """The skills of a workspace by precedence, one a name, and a line for each file that is none or is left out."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-class _Read(Struct, frozen=True):
+class _SkillFile(Struct, frozen=True):
     """A file as it was read: what it is known by, its digest, and its skill or why it is none."""
 
     stamp: tuple[int, int, int]
@@ -59,31 +59,28 @@ class _Read(Struct, frozen=True):
     problem: str = ""
 
 
-class Skills:
-    """The skills of a person and of the workspaces they work in."""
-
+class SkillStore:
     def __init__(self, home: str, person: str, trust: TrustStore) -> None:
         """`home` is the harness's own folder, `person` the person's home folder; `trust` knows which files of
         workspaces the person has approved."""
         self._home, self._person = home, person
         self._trust = trust
-        self._known: dict[str, _Read] = {}
+        self._known: dict[str, _SkillFile] = {}
 
-    def of(self, workspace: str) -> Found:
-        """All of them as they stand now."""
+    def of(self, workspace: str) -> SkillList:
         skills: dict[str, Skill] = {}
         problems: list[str] = []
         for place in places(os.path.realpath(workspace), self._home, self._person):
             for file, shown in skill_files(place):
                 if len(skills) == _SKILLS:
-                    return Found(tuple(skills.values()), (*problems, f"only the first {_SKILLS} skills are used"))
+                    return SkillList(tuple(skills.values()), (*problems, f"only the first {_SKILLS} skills are used"))
                 found = self._read(file)
                 problem = found.problem or self._untrusted(place, file, found) or _shadowed(found, skills)
                 if problem:
                     problems.append(f"{shown}: {problem}")
                 else:
                     skills[found.name] = Skill(found.name, found.description, shown, file)
-        return Found(tuple(skills.values()), tuple(problems))
+        return SkillList(tuple(skills.values()), tuple(problems))
 
     def listing(self, workspace: str) -> str:
         """What a model is told: a line a skill, at most 12,000 characters; "" where there is none."""
@@ -98,21 +95,20 @@ class Skills:
             lines.append(line)
         return "\n".join(lines)
 
-    def load(self, workspace: str, name: str) -> Loaded | None:
-        """A skill by its name, None where there is no such."""
+    def load(self, workspace: str, name: str) -> LoadedSkill | None:
         skill = next((skill for skill in self.of(workspace).skills if skill.name == name), None)
         data = None if skill is None else _bytes(skill.file)
         if skill is None or data is None:
             return None
         text = data.decode("utf-8", "replace")
         head = _HEAD.match(text)
-        return Loaded(skill, text[head.end() :] if head else text, tuple(_companions(os.path.dirname(skill.file))))
+        return LoadedSkill(skill, text[head.end() :] if head else text, tuple(_companions(os.path.dirname(skill.file))))
 
-    def _read(self, file: str) -> _Read:
+    def _read(self, file: str) -> _SkillFile:
         try:
             info = os.stat(file)
         except OSError as error:
-            return _Read((0, 0, 0), "", problem=error.strerror or "it cannot be read")
+            return _SkillFile((0, 0, 0), "", problem=error.strerror or "it cannot be read")
         stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
         known = self._known.get(file)
         if known is None or known.stamp != stamp:
@@ -121,21 +117,21 @@ class Skills:
             known = self._known[file] = _understood(file, stamp)
         return known
 
-    def _untrusted(self, place: SkillFolder, file: str, found: _Read) -> str:
+    def _untrusted(self, place: SkillFolder, file: str, found: _SkillFile) -> str:
         if not place.workspace or self._trust.holds(file, found.digest):
             return ""
         return "it is not trusted; to use it: codewhale trust add " + one_line(file)
 
 
-def _shadowed(found: _Read, skills: dict[str, Skill]) -> str:
+def _shadowed(found: _SkillFile, skills: dict[str, Skill]) -> str:
     other = skills.get(found.name)
     return f"the skill {found.name} of {other.path} comes first" if other else ""
 
 
-def _understood(file: str, stamp: tuple[int, int, int]) -> _Read:
+def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
     data = _bytes(file)
     if data is None:
-        return _Read(stamp, "", problem=f"it is no regular file of at most {FILE_LIMIT:,} bytes")
+        return _SkillFile(stamp, "", problem=f"it is no regular file of at most {FILE_LIMIT:,} bytes")
     digest, text = sha256(data).hexdigest(), data.decode("utf-8", "replace")
     folder = os.path.basename(os.path.dirname(file))
     head = _HEAD.match(text)
@@ -143,15 +139,15 @@ def _understood(file: str, stamp: tuple[int, int, int]) -> _Read:
         title = re.search(r"^#+[ \t]+(\S.*)$", text[:_HEAD_LIMIT], re.MULTILINE)
         said: dict[str, Any] = {"description": title.group(1)} if title else {}
     elif len(head.group(1)) > _HEAD_LIMIT:
-        return _Read(stamp, digest, problem=f"its head is longer than {_HEAD_LIMIT:,} characters")
+        return _SkillFile(stamp, digest, problem=f"its head is longer than {_HEAD_LIMIT:,} characters")
     else:
         said = _members(head.group(1))
     name, description = said.get("name", folder), said.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return _Read(stamp, digest, problem="its name is not 1 to 64 letters, digits, hyphens, dots or colons")
+        return _SkillFile(stamp, digest, problem="its name is not 1 to 64 letters, digits, hyphens, dots or colons")
     if not isinstance(description, str) or not description.strip():
-        return _Read(stamp, digest, problem="it has no description")
-    return _Read(stamp, digest, name, description.strip())
+        return _SkillFile(stamp, digest, problem="it has no description")
+    return _SkillFile(stamp, digest, name, description.strip())
 
 
 def _members(head: str) -> dict[str, Any]:
@@ -185,7 +181,6 @@ def _bytes(file: str) -> bytes | None:
 
 
 def _companions(folder: str) -> list[str]:
-    """The other files of a skill's folder, by their paths within it."""
     found: list[str] = []
     for above, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] != ".")

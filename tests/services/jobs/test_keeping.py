@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.tools import ToolResult
-from codewhale.services.shelljobs.keeping import HEAD, TAIL, LogKeeper, clean
-from codewhale.services.shelljobs.log import JobLog, Shelf
+from codewhale.services.jobs.artifacts import HEAD, TAIL, LogArchive, clean
+from codewhale.services.jobs.log import JobLog, LogFolder
 from codewhale.session.artifacts import ArtifactStore
 from support.jobs import SECRET, Rig
 from support.running import eventually
@@ -17,7 +17,7 @@ def redact(text: str) -> str:
 
 
 def test_secrets_are_out_also_between_two_blocks(tmp_path: Path) -> None:
-    log = JobLog(Shelf(str(tmp_path)))
+    log = JobLog(LogFolder(str(tmp_path)))
     line = f"key {SECRET} " + "." * 37 + "\n"
     log.feed(line.encode() * 60_000)
     said = b"".join(clean(log, "", redact))
@@ -25,7 +25,7 @@ def test_secrets_are_out_also_between_two_blocks(tmp_path: Path) -> None:
 
 
 def test_a_long_log_keeps_both_ends_and_says_what_is_missing(tmp_path: Path) -> None:
-    log = JobLog(Shelf(str(tmp_path)), HEAD + TAIL + 1000)
+    log = JobLog(LogFolder(str(tmp_path)), HEAD + TAIL + 1000)
     log.feed(b"a" * HEAD + b"b" * 1000 + b"c" * TAIL + b"d" * 500)
     said = b"".join(clean(log, "the end", redact))
     assert said.startswith(b"a" * HEAD) and b"bb" not in said and b"c" * TAIL in said
@@ -36,7 +36,7 @@ def test_a_long_log_keeps_both_ends_and_says_what_is_missing(tmp_path: Path) -> 
 async def test_a_result_that_left_something_out_gets_the_handle(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     artifacts = ArtifactStore(str(tmp_path / "artifacts"))
-    keeper = LogKeeper(rig.jobs, artifacts, redact)
+    keeper = LogArchive(rig.jobs, artifacts, redact)
     job = await rig.start(f"seq 1 20000; echo {SECRET}")
     reading = await rig.jobs.wait("one", job, 10)
     result = await keeper.with_whole("one", reading, ToolResult("short"))
@@ -50,7 +50,7 @@ async def test_a_result_that_left_something_out_gets_the_handle(tmp_path: Path) 
 
 async def test_what_still_runs_is_not_kept_yet(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    keeper = LogKeeper(rig.jobs, ArtifactStore(str(tmp_path / "artifacts")), redact)
+    keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "artifacts")), redact)
     job = await rig.start("seq 1 20000; sleep 600")
     await eventually(lambda: rig.jobs.view("one", job).stdout_total > 100_000)
     reading = rig.jobs.read("one", job)
@@ -61,7 +61,7 @@ async def test_what_still_runs_is_not_kept_yet(tmp_path: Path) -> None:
 async def test_a_full_disk_leaves_the_result_as_it_is(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     (tmp_path / "file").write_text("")
-    keeper = LogKeeper(rig.jobs, ArtifactStore(str(tmp_path / "file" / "artifacts")), redact)
+    keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "file" / "artifacts")), redact)
     job = await rig.start("seq 1 20000")
     reading = await rig.jobs.wait("one", job, 10)
     assert await keeper.keep("one", job) is None

@@ -2,13 +2,13 @@
 
 import pytest
 
-from codewhale.services.shelljobs import JobSpec, JobView, Reading
-from codewhale.services.shelljobs.evidence import SUMMARY, Circumstances, GateKind, classify, gate_record
+from codewhale.services.jobs import JobReading, JobSpec, JobView
+from codewhale.services.jobs.render import EVIDENCE_SUMMARY, GateContext, GateKind, classify, gate_record
 
 
-def reading(output: str = "", error: str = "", status: str = "Failed", code: int | None = 1) -> Reading:
+def reading(output: str = "", error: str = "", status: str = "Failed", code: int | None = 1) -> JobReading:
     job = JobView("shell_1", "make", "sub", status, code, 1.5, 0, 7, len(output), len(error), True)
-    return Reading(job, output, error)
+    return JobReading(job, output, error)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def reading(output: str = "", error: str = "", status: str = "Failed", code: int
         ("check", reading("nothing that tells"), "compile_error"),
     ],
 )
-def test_why_a_gate_ended_so(gate: GateKind, said: Reading, expected: str) -> None:
+def test_why_a_gate_ended_so(gate: GateKind, said: JobReading, expected: str) -> None:
     assert classify(gate, said, 0) == expected
 
 
@@ -50,7 +50,7 @@ def test_failed_tests_go_before_what_looks_like_a_compiler() -> None:
 
 def test_the_record_is_the_jobs_own() -> None:
     spec = JobSpec("make", ("sh",), "/w/sub", shown_cwd="sub", tree="t1", task_id="task_1")
-    around = Circumstances("t1", "2026-01-31T00:00:00.000Z", "/log", "3 passed")
+    around = GateContext("t1", "2026-01-31T00:00:00.000Z", "/log", "3 passed")
     record = gate_record("test", reading(status="Completed", code=0), spec, around)
     assert record.id.startswith("gate_") and len(record.id) == 13
     assert (record.gate, record.command, record.cwd, record.exit_code) == ("test", "make", "sub", 0)
@@ -61,12 +61,10 @@ def test_the_record_is_the_jobs_own() -> None:
 
 @pytest.mark.parametrize(("began", "now"), [("t1", "t2"), ("", "t1"), ("t1", ""), ("", "")])
 def test_a_workspace_that_changed_or_is_unknown_binds_nothing(began: str, now: str) -> None:
-    record = gate_record("test", reading(), JobSpec("x", ("sh",), "/w", tree=began), Circumstances(now, "", None))
+    record = gate_record("test", reading(), JobSpec("x", ("sh",), "/w", tree=began), GateContext(now, "", None))
     assert record.workspace_tree_sha256 is None and record.task_id is None and record.status == "failed"
 
 
 def test_without_counts_the_end_of_the_output_is_the_summary() -> None:
-    record = gate_record(
-        "fmt", reading("a\n" * 2000 + "last"), JobSpec("x", ("sh",), "/w"), Circumstances("", "", None)
-    )
-    assert record.summary.endswith("a\nlast") and len(record.summary) <= SUMMARY + 6
+    record = gate_record("fmt", reading("a\n" * 2000 + "last"), JobSpec("x", ("sh",), "/w"), GateContext("", "", None))
+    assert record.summary.endswith("a\nlast") and len(record.summary) <= EVIDENCE_SUMMARY + 6

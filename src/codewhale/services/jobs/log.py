@@ -13,7 +13,7 @@ IN_MEMORY = 32_768
 BLOCK = 1 << 20
 
 
-class Shelf:
+class LogFolder:
     """The folder that logs are kept in, and how much of `room` bytes all of them together have left."""
 
     def __init__(self, folder: str, room: int = MOST_IN_ALL) -> None:
@@ -25,7 +25,7 @@ class JobLog:
     """The first `most` bytes of what a job printed on both streams, in the order of their arrival. Small ones stay in
     memory; one that grows is a file. A disk that takes no more ends the keeping, not the job."""
 
-    def __init__(self, shelf: Shelf, most: int = MOST) -> None:
+    def __init__(self, shelf: LogFolder, most: int = MOST) -> None:
         self.total = 0
         self.kept = 0
         self._shelf = shelf
@@ -36,11 +36,9 @@ class JobLog:
 
     @property
     def whole(self) -> bool:
-        """Whether everything that was printed is kept."""
         return self.kept == self.total
 
     def feed(self, data: bytes) -> None:
-        """Take what was printed next."""
         self.total += len(data)
         if self._full:
             return
@@ -92,7 +90,6 @@ class JobLog:
             os.close(fd)
 
     def close(self) -> None:
-        """Let go of what is kept."""
         self._shelf.room += self.kept
         self.kept, self._full = 0, True
         self._begun.clear()

@@ -8,8 +8,8 @@ from codewhale.process.launch import Child, Launch, settle, start
 from codewhale.process.streams import shown, whole_characters
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ShellOutput, ShellRan
-from codewhale.services.shelljobs.beginning import ShellEnv, shell_argv
-from codewhale.services.shelljobs.job import Listener
+from codewhale.services.jobs.job import Listener
+from codewhale.services.jobs.service import ShellEnv, shell_argv
 
 KEPT = 128 << 10
 FEED_SECONDS = 0.1
@@ -17,7 +17,7 @@ FEED_MOST = 8_000
 LONGEST = 32 << 10
 
 
-class OwnShell:
+class UserCommands:
     """The commands that persons run themselves, one a session at a time. They are held to nothing: they are the
     person's. What goes into the log, and so to the model, passes `redact`."""
 
@@ -67,17 +67,14 @@ class OwnShell:
         return code
 
     def running(self, session: str) -> bool:
-        """Whether a command of the session's person runs."""
         return session in self._begun
 
     async def interrupt(self, session: str) -> None:
-        """End the command of a session, if one runs."""
         child = self._running.get(session)
         if child is not None:
             await settle(child.kill())
 
     async def aclose(self) -> None:
-        """End every command."""
         await asyncio.gather(*(child.kill() for child in list(self._running.values())))
 
 
@@ -90,7 +87,6 @@ class _Feed:
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, stream: str, data: bytes) -> None:
-        """Bytes from the command."""
         self._held += data
         del self._held[:-FEED_MOST]
         if self._timer is None:
@@ -105,7 +101,6 @@ class _Feed:
             self._tell(text)
 
     def end(self) -> None:
-        """Nothing more comes."""
         if self._timer is not None:
             self._timer.cancel()
         self._flush()

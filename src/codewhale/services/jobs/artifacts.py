@@ -8,17 +8,17 @@ from msgspec import Struct
 
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.tools import ToolResult
-from codewhale.services.shelljobs.job import Reading
-from codewhale.services.shelljobs.log import JobLog
-from codewhale.services.shelljobs.service import ShellJobs
-from codewhale.services.shelljobs.telling import line_end
+from codewhale.services.jobs.job import JobReading
+from codewhale.services.jobs.log import JobLog
+from codewhale.services.jobs.render import line_end
+from codewhale.services.jobs.service import ShellJobs
 from codewhale.session.artifacts import ArtifactStore
 
 HEAD = 12 << 20
 TAIL = 4 << 20
 
 
-class KeptLog(Struct, frozen=True):
+class LogArtifact(Struct, frozen=True):
     """Where an artifact is: the handle that tools take, its sha256, its file and its size in bytes."""
 
     ref: str
@@ -27,7 +27,7 @@ class KeptLog(Struct, frozen=True):
     bytes: int
 
 
-class LogKeeper:
+class LogArchive:
     """Puts the logs of jobs among the artifacts; `redact` takes known secrets out of a text."""
 
     def __init__(self, jobs: ShellJobs, artifacts: ArtifactStore, redact: Callable[[str], str]) -> None:
@@ -35,7 +35,7 @@ class LogKeeper:
         self._artifacts = artifacts
         self._redact = redact
 
-    async def keep(self, session: str, job_id: str) -> KeptLog | None:
+    async def keep(self, session: str, job_id: str) -> LogArtifact | None:
         """The job's output so far as an artifact, the middle left out above 16 MiB; None when the disk does not take
         it. Raises KeyError for a job the session does not have."""
         log, recent = self._jobs.log(session, job_id), self._jobs.recent(session, job_id)
@@ -43,9 +43,9 @@ class LogKeeper:
             sha, size = await asyncio.to_thread(self._artifacts.put_blocks, clean(log, recent, self._redact))
         except SessionError:
             return None
-        return KeptLog(f"art_{sha[:16]}", sha, self._artifacts.path(sha), size)
+        return LogArtifact(f"art_{sha[:16]}", sha, self._artifacts.path(sha), size)
 
-    async def with_whole(self, session: str, reading: Reading, result: ToolResult) -> ToolResult:
+    async def with_whole(self, session: str, reading: JobReading, result: ToolResult) -> ToolResult:
         """The result of a job that ended; where it leaves some of the output out, with the handle of the whole."""
         job = reading.job
         if job.status == "Running" or not (reading.stdout_omitted or reading.stderr_omitted):

@@ -10,17 +10,20 @@ from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.process.launch import Launch, run
 from codewhale.protocol.decisions import Verdict
 from codewhale.protocol.errors import ToolError
-from codewhale.services.hooks.rows import Hook, Moment
+from codewhale.services.hooks.config import Hook, HookMoment
 
 PREVIEW = 8192
 RESULT_LIMIT = 65_536
 OUTPUT_LIMIT = 65_536
 CONTEXT_LIMIT = 4096
 REFUSES = 2
-_VERDICTS = ("decision", "verdict", "permissionDecision")
+_VERDICT_KEYS = ("decision", "verdict", "permissionDecision")
+_VERDICTS: dict[str, Verdict | Literal[""]] = {
+    "": "", "allow": "allow", "approve": "allow", "ask": "ask", "deny": "deny", "block": "deny",
+}  # fmt: skip
 
 
-class Said(Struct, frozen=True):
+class HookAnswer(Struct, frozen=True):
     """What came of a run. `fault` is why it counts for nothing, "" where it does; `verdict` is "" for none, `arguments`
     and `text` are put in place of what was there, `context` is for the model."""
 
@@ -33,9 +36,9 @@ class Said(Struct, frozen=True):
     fault: str = ""
 
 
-async def run_hook(hook: Hook, moment: Moment, facts: dict[str, str], redact: Callable[[str], str]) -> Said:
+async def run_hook(hook: Hook, moment: HookMoment, facts: dict[str, str], redact: Callable[[str], str]) -> HookAnswer:
     """Run it to its end, within its time. Never raises but for a cancellation, and then nothing of it is left."""
-    payload, env = told(moment, facts, redact)
+    payload, env = hook_input(moment, facts, redact)
     launch = Launch(
         argv=("/bin/sh", "-c", hook.command),
         cwd=moment.workspace,
@@ -50,18 +53,18 @@ async def run_hook(hook: Hook, moment: Moment, facts: dict[str, str], redact: Ca
     try:
         done = await run(launch)
     except (OSError, ValueError) as error:
-        return Said(fault=f"it could not be started: {error}")
+        return HookAnswer(fault=f"it could not be started: {error}")
     except ToolError as error:
-        return Said(fault=error.message)
+        return HookAnswer(fault=error.message)
     if done.timed_out:
-        return Said(fault=f"it did not end within {hook.seconds:g} seconds")
+        return HookAnswer(fault=f"it did not end within {hook.seconds:g} seconds")
     if done.over:
-        return Said(fault=f"it took too much ({done.over})")
+        return HookAnswer(fault=f"it took too much ({done.over})")
     stdout, stderr = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return heard(done.exit_code, stdout, stderr, redact)
+    return parse_answer(done.exit_code, stdout, stderr, redact)
 
 
-def told(moment: Moment, facts: dict[str, str], redact: Callable[[str], str]) -> tuple[bytes, dict[str, str]]:
+def hook_input(moment: HookMoment, facts: dict[str, str], redact: Callable[[str], str]) -> tuple[bytes, dict[str, str]]:
     """What a hook reads from its input, one JSON object, and the variables it is given, each under two names. `facts`
     are further variables. Known secrets are taken out of both."""
     row = {key: value for key, value in msgspec.to_builtins(moment).items() if value not in ("", None, [], ())}
@@ -92,48 +95,40 @@ def told(moment: Moment, facts: dict[str, str], redact: Callable[[str], str]) ->
     return payload.encode(), env
 
 
-def heard(exit_code: int | None, stdout: str, stderr: str, redact: Callable[[str], str]) -> Said:
+def parse_answer(exit_code: int | None, stdout: str, stderr: str, redact: Callable[[str], str]) -> HookAnswer:
     """What an end and its output say: 2 refuses, with the first line as reason; 0 may come with a JSON object."""
     stdout, stderr = redact(stdout), redact(stderr)
     line = next((text for text in (*stdout.splitlines(), *stderr.splitlines()) if text.strip()), "")
     if exit_code == REFUSES:
-        said = _said(stdout)
-        return Said("deny", said.reason or one_line(line, 500) or "no reason was given")
+        said = _printed_answer(stdout)
+        return HookAnswer("deny", said.reason or one_line(line, 500) or "no reason was given")
     if exit_code != 0:
         why = f": {one_line(line, 200)}" if line else ""
-        return Said(fault=f"it ended with {'a signal' if exit_code is None else f'exit code {exit_code}'}{why}")
-    return msgspec.structs.replace(_said(stdout), output=stdout)
+        return HookAnswer(fault=f"it ended with {'a signal' if exit_code is None else f'exit code {exit_code}'}{why}")
+    return msgspec.structs.replace(_printed_answer(stdout), output=stdout)
 
 
-def _said(stdout: str) -> Said:
+def _printed_answer(stdout: str) -> HookAnswer:
     """The JSON object that a hook may print; anything else says nothing."""
     text = stdout.strip()
     if not text.startswith("{"):
-        return Said()
+        return HookAnswer()
     try:
         row = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
-        return Said()
+        return HookAnswer()
     inner = row.get("hookSpecificOutput")
     row |= inner if isinstance(inner, dict) else {}
-    word = next((str(row[key]).lower() for key in _VERDICTS if key in row), "")
-    verdict: Verdict | Literal[""] = ""
-    match word:
-        case "allow" | "approve":
-            verdict = "allow"
-        case "ask":
-            verdict = "ask"
-        case "deny" | "block":
-            verdict = "deny"
-        case word if word:
-            return Said(fault=f"its verdict {one_line(word, 40)!r} is none of allow, ask and deny")
+    word = next((str(row[key]).lower() for key in _VERDICT_KEYS if key in row), "")
+    if word not in _VERDICTS:
+        return HookAnswer(fault=f"its verdict {one_line(word, 40)!r} is none of allow, ask and deny")
     arguments = row.get("updatedInput", row.get("updated_input"))
-    told = row.get("context", row.get("additionalContext"))
-    text_said = row.get("text")
-    return Said(
-        verdict=verdict,
+    context = row.get("context", row.get("additionalContext"))
+    text_put = row.get("text")
+    return HookAnswer(
+        verdict=_VERDICTS[word],
         reason=one_line(str(row.get("reason", row.get("permissionDecisionReason", ""))), 500),
         arguments=arguments if isinstance(arguments, dict) else None,
-        context=told[:CONTEXT_LIMIT] if isinstance(told, str) else "",
-        text=text_said if isinstance(text_said, str) else None,
+        context=context[:CONTEXT_LIMIT] if isinstance(context, str) else "",
+        text=text_put if isinstance(text_put, str) else None,
     )
