@@ -74,14 +74,9 @@ async def kills(scratch: Path, count: int, seed: int) -> int:
     return caught
 
 
-def scratch() -> str | None:
-    """A folder in memory where the machine has one: nothing here has to outlive a power cut."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
 def one(args: argparse.Namespace) -> None:
     """Run a share of it in this process and say so; an AssertionError is a failure."""
-    with tempfile.TemporaryDirectory(prefix="codewhale-index-", dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix="codewhale-index-") as folder:
         told = asyncio.run(changes(Path(folder), args.changes, args.seed)) if args.changes else Counter[str]()
         caught = asyncio.run(kills(Path(folder), args.kills, args.seed)) if args.kills else 0
     print(json.dumps({"changes": told, "caught": caught}), flush=True)
