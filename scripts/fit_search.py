@@ -18,25 +18,25 @@ import numpy as np
 from search_corpus import CORPORA, Data, Question, Repo, under
 from search_fit import Sample, cross_fitted, fit_shapes, ndcg
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.evidence import Evidence
 from codewhale.codesearch.features import FEATURES, candidates, matrix
 from codewhale.codesearch.model import Commit
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Weights
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 from codewhale.codesearch.terms import Terms
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "src" / "codewhale" / "codesearch" / "weights.json"
 _DIGITS = 3
 
 
-def reader_of(tree: Path, state: Path, history: list[Commit]) -> Reader:
+def reader_of(tree: Path, state: Path, history: list[Commit]) -> IndexReader:
     """A reader of an up to date index of a tree."""
-    index = Index(str(tree), str(state))
+    index = CodeIndex(str(tree), str(state))
     asyncio.run(refresh(index, commits=history))
-    return Reader(index.open())
+    return IndexReader(index.open())
 
 
 def corpora(data: Data, names: list[str]) -> Iterator[tuple[Repo, str, Path, list[Commit]]]:
@@ -50,7 +50,9 @@ def corpora(data: Data, names: list[str]) -> Iterator[tuple[Repo, str, Path, lis
                 yield repo, corpus, tree / root, under(root, history)
 
 
-def samples_of(reader: Reader, questions: list[Question], repo: Repo, corpus: str, terms: Terms) -> Iterator[Sample]:
+def samples_of(
+    reader: IndexReader, questions: list[Question], repo: Repo, corpus: str, terms: Terms
+) -> Iterator[Sample]:
     """What the features say of each question's candidates."""
     made = Corpus(reader, terms)
     prefix = f"{repo.root}/" if corpus == "root" and repo.root else ""

@@ -20,12 +20,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.process.launch import Launch, run, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
 
-BUILDING = "import asyncio, sys; from codewhale.codesearch.build import Index, refresh\n"
-BUILDING += "index = Index(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"
+BUILDING = "import asyncio, sys; from codewhale.codesearch.build import CodeIndex, refresh\n"
+BUILDING += (
+    "index = CodeIndex(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"
+)
 
 
 async def changes(scratch: Path, count: int, seed: int) -> Counter[str]:
@@ -33,8 +35,8 @@ async def changes(scratch: Path, count: int, seed: int) -> Counter[str]:
     happenings = Happenings(scratch / "tree", seed)
     happenings.commit()
     git(happenings.root, "worktree", "add", "-q", "-b", "beside", str(scratch / "beside"))
-    index = grammars(Index(str(happenings.root), str(scratch / "home")), scratch)
-    beside = grammars(Index(str(scratch / "beside"), str(scratch / "home")), scratch)
+    index = grammars(CodeIndex(str(happenings.root), str(scratch / "home")), scratch)
+    beside = grammars(CodeIndex(str(scratch / "beside"), str(scratch / "home")), scratch)
     told: Counter[str] = Counter()
     for number in range(count):
         told[happenings.step()] += 1
@@ -53,7 +55,7 @@ async def kills(scratch: Path, count: int, seed: int) -> int:
     happenings = Happenings(scratch / "killed", seed)
     for number in range(120):
         happenings.write(f"group{number % 9}/unit{number}.py")
-    index = grammars(Index(str(happenings.root), str(scratch / "home")), scratch)
+    index = grammars(CodeIndex(str(happenings.root), str(scratch / "home")), scratch)
     argv = (sys.executable, "-c", BUILDING, index.root, str(scratch / "home"), index.grammar_folder)
     some, caught = random.Random(seed), 0
     for number in range(count):

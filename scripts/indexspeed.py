@@ -22,12 +22,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codewhale.codesearch import scan
-from codewhale.codesearch.answering import CodeSearch
-from codewhale.codesearch.build import Index, is_stale, prepare, refresh
+from codewhale.codesearch.build import CodeIndex, is_stale, prepare, refresh
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import Stamp
 from codewhale.codesearch.rank import Ranker
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.search import CodeSearch
 
 BYTES_A_FILE = 8_500
 LARGEST = 400_000
@@ -85,16 +85,16 @@ def make_tree(root: str, found: list[tuple[str, int]], count: int) -> int:
 def measured(root: str, total: int, workers: int) -> dict[str, Any]:
     """Build, check, edit and open the index of a tree."""
     with tempfile.TemporaryDirectory(prefix="codewhale-speed-") as state:
-        return asyncio.run(_measured(root, total, Index(root, state, workers=workers), state))
+        return asyncio.run(_measured(root, total, CodeIndex(root, state, workers=workers), state))
 
 
-async def _measured(root: str, total: int, index: Index, state: str) -> dict[str, Any]:
+async def _measured(root: str, total: int, index: CodeIndex, state: str) -> dict[str, Any]:
     warm = os.path.join(state, "warm")
     os.mkdir(warm)
     for number in range(30):
         with open(os.path.join(warm, f"{number}.py"), "w") as file:
             file.write("x = 1\n")
-    await refresh(Index(warm, state))
+    await refresh(CodeIndex(warm, state))
     cold = await _cold(root)
     together = Together()
     before = _cpu()
@@ -111,7 +111,7 @@ async def _measured(root: str, total: int, index: Index, state: str) -> dict[str
     store.close()
     edits = await _edits(root, index)
     begun = time.perf_counter()
-    reader = Reader(index.open())
+    reader = IndexReader(index.open())
     opened = time.perf_counter() - begun
     chunks = reader.chunk_count
     ranked = _questions(reader)
@@ -192,7 +192,7 @@ async def _cold(root: str) -> float:
     return taken
 
 
-def _questions(reader: Reader) -> list[float]:
+def _questions(reader: IndexReader) -> list[float]:
     """Seconds of ranking for questions of two to eight words, none asked twice."""
     some, ranker = random.Random(7), Ranker(reader)
     ranker.search("open the file", 10)
@@ -211,7 +211,7 @@ async def _timed(work: Any) -> float:
     return time.perf_counter() - begun
 
 
-async def _edits(root: str, index: Index) -> list[float]:
+async def _edits(root: str, index: CodeIndex) -> list[float]:
     """Seconds from a file's change to its being searchable, less the looking for what has changed. As in a session the
     database stays open meanwhile."""
     kept, changes, looked = index.open(), scan.changes, 0.0

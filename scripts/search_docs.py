@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from codewhale.codesearch.priors import PathKinds
+from codewhale.codesearch.path_kinds import PathKinds
 
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

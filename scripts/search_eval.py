@@ -25,10 +25,10 @@ from search_peers import by_fts5, by_ripgrep, by_semble
 
 from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.features import FEATURES
-from codewhale.codesearch.priors import PROSE
+from codewhale.codesearch.path_kinds import PROSE
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Ranker, Weights
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 from codewhale.codesearch.terms import Terms
 
 FIGURES = ("file", "slot", "recall", "mrr", "tokens")
@@ -118,7 +118,7 @@ def weights_for(data: Data, names: list[str]) -> Mapping[str, Mapping[str, Any]]
     return cross_fitted(both[0] + both[1])
 
 
-def peers(tree: Path, reader: Reader, questions: list[Question], semble: str) -> dict[str, Iterable[list[Place]]]:
+def peers(tree: Path, reader: IndexReader, questions: list[Question], semble: str) -> dict[str, Iterable[list[Place]]]:
     """The other systems on a corpus, those that know no kinds of files over its code alone."""
     code = [file.path for file in reader.files if file.lang not in PROSE]
     found: dict[str, Iterable[list[Place]]] = {

@@ -24,9 +24,9 @@ import msgspec
 from search_corpus import Data, Question
 from search_eval import held_out, weights_for
 
-from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Weights
+from codewhale.codesearch.search import CodeSearch
 from codewhale.codesearch.terms import Terms
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Mode

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.codesearch.build import Index
+from codewhale.codesearch.build import CodeIndex
 from support.machine import RIPGREP
 from support.program import codewhale_program, environment
 from support.searchtree import planted
@@ -125,7 +125,7 @@ def test_without_an_index_the_answer_is_from_names_and_text(tree: Path, tmp_path
 
 def test_a_damaged_index_is_made_anew(tree: Path, tmp_path: Path) -> None:
     first = batch(tmp_path, '{"query": "TokenStore"}')
-    path = Path(Index(str(tree), str(tmp_path / "state")).path)
+    path = Path(CodeIndex(str(tree), str(tmp_path / "state")).path)
     data = path.read_bytes()
     for spoiled in (b"", b"x" * 5000, data[: len(data) // 2], data[:4096] + b"\xff" * (len(data) - 4096)):
         for ending in ("-wal", "-shm"):
@@ -136,7 +136,7 @@ def test_a_damaged_index_is_made_anew(tree: Path, tmp_path: Path) -> None:
 
 def test_an_index_that_another_process_holds_can_be_asked_without_waiting(tree: Path, tmp_path: Path) -> None:
     batch(tmp_path, '{"query": "TokenStore"}')
-    held = os.open(Index(str(tree), str(tmp_path / "state")).path + ".lock", os.O_RDWR)
+    held = os.open(CodeIndex(str(tree), str(tmp_path / "state")).path + ".lock", os.O_RDWR)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
         code, (row,), _ = batch(tmp_path, '{"query": "TokenStore"}', "--no-wait")
@@ -183,7 +183,7 @@ def test_the_folder_may_vanish_between_two_questions(tree: Path, tmp_path: Path)
 
 
 def test_while_another_process_builds_names_and_text_answer(tree: Path, tmp_path: Path) -> None:
-    lock = Path(Index(str(tree), str(tmp_path / "state")).path + ".lock")
+    lock = Path(CodeIndex(str(tree), str(tmp_path / "state")).path + ".lock")
     lock.parent.mkdir(parents=True)
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.alike import MOST, alike
-from codewhale.codesearch.intelligence import Intelligence, told_related
+from codewhale.codesearch.intelligence import Intelligence
+from codewhale.codesearch.render import render_relations
+from codewhale.codesearch.suggestions import MOST, similar_names
 from support.searchtree import index_of
 
 SOURCE = """
@@ -37,7 +38,7 @@ def test_what_may_be_meant(tmp_path: Path, name: str, expected: tuple[str, ...])
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/a.py").write_text(SOURCE)
     reader = index_of(tmp_path)
-    assert alike(reader, name) == expected
+    assert similar_names(reader, name) == expected
     reader.close()
 
 
@@ -49,6 +50,6 @@ def test_only_what_finds_nothing_is_asked_about(tmp_path: Path) -> None:
     assert asked.related("Router", "definitions").alike == asked.related("Router", "callers").alike == ()
     assert asked.related("Rooter.Routr", "callees").alike == ("Router",)
     assert len(asked.related("easy", "references").alike) == MOST
-    told, _ = told_related(asked.related("Routr", "definitions"), ("Routr", "definitions"), ())
+    told, _ = render_relations(asked.related("Routr", "definitions"), ("Routr", "definitions"), ())
     assert '"did_you_mean":["Router"]' in told.replace(" ", "").replace("\n", "")
     reader.close()

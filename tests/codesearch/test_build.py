@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.build import BusyError, Index, is_stale, is_unlocked, prepare, refresh
+from codewhale.codesearch.build import BusyError, CodeIndex, is_stale, is_unlocked, prepare, refresh
 from codewhale.codesearch.indexing import RACY_NS, ReadTask, read_files
 from codewhale.codesearch.model import BODY, DEFINED, SYMBOL
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 from codewhale.process.launch import Launch, start
 from support.codetree import Happenings, git, grammars, same_as_rebuilt
 from support.likeness import likeness
 
-BUILDING = "import asyncio, sys; from codewhale.codesearch.build import Index, refresh\n"
-BUILDING += "index = Index(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"
+BUILDING = "import asyncio, sys; from codewhale.codesearch.build import CodeIndex, refresh\n"
+BUILDING += (
+    "index = CodeIndex(sys.argv[1], sys.argv[2]); index.grammar_folder = sys.argv[3]; asyncio.run(refresh(index))"
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,8 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def paths(index: Index) -> list[str]:
-    reader = Reader(index.open())
+def paths(index: CodeIndex) -> list[str]:
+    reader = IndexReader(index.open())
     try:
         return reader.paths
     finally:
@@ -55,8 +57,8 @@ def grow_old(path: Path) -> None:
         time.sleep(RACY_NS / 1e9)
 
 
-def found(index: Index, field: str, term: str) -> list[str]:
-    reader = Reader(index.open())
+def found(index: CodeIndex, field: str, term: str) -> list[str]:
+    reader = IndexReader(index.open())
     try:
         return sorted({reader.paths[reader.chunk_file[chunk]] for chunk in reader.postings(field, term)[0]})
     finally:
@@ -64,7 +66,7 @@ def found(index: Index, field: str, term: str) -> list[str]:
 
 
 async def test_a_tree_is_indexed_and_answers(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     report = await refresh(index)
     assert (report.indexed, report.complete) == (2, True)
     assert found(index, BODY, "harbour") == ["notes.md"]
@@ -72,14 +74,14 @@ async def test_a_tree_is_indexed_and_answers(tree: Path, tmp_path: Path, unpacke
 
 
 async def test_a_second_look_reads_nothing(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     assert (await refresh(index)).indexed == 0
 
 
 async def test_random_changes_leave_what_a_rebuild_makes(tmp_path: Path, unpacked: Path) -> None:
     happenings = Happenings(tmp_path / "tree", 5)
-    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     await refresh(index)
     told = []
     for _ in range(40):
@@ -90,7 +92,7 @@ async def test_random_changes_leave_what_a_rebuild_makes(tmp_path: Path, unpacke
 
 
 async def test_content_of_the_same_size_and_time_is_seen(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     notes = tree / "notes.md"
     before = notes.stat()
@@ -104,7 +106,7 @@ async def test_content_of_the_same_size_and_time_is_seen(tree: Path, tmp_path: P
 
 
 async def test_a_touched_file_is_not_read_again(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     os.utime(tree / "notes.md", ns=(1, 1))
     assert (await refresh(index)).indexed == 0
@@ -118,8 +120,8 @@ async def test_a_worktree_has_an_index_of_its_own(tmp_path: Path, unpacked: Path
     git(happenings.root, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
     (tmp_path / "other" / "only_here.py").write_text("def barnacle(): pass\n")
     home = str(tmp_path / "home")
-    main = grammars(Index(str(happenings.root), home), unpacked)
-    other = grammars(Index(str(tmp_path / "other"), home), unpacked)
+    main = grammars(CodeIndex(str(happenings.root), home), unpacked)
+    other = grammars(CodeIndex(str(tmp_path / "other"), home), unpacked)
     await refresh(main)
     await refresh(other)
     assert main.path != other.path
@@ -128,7 +130,7 @@ async def test_a_worktree_has_an_index_of_its_own(tmp_path: Path, unpacked: Path
 
 async def test_a_linked_path_is_the_same_worktree(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tree)
-    assert Index(str(tmp_path / "link"), str(tmp_path)).path == Index(str(tree), str(tmp_path)).path
+    assert CodeIndex(str(tmp_path / "link"), str(tmp_path)).path == CodeIndex(str(tree), str(tmp_path)).path
 
 
 async def test_generated_and_ignored_files_are_left_out(tmp_path: Path, unpacked: Path) -> None:
@@ -147,7 +149,7 @@ async def test_generated_and_ignored_files_are_left_out(tmp_path: Path, unpacked
         (root / path).write_text("x = 1\n")
     git(root, "init", "-q")
     (root / ".gitignore").write_text("logs/\n")
-    index = grammars(Index(str(root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(root), str(tmp_path / "home")), unpacked)
     await refresh(index)
     assert paths(index) == [".gitignore", "a.py"]
     (root / ".gitignore").write_text("")
@@ -157,7 +159,7 @@ async def test_generated_and_ignored_files_are_left_out(tmp_path: Path, unpacked
 
 async def test_a_first_file_in_an_empty_folder_is_seen(tree: Path, tmp_path: Path, unpacked: Path) -> None:
     (tree / "a" / "b").mkdir(parents=True)
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     (tree / "a" / "b" / "late.py").write_text("x = 1\n")
     await refresh(index)
@@ -174,9 +176,9 @@ async def test_odd_files_do_no_harm(tree: Path, tmp_path: Path, unpacked: Path) 
     (tree / "deep.json").write_text("[" * 5000 + "]" * 5000)
     os.mkfifo(tree / "pipe")
     (tree / "名前.py").write_text("def 検索する(): pass\n")
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
-    reader = Reader(index.open())
+    reader = IndexReader(index.open())
     states = {file.path: file.state for file in reader.files}
     reader.close()
     assert states["long.js"] == "large" and states["huge.py"] == "large" and states["empty.py"] == "empty"
@@ -189,11 +191,11 @@ async def test_many_files_are_read_by_workers_with_the_same_result(tmp_path: Pat
     happenings = Happenings(tmp_path / "tree", 9)
     for number in range(60):
         happenings.write(f"group{number % 7}/unit{number}.py")
-    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     seen: list[tuple[int, int]] = []
     await refresh(index, progress=lambda done, total: seen.append((done, total)))
     assert seen[0][0] == 0 and seen[-1][0] == seen[-1][1] > 60
-    one = grammars(Index(str(happenings.root), str(tmp_path / "second")), unpacked)
+    one = grammars(CodeIndex(str(happenings.root), str(tmp_path / "second")), unpacked)
     store = one.open()
     store.put(read_files(one.sources(), ReadTask(one.root, happenings.files())))
     other = index.open()
@@ -208,7 +210,7 @@ async def test_workers_killed_in_the_middle_lose_no_file(tmp_path: Path, unpacke
         path = happenings.root / f"group{number % 7}" / f"unit{number}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(happenings.text("a.py") + "# sand\n" * 1500)
-    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     killed: list[int] = []
 
     def kill(done: int, total: int) -> None:
@@ -222,7 +224,7 @@ async def test_workers_killed_in_the_middle_lose_no_file(tmp_path: Path, unpacke
 
 
 async def test_an_index_that_lost_files_finds_them_again(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     store = index.open()
     store.forget(["notes.md"])  # behind the back of whoever concluded that all is in
@@ -236,7 +238,7 @@ async def test_an_index_that_lost_files_finds_them_again(tree: Path, tmp_path: P
 async def test_a_file_that_workers_died_of_has_its_row_and_is_read_by_workers_again(
     tree: Path, tmp_path: Path, unpacked: Path
 ) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     store = index.open()
     grow_old(tree / "notes.md")
@@ -253,7 +255,7 @@ async def test_a_file_that_workers_died_of_has_its_row_and_is_read_by_workers_ag
 
 @pytest.mark.parametrize("harm", ["garbage", "cut", "middle", "empty"])
 async def test_a_wreck_is_set_aside_and_made_anew(tree: Path, tmp_path: Path, unpacked: Path, harm: str) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     database = Path(index.path)
     data = database.read_bytes()
@@ -272,7 +274,7 @@ async def test_two_processes_build_at_once(tmp_path: Path, unpacked: Path) -> No
     happenings = Happenings(tmp_path / "tree", 3)
     for number in range(40):
         happenings.write(f"unit{number}.py")
-    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     argv = (sys.executable, "-c", BUILDING, index.root, str(tmp_path / "home"), index.grammar_folder)
     children = [await start(Launch(argv=argv, cwd=str(tmp_path), profile="none")) for _ in range(2)]
     ends = await asyncio.gather(*(child.wait() for child in children))
@@ -284,7 +286,7 @@ async def test_a_killed_build_goes_on_where_it_was(tmp_path: Path, unpacked: Pat
     happenings = Happenings(tmp_path / "tree", 4)
     for number in range(80):
         happenings.write(f"unit{number}.py")
-    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     argv = (sys.executable, "-c", BUILDING, index.root, str(tmp_path / "home"), index.grammar_folder)
     for after in (0.25, 0.5):
         child = await start(Launch(argv=argv, cwd=str(tmp_path), profile="none", supervised=False))
@@ -299,7 +301,7 @@ async def test_a_killed_build_goes_on_where_it_was(tmp_path: Path, unpacked: Pat
 async def test_who_waits_too_long_is_told(tree: Path, tmp_path: Path, unpacked: Path) -> None:
     import fcntl
 
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     await refresh(index)
     fd = os.open(index.path + ".lock", os.O_RDWR)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -316,25 +318,25 @@ async def test_history_is_taken_from_git_or_as_given(tmp_path: Path, unpacked: P
     from codewhale.codesearch.model import Commit
 
     happenings = Happenings(tmp_path / "tree", 2)
-    index = grammars(Index(str(happenings.root), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     await refresh(index)
-    reader = Reader(index.open())
+    reader = IndexReader(index.open())
     assert reader.commit_count == 1 and reader.commit(0).subject.startswith("Change the ")
     starts, files = reader.commit_files
     assert len(files) == starts[-1] > 5
     reader.close()
-    other = grammars(Index(str(happenings.root), str(tmp_path / "given")), unpacked)
+    other = grammars(CodeIndex(str(happenings.root), str(tmp_path / "given")), unpacked)
     await refresh(other, commits=[Commit("a" * 40, 7, "Teach the barnacles to sing", (".gitignore",))])
-    reader = Reader(other.open())
+    reader = IndexReader(other.open())
     numbers, often = reader.history("barnacl")
     assert (list(numbers), list(often), reader.commit(0).at) == ([0], [1.0], 7)
     reader.close()
 
 
 async def test_what_is_known_of_files_keeps_up_with_what_is_written(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    one, other = (grammars(Index(str(tree), str(tmp_path / "home")), unpacked) for _ in range(2))
+    one, other = (grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked) for _ in range(2))
 
-    async def agree(index: Index) -> None:
+    async def agree(index: CodeIndex) -> None:
         await refresh(index)
         store = index.open()
         try:
@@ -362,7 +364,7 @@ async def test_what_is_known_of_files_keeps_up_with_what_is_written(tree: Path, 
 
 
 async def test_a_commit_without_a_change_of_files_is_seen(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     git(tree, "init", "-q")
     git(tree, "add", "-A")
     git(tree, "commit", "-q", "-m", "First")
@@ -380,18 +382,18 @@ async def test_a_commit_without_a_change_of_files_is_seen(tree: Path, tmp_path: 
 async def test_grammars_of_the_trees_languages_are_loaded_when_it_is_quiet(
     tree: Path, tmp_path: Path, unpacked: Path
 ) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     (tree / "main.rs").write_text("fn main() {}\n")
     await refresh(index)
     index.forget_stamps()
-    again = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    again = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     assert (await refresh(again)).indexed == 0
     await prepare(again)
     assert {"python", "rust"} <= again.sources().grammars.known.keys()
 
 
 async def test_many_small_changes_leave_what_a_rebuild_makes(tree: Path, tmp_path: Path, unpacked: Path) -> None:
-    index = grammars(Index(str(tree), str(tmp_path / "home")), unpacked)
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
     for number in range(60):
         (tree / f"new{number % 20}.py").write_text(f"value_{number} = {number}\n")
         await refresh(index)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.build import FEW, Index, is_stale, refresh
+from codewhale.codesearch.build import FEW, CodeIndex, is_stale, refresh
 from support.codetree import grammars
 
 
@@ -34,7 +34,7 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-async def agree(one: Index, other: Index) -> None:
+async def agree(one: CodeIndex, other: CodeIndex) -> None:
     """Both know what the store holds, hold it for complete, and find nothing to do."""
     store = one.open()
     try:
@@ -49,7 +49,7 @@ async def agree(one: Index, other: Index) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_what_one_has_read_the_other_does_not_read_again(change: str, tree: Path, tmp_path: Path) -> None:
-    one, other = (grammars(Index(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
+    one, other = (grammars(CodeIndex(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
     await refresh(one)
     await agree(one, other)
     CHANGES[change](tree)
@@ -62,7 +62,7 @@ async def test_what_one_has_read_the_other_does_not_read_again(change: str, tree
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_what_both_write_in_turn_both_know(change: str, tree: Path, tmp_path: Path) -> None:
-    one, other = (grammars(Index(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
+    one, other = (grammars(CodeIndex(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
     await refresh(one)
     await refresh(other)
     for writer, names in ((other, ("a.py",)), (one, ("b.py",)), (other, ("c.py",)), (other, ("d.py",))):
@@ -74,7 +74,7 @@ async def test_what_both_write_in_turn_both_know(change: str, tree: Path, tmp_pa
 
 
 async def test_what_somebody_else_wrote_is_not_taken_for_ones_own(tree: Path, tmp_path: Path) -> None:
-    one, other = (grammars(Index(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
+    one, other = (grammars(CodeIndex(str(tree), str(tmp_path / "home")), tmp_path) for _ in range(2))
     await refresh(one)
     store = one.open()
     assert one.stamps(store)

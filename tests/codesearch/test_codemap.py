@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.answering import CodeSearch
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.codesearch.codemap import BYTES_A_TOKEN, CodeMaps, code_map
 from codewhale.codesearch.importgraph import ImportGraph
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.search import CodeSearch
 from support.searchtree import indexed, planted
 
 
-def drawn(index: Index, **given: int) -> str:
+def drawn(index: CodeIndex, **given: int) -> str:
     asyncio.run(refresh(index, commits=()))
-    reader, graph = Reader(index.open()), ImportGraph()
+    reader, graph = IndexReader(index.open()), ImportGraph()
     try:
         graph.update(reader)
         return code_map(reader, graph, **given)
@@ -41,7 +41,7 @@ def test_what_others_use_comes_before_what_none_does(tmp_path: Path) -> None:
     for number in range(5):
         text = "from auth.provider import resolve_provider\n\nresolve_provider(1, 2)\n"
         (tree / f"src/net/user{number}.py").write_text(text)
-    shown = drawn(Index(str(tree), str(tmp_path / "state"), workers=1), tokens=150)
+    shown = drawn(CodeIndex(str(tree), str(tmp_path / "state"), workers=1), tokens=150)
     assert "provider.py: resolve_provider" in shown and "token_store.py" in shown
     assert "leaf_59" not in shown and "src/auth/ (62 files)" in shown
 
@@ -52,7 +52,7 @@ def test_it_keeps_within_its_budget(tmp_path: Path, tokens: int) -> None:
     (tree / ("ü" * 60)).mkdir()
     (tree / ("ü" * 60) / "größe.py").write_text("def größe() -> int:\n    return 1\n")
     (tree / "two\nlines.py").write_text("def odd() -> int:\n    return 1\n")
-    shown = drawn(Index(str(tree), str(tmp_path / "state"), workers=1), tokens=tokens)
+    shown = drawn(CodeIndex(str(tree), str(tmp_path / "state"), workers=1), tokens=tokens)
     assert len(shown.encode()) <= tokens * BYTES_A_TOKEN
     assert "two\nlines" not in shown
 
@@ -76,7 +76,7 @@ def test_following_the_tree_gives_the_bytes_of_a_map_made_anew(tmp_path: Path) -
 
     shown = asyncio.run(follow())
     assert shown[0::2] == shown[1::2] and len(set(shown)) == 2
-    assert shown[-1] == drawn(Index(str(tree), str(tmp_path / "anew"), workers=1))
+    assert shown[-1] == drawn(CodeIndex(str(tree), str(tmp_path / "anew"), workers=1))
     assert "more.py: other" in shown[-1]
 
 

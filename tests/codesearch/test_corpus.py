@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.codesearch.corpus import Corpus, idf
-from codewhale.codesearch.priors import DOCS, TESTS
+from codewhale.codesearch.path_kinds import DOCS, TESTS
 from codewhale.codesearch.terms import Terms
 from support.searchtree import FILES, index_of, indexed
 

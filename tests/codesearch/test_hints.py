@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.answering import CodeSearch
-from codewhale.codesearch.telling import filter_of, listed, told
+from codewhale.codesearch.render import filter_of, render_json, render_text
+from codewhale.codesearch.search import CodeSearch
 from support.searchtree import planted
 
 
@@ -40,8 +40,8 @@ async def test_the_hint(tmp_path: Path, query: str, path_glob: str, lang: str, k
     answer = await search.search(str(tree), query, only=filter_of(path_glob, lang, kind), patience=None)
     await search.aclose()
     assert answer.hits == () and answer.hint.startswith(said)
-    assert answer.hint in told(str(tree), query, answer)[0]
-    assert listed(str(tree), query, answer) == f"nothing found. {answer.hint}"
+    assert answer.hint in render_json(str(tree), query, answer)[0]
+    assert render_text(str(tree), query, answer) == f"nothing found. {answer.hint}"
 
 
 async def test_a_folder_without_files_is_told_as_such(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ async def test_an_answer_needs_none(tmp_path: Path) -> None:
     tree = planted(tmp_path)
     answer = await search.search(str(tree), "token", patience=None)
     await search.aclose()
-    assert answer.hits and answer.hint == "" and '"hint"' not in told(str(tree), "token", answer)[0]
+    assert answer.hits and answer.hint == "" and '"hint"' not in render_json(str(tree), "token", answer)[0]

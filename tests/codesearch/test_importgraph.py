@@ -3,18 +3,18 @@
 import asyncio
 from pathlib import Path
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.codesearch.importgraph import ImportGraph
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 from support.searchtree import indexed
 
 
-def read(index: Index) -> Reader:
+def read(index: CodeIndex) -> IndexReader:
     asyncio.run(refresh(index, commits=()))
-    return Reader(index.open())
+    return IndexReader(index.open())
 
 
-def named(reader: Reader, graph: ImportGraph) -> dict[str, list[str]]:
+def named(reader: IndexReader, graph: ImportGraph) -> dict[str, list[str]]:
     return {
         reader.paths[file]: [reader.paths[user] for user in users] for file, users in sorted(graph.importers().items())
     }

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codewhale.codesearch.intelligence import RELATIONS, Intelligence, NoSuchFile, Related, told_related
+from codewhale.codesearch.intelligence import RELATIONS, Intelligence, NoSuchFile, RelatedCode
+from codewhale.codesearch.render import render_relations
 from support.searchtree import index_of
 
 FILES = {
@@ -31,7 +32,7 @@ def asked(tmp_path: Path) -> Iterator[Intelligence]:
     reader.close()
 
 
-def rows(found: Related) -> list[tuple[str, int, bool]]:
+def rows(found: RelatedCode) -> list[tuple[str, int, bool]]:
     return [(spot.path, spot.line, spot.certain) for spot in found.spots]
 
 
@@ -48,9 +49,11 @@ def test_definitions(asked: Intelligence) -> None:
 def test_what_is_defined_and_has_none_says_what_to_ask(asked: Intelligence) -> None:
     found = asked.related("Store", "callers")
     assert found.total == 0 and found.hint == "It is defined (class) and has no callers by name: ask for references."
-    told = msgspec.json.decode(told_related(found, ("Store", "callers"), ())[0])
+    told = msgspec.json.decode(render_relations(found, ("Store", "callers"), ())[0])
     assert (told["results"], told["hint"]) == ([], found.hint)
-    assert "hint" not in msgspec.json.decode(told_related(found, ("Store", "callers"), ("3 of 9 files are in.",))[0])
+    assert "hint" not in msgspec.json.decode(
+        render_relations(found, ("Store", "callers"), ("3 of 9 files are in.",))[0]
+    )
     assert asked.related("Store", "references").hint.endswith("ask for definitions.")
     assert asked.related("resolve", "callers").hint == asked.related("unheard_of", "callers").hint == ""
 
@@ -136,7 +139,7 @@ def test_tests_come_after_what_they_test(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", " ", "::", "a" * 500, "\udc80", "(", "\\", "x.y.z", "ü", "*"])
 def test_odd_names_find_nothing_and_break_nothing(asked: Intelligence, name: str) -> None:
     for relation in RELATIONS[:4]:
-        told, shown = told_related(asked.related(name, relation), (name, relation), ())
+        told, shown = render_relations(asked.related(name, relation), (name, relation), ())
         assert shown == 0 and msgspec.json.decode(told)["results"] == []
 
 
@@ -147,7 +150,7 @@ def test_answers_are_bounded(tmp_path: Path) -> None:
     reader = index_of(tmp_path)
     found = Intelligence(reader, str(tmp_path / "tree")).related("f", "callers")
     assert (len(found.spots), found.total) == (200, 600)
-    told, shown = told_related(found, ("f", "callers"), ("a note",))
+    told, shown = render_relations(found, ("f", "callers"), ("a note",))
     answer = msgspec.json.decode(told)
     assert len(told.encode()) <= 8_000 and len(answer["results"]) == shown > 10
     assert answer["left_out"] == f"{600 - shown} more places" and answer["notes"] == ["a note"]

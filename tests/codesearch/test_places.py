@@ -4,7 +4,7 @@ from pathlib import Path
 
 from codewhale.codesearch.corpus import Corpus
 from codewhale.codesearch.evidence import Evidence
-from codewhale.codesearch.places import Place, best_place
+from codewhale.codesearch.places import BestPlace, best_place
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.terms import Terms
 from support.searchtree import index_of
@@ -16,7 +16,7 @@ TEXT = "\n\n".join(
 )
 
 
-def place(folder: Path, text: str, kind: str = "", exact: tuple[int, ...] = ()) -> Place:
+def place(folder: Path, text: str, kind: str = "", exact: tuple[int, ...] = ()) -> BestPlace:
     (folder / "tree").mkdir(exist_ok=True)
     (folder / "tree" / "parts.py").write_text(TEXT, "utf-8")
     reader = index_of(folder)

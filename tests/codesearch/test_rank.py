@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.codesearch.build import Index
+from codewhale.codesearch.build import CodeIndex
 from codewhale.codesearch.exact import exact_lines
 from codewhale.codesearch.features import FEATURES
 from codewhale.codesearch.query import SHAPES, read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 from support.searchtree import FILES, indexed
 
 HOUR = 3600 * 10**9
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Index, Reader]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CodeIndex, IndexReader]]:
     index, reader = indexed(tmp_path_factory.mktemp("ranked"))
     yield index, reader
     reader.close()
 
 
 @pytest.fixture(scope="module")
-def ranker(made: tuple[Index, Reader]) -> Ranker:
+def ranker(made: tuple[CodeIndex, IndexReader]) -> Ranker:
     return Ranker(made[1])
 
 
@@ -86,7 +86,7 @@ def test_filters_hold(ranker: Ranker) -> None:
     assert classes[0].symbol == "TokenStore" and all(hit.kind == "class" for hit in classes)
 
 
-def test_lines_that_hold_the_query_win(made: tuple[Index, Reader], ranker: Ranker) -> None:
+def test_lines_that_hold_the_query_win(made: tuple[CodeIndex, IndexReader], ranker: Ranker) -> None:
     index, reader = made
     text = 'PermissionError("the refresh token was revoked'
     exact = asyncio.run(exact_lines(reader, index.root, read_query(text, ranker.terms), ranker.terms))
@@ -106,7 +106,7 @@ def test_what_a_session_touched_gains_and_fades(tmp_path: Path) -> None:
     reader.close()
     store = index.open()
     store.touch(["src/net/retry.py"], now_ns=100 * HOUR)
-    ranker = Ranker(Reader(store))
+    ranker = Ranker(IndexReader(store))
     value = {}
     for age in (0, 4, 400):
         hits = ranker.search("attempts of a call", now_ns=(100 + age) * HOUR).hits

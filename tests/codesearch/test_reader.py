@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.codesearch.model import BODY, CALL
-from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.store import DamagedError
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.store import IndexDamagedError
 from support.codetree import grammars
 
 FILES = {
@@ -24,21 +24,21 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def index(tmp_path: Path, unpacked: Path) -> Index:
+async def index(tmp_path: Path, unpacked: Path) -> CodeIndex:
     for path, text in FILES.items():
         (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tree" / path).write_text(text)
-    made = grammars(Index(str(tmp_path / "tree"), str(tmp_path / "home")), unpacked)
+    made = grammars(CodeIndex(str(tmp_path / "tree"), str(tmp_path / "home")), unpacked)
     await refresh(made)
     return made
 
 
-def where(reader: Reader, field: str, term: str) -> list[str]:
+def where(reader: IndexReader, field: str, term: str) -> list[str]:
     return [reader.paths[reader.chunk_file[chunk]] for chunk in reader.postings(field, term)[0]]
 
 
-async def test_postings_lengths_and_files(index: Index) -> None:
-    reader = Reader(index.open())
+async def test_postings_lengths_and_files(index: CodeIndex) -> None:
+    reader = IndexReader(index.open())
     assert reader.paths == ["app/keys.py", "app/main.py", "empty.py", "notes.md"]
     assert where(reader, BODY, "harbour") == ["notes.md"] and where(reader, BODY, "nothing") == []
     assert sorted(where(reader, BODY, "key")) == ["app/keys.py", "app/main.py", "notes.md"]
@@ -48,8 +48,8 @@ async def test_postings_lengths_and_files(index: Index) -> None:
     reader.close()
 
 
-async def test_definitions_imports_and_chunks(index: Index) -> None:
-    reader = Reader(index.open())
+async def test_definitions_imports_and_chunks(index: CodeIndex) -> None:
+    reader = IndexReader(index.open())
     assert [(reader.paths[file], s.name) for file, s in reader.defined("resolve_key")] == [
         ("app/keys.py", "resolve_key")
     ]
@@ -61,11 +61,11 @@ async def test_definitions_imports_and_chunks(index: Index) -> None:
     reader.close()
 
 
-async def test_what_has_changed_is_gone_and_a_reader_keeps_its_state(index: Index) -> None:
-    old = Reader(index.open())
+async def test_what_has_changed_is_gone_and_a_reader_keeps_its_state(index: CodeIndex) -> None:
+    old = IndexReader(index.open())
     (Path(index.root) / "notes.md").write_text("The keys are kept in the lighthouse.\n")
     await refresh(index)
-    new = Reader(index.open())
+    new = IndexReader(index.open())
     assert where(old, BODY, "harbour") == ["notes.md"] and where(old, BODY, "lighthous") == []
     assert where(new, BODY, "harbour") == [] and where(new, BODY, "lighthous") == ["notes.md"]
     assert new.generation > old.generation and new.chunk_count == 4
@@ -73,11 +73,11 @@ async def test_what_has_changed_is_gone_and_a_reader_keeps_its_state(index: Inde
     new.close()
 
 
-async def test_touches_are_read(index: Index) -> None:
+async def test_touches_are_read(index: CodeIndex) -> None:
     store = index.open()
     store.touch(["notes.md"], 7)
     store.close()
-    reader = Reader(index.open())
+    reader = IndexReader(index.open())
     assert [(touch.path, touch.count) for touch in reader.touches()] == [("notes.md", 1)]
     assert reader.commit_count == 0 and len(reader.history("x")[0]) == 0
     reader.close()
@@ -90,32 +90,32 @@ async def test_touches_are_read(index: Index) -> None:
         "DELETE FROM words_data WHERE id > 10",
     ],
 )
-async def test_words_that_were_altered_are_said_to_be_damaged(index: Index, harm: str) -> None:
+async def test_words_that_were_altered_are_said_to_be_damaged(index: CodeIndex, harm: str) -> None:
     store = index.open()
     with store.writing() as db:
         db.execute(harm)
     store.close()
-    reader = Reader(index.open())
-    with pytest.raises(DamagedError):
+    reader = IndexReader(index.open())
+    with pytest.raises(IndexDamagedError):
         for term in ("harbour", "key", "env"):
             reader.postings(BODY, term)
     reader.close()
 
 
-async def test_chunks_that_are_missing_are_said_to_be_damaged(index: Index) -> None:
+async def test_chunks_that_are_missing_are_said_to_be_damaged(index: CodeIndex) -> None:
     store = index.open()
     with store.writing() as db:
         db.execute("DELETE FROM chunks WHERE file = 1")
-    with pytest.raises(DamagedError, match="missing"):
-        Reader(store)
+    with pytest.raises(IndexDamagedError, match="missing"):
+        IndexReader(store)
     store.close()
 
 
-async def test_names_that_are_called_keep_case_and_punctuation(index: Index) -> None:
+async def test_names_that_are_called_keep_case_and_punctuation(index: CodeIndex) -> None:
     (Path(index.root) / "a.rb").write_text("def go\n  save!(2)\n  empty?(3)\nend\n")
     (Path(index.root) / "b.py").write_text("Save(1)\n")
     await refresh(index)
-    reader = Reader(index.open())
+    reader = IndexReader(index.open())
     assert where(reader, CALL, "save!") == where(reader, CALL, "empty?") == ["a.rb"]
     assert where(reader, CALL, "Save") == ["b.py"] and where(reader, CALL, "save") == []
     reader.close()

@@ -8,7 +8,7 @@ import pytest
 from codewhale.codesearch.evidence import Evidence
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Hit, Ranker
-from codewhale.codesearch.reasons import Reason, Seen, detail
+from codewhale.codesearch.reasons import Reason, RequestSignals, detail
 from support.searchtree import FILES, indexed
 
 
@@ -53,7 +53,7 @@ def test_a_compound_name_is_named(ranker: Ranker) -> None:
 
 def test_touches_say_when(ranker: Ranker) -> None:
     told = Evidence(ranker.corpus, read_query("token", ranker.terms))
-    seen = Seen({0: (3, 9)}, {0: (1.0, 4, 7_300.0), 1: (1.0, 1, 30.0)})
+    seen = RequestSignals({0: (3, 9)}, {0: (1.0, 4, 7_300.0), 1: (1.0, 1, 30.0)})
     assert detail("session", told, 0, seen) == "touched 4 times, last 2 hours ago"
     assert detail("session", told, 1, seen) == "touched once, 30 seconds ago"
     assert detail("exact", told, 0, seen) == "holds the query as it is, line 3, 9"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.answering import Answer, CodeSearch
-from codewhale.codesearch.scorers import CORE, POOL, SLOTS, ScorerError, Scorers, Slot, program_of
+from codewhale.codesearch.scorers import CORE, POOL, SLOTS, ModelSlot, ScorerError, Scorers, program_of
+from codewhale.codesearch.search import CodeSearch, SearchAnswer
 from codewhale.process.confinement import sandbox
 from support.searchtree import planted
 
@@ -45,7 +45,7 @@ def program(tmp_path: Path) -> Program:
     return made
 
 
-async def asked(tree: Path, tmp_path: Path, settings: Mapping[str, object], *, times: int = 1) -> list[Answer]:
+async def asked(tree: Path, tmp_path: Path, settings: Mapping[str, object], *, times: int = 1) -> list[SearchAnswer]:
     search = CodeSearch(str(tmp_path / "state"), settings=settings)
     try:
         return [await search.search(str(tree), QUERY, 3, patience=None) for _ in range(times)]
@@ -55,7 +55,7 @@ async def asked(tree: Path, tmp_path: Path, settings: Mapping[str, object], *, t
 
 @pytest.mark.parametrize("slot", SLOTS, ids=lambda slot: slot.key)
 async def test_a_slot_adds_its_signal_and_scores_stay_sums(
-    slot: Slot, tree: Path, tmp_path: Path, program: Program
+    slot: ModelSlot, tree: Path, tmp_path: Path, program: Program
 ) -> None:
     key, signal = slot.key, slot.signal
     (plain,) = await asked(tree, tmp_path, {})

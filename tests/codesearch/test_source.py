@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.codesearch.model import BODY, CALL, COMMENT, SYMBOL
-from codewhale.codesearch.source import LARGEST, Source, SourceReader
+from codewhale.codesearch.source import LARGEST, ParsedSource, SourceReader
 from codewhale.codesearch.terms import Terms, unpacked_words
 
 TERMS = Terms()
@@ -21,7 +21,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> SourceReader:
 
 def read(
     sources: SourceReader, path: str, data: bytes | None, *, plain: bool = False
-) -> tuple[Source, dict[str, set[str]]]:
+) -> tuple[ParsedSource, dict[str, set[str]]]:
     """The source, and its terms by field."""
     source = sources.read(path, data, plain=plain)
     found: dict[str, set[str]] = {}

@@ -12,7 +12,7 @@ import pytest
 from codewhale.codesearch.indexing import Batch
 from codewhale.codesearch.model import Chunk, IndexedChunk, IndexedFile, Stamp, Symbol
 from codewhale.codesearch.store import (
-    DamagedError,
+    IndexDamagedError,
     Store,
     database_path,
     open_existing,
@@ -72,7 +72,7 @@ def test_a_failed_write_leaves_nothing(path: str, tmp_path: Path) -> None:
     store = open_store(path, str(tmp_path))
     bad = batch("a.py")
     bad.files[0].path = None  # type: ignore[assignment]
-    with pytest.raises(DamagedError):
+    with pytest.raises(IndexDamagedError):
         store.put(bad)
     assert counts(store) == (0,) * 6 and store.generation() == 0
     store.close()
@@ -103,7 +103,7 @@ def test_there_is_none_where_none_was_made(path: str, tmp_path: Path) -> None:
 def test_a_wreck_is_set_aside(path: str, tmp_path: Path) -> None:
     os.makedirs(os.path.dirname(path))
     Path(path).write_bytes(b"no database at all, but long enough to be read as one " * 100)
-    with pytest.raises(DamagedError):
+    with pytest.raises(IndexDamagedError):
         open_existing(path, str(tmp_path))
     store = open_store(path, str(tmp_path))
     assert counts(store) == (0,) * 6 and os.path.exists(path + ".damaged") and store.is_sound()
@@ -150,7 +150,7 @@ def test_a_wreck_is_let_go_of(path: str, tmp_path: Path, monkeypatch: pytest.Mon
     data = Path(path).read_bytes()
     page = int.from_bytes(data[16:18], "big")
     Path(path).write_bytes(data[:page] + os.urandom(len(data) - page))  # its schema can be read, its tables not
-    with pytest.raises(DamagedError):
+    with pytest.raises(IndexDamagedError):
         open_existing(path, str(tmp_path))
     open_store(path, str(tmp_path)).close()
     assert len(made) > 4

@@ -7,7 +7,7 @@ import pytest
 
 from codewhale.codesearch.grammars import unpack
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.source import Source, SourceReader
+from codewhale.codesearch.source import ParsedSource, SourceReader
 from codewhale.codesearch.terms import as_written, unpacked_words
 
 
@@ -33,7 +33,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> SourceReader:
     return SourceReader(folder)
 
 
-def read(sources: SourceReader, path: str, text: str) -> tuple[Source, set[str]]:
+def read(sources: SourceReader, path: str, text: str) -> tuple[ParsedSource, set[str]]:
     """The source and the names it calls."""
     source = sources.read(path, text.encode())
     return source, {name for *_, calls in unpacked_words(source.words) for name in calls.split(" ")}

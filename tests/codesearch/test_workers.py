@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.codesearch.indexing import Batch, ReadTask
-from codewhale.codesearch.worker import Unframed, framed
+from codewhale.codesearch.worker import BatchDecoder, framed
 from codewhale.codesearch.workers import _is_whole, _smaller, _Worker, batches
 
 
@@ -83,9 +83,9 @@ def test_a_task_that_kills_is_tried_in_halves_and_at_last_plainly() -> None:
 
 def test_messages_come_whole_however_they_are_cut() -> None:
     data = framed(ReadTask("/tree", ["a"] * 100, True)) * 2
-    unframed, found = Unframed(), 0
+    unframed, found = BatchDecoder(), 0
     with pytest.raises(ValueError, match="no batch of files"):
         for at in range(0, len(data), 7):
             found += len(unframed.feed(data[at : at + 7]))
     with pytest.raises(ValueError, match="too long"):
-        Unframed().feed(b"\xff\xff\xff\xff")
+        BatchDecoder().feed(b"\xff\xff\xff\xff")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.testing import harness
 from support.searchtree import planted
 
@@ -21,12 +21,12 @@ def head(body: bytes) -> str:
 async def test_a_session_keeps_the_map_that_it_began_with(tmp_path: Path, home: Path) -> None:
     (home / "config.toml").write_text(ON)
     tree = planted(tmp_path)
-    await refresh(Index(str(tree), str(home), workers=1))
+    await refresh(CodeIndex(str(tree), str(home), workers=1))
     async with harness(home, tree, SCRIPT) as stage:
         session = await stage.open()
         await stage.turn("Go.", session)
         (tree / "src/net/other.py").write_text("def other_walrus() -> None: ...\n")
-        await refresh(Index(str(tree), str(home), workers=1))
+        await refresh(CodeIndex(str(tree), str(home), workers=1))
         await stage.turn("Go on.", session)
         await stage.turn("Go.")
         first, second, new = map(head, stage.provider.requests)
@@ -40,7 +40,7 @@ async def test_without_a_budget_or_an_index_there_is_none(tmp_path: Path, home: 
     async with harness(home, tree, SCRIPT) as stage:
         await stage.turn("Go.")
         plain = head(stage.provider.requests[0])
-    await refresh(Index(str(tree), str(home), workers=1))
+    await refresh(CodeIndex(str(tree), str(home), workers=1))
     (home / "config.toml").write_text("")
     async with harness(home, tree, SCRIPT) as stage:
         await stage.turn("Go.")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.codesearch.answering import CodeSearch
+from codewhale.codesearch.search import CodeSearch
 from codewhale.protocol.events import Notice, TurnFinished
 from codewhale.protocol.modes import Authority
 from codewhale.testing import Harness, harness

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.answering import CodeSearch
+from codewhale.codesearch.search import CodeSearch
 
 
 @pytest.fixture

@@ -6,22 +6,22 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from support.likeness import likeness
 
 WORDS = "open close read write parse render cache token user order price whale harbour engine signal".split()
 ENDINGS = ("py", "py", "rs", "go", "ts", "md", "c", "txt")
 
 
-def grammars(index: Index, folder: Path) -> Index:
+def grammars(index: CodeIndex, folder: Path) -> CodeIndex:
     """The same index, with grammars that were unpacked before."""
     index.grammar_folder = str(folder / "grammars")
     return index
 
 
-async def same_as_rebuilt(index: Index, scratch: Path) -> None:
+async def same_as_rebuilt(index: CodeIndex, scratch: Path) -> None:
     """Whether the index says what one made from nothing says. Raises AssertionError."""
-    anew = Index(index.root, str(scratch / "anew"))
+    anew = CodeIndex(index.root, str(scratch / "anew"))
     anew.grammar_folder = index.grammar_folder
     anew.discard()
     await refresh(anew)

@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.codesearch.rank import Ranker
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src" / "codewhale"
 MOST = 10
@@ -23,9 +23,9 @@ class Answer(NamedTuple):
 
 def answers(state: Path) -> list[Answer]:
     """Every question asked of an index of the package, kept under `state`."""
-    index = Index(str(SOURCE), str(state))
+    index = CodeIndex(str(SOURCE), str(state))
     asyncio.run(refresh(index, commits=[]))
-    reader = Reader(index.open())
+    reader = IndexReader(index.open())
     try:
         ranker = Ranker(reader)
         rows = Path(__file__).with_name("concepts.jsonl").read_text("utf-8").splitlines()

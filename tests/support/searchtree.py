@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from codewhale.codesearch.build import Index, refresh
+from codewhale.codesearch.build import CodeIndex, refresh
 from codewhale.codesearch.model import Commit
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 
 FILES = {
     "src/auth/token_store.py": '''"""Where tokens are kept."""
@@ -97,14 +97,14 @@ def planted(folder: Path) -> Path:
     return tree
 
 
-def index_of(folder: Path, commits: Sequence[Commit] = ()) -> Reader:
+def index_of(folder: Path, commits: Sequence[Commit] = ()) -> IndexReader:
     """A reader of an index of `folder/tree`, made in `folder/state`."""
-    index = Index(str(folder / "tree"), str(folder / "state"), workers=1)
+    index = CodeIndex(str(folder / "tree"), str(folder / "state"), workers=1)
     asyncio.run(refresh(index, commits=commits))
-    return Reader(index.open())
+    return IndexReader(index.open())
 
 
-def indexed(folder: Path, commits: Sequence[Commit] = COMMITS) -> tuple[Index, Reader]:
+def indexed(folder: Path, commits: Sequence[Commit] = COMMITS) -> tuple[CodeIndex, IndexReader]:
     """The planted tree's index, made in `folder/state`, and a reader of it."""
     tree = planted(folder)
-    return Index(str(tree), str(folder / "state"), workers=1), index_of(folder, commits)
+    return CodeIndex(str(tree), str(folder / "state"), workers=1), index_of(folder, commits)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codewhale.codesearch.answering import CodeSearch
+from codewhale.codesearch.search import CodeSearch
 from codewhale.tools.codesymbols import CodeSymbolTools
 from support.calls import call, context, payload, refused
 from support.repos import make_repo

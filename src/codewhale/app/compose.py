@@ -16,6 +16,33 @@ from codewhale.app.settings import Place, open_config
 from codewhale.config import Config
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.models.dialects.base import Provider
+<<<<<<< HEAD
+=======
+from codewhale.permissions.audit import AuditLog
+from codewhale.permissions.skill_folders import any_there
+from codewhale.process.repository import find_repository, find_root, read_head
+from codewhale.protocol.errors import ConfigError, SessionError
+from codewhale.protocol.events import Event, Notice, ProgressShown
+from codewhale.protocol.modes import Approval, Authority
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
+from codewhale.session.outputs import Outputs
+from codewhale.session.redaction import Redactor
+from codewhale.session.session import Session
+from codewhale.session.store import SessionStore
+from codewhale.session.window import ContextSettings
+
+if TYPE_CHECKING:
+    from codewhale.agent.compaction import Compactions
+    from codewhale.codesearch.codemap import CodeMaps
+    from codewhale.codesearch.search import CodeSearch
+    from codewhale.services.skills import Skills
+
+LEFTOVERS_MOST = 20
+DEEPEST = 16
+INDEX_SHOWN = 50
+INDEX_BUILDING = "The code index of this repository is being built in the background."
+>>>>>>> 43069ce (Call the parts of code search by the field's words)
 
 
 class AppOptions(Struct, frozen=True, omit_defaults=True):

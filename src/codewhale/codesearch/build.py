@@ -17,7 +17,7 @@ from codewhale.codesearch.indexing import FAILED, Batch, ReadTask, read_file, re
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import Commit, Stamp
 from codewhale.codesearch.source import SourceReader, digest
-from codewhale.codesearch.store import DamagedError, Store, database_path, discard, open_store, set_aside
+from codewhale.codesearch.store import IndexDamagedError, Store, database_path, discard, open_store, set_aside
 from codewhale.codesearch.terms import Terms
 from codewhale.codesearch.workers import batches
 from codewhale.lib.files import private_dir
@@ -34,7 +34,7 @@ _MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most
 Progress = Callable[[int, int], None]
 
 
-class Report(Struct, frozen=True):
+class RefreshReport(Struct, frozen=True):
     """What a refresh did: files read again and forgotten, seconds, and whether the index knows every file now."""
 
     indexed: int
@@ -47,7 +47,7 @@ class BusyError(Exception):
     """Another process is building this index."""
 
 
-class Index:
+class CodeIndex:
     """The index of one worktree. `state` is the person's state directory; `workers` bounds the processes used."""
 
     def __init__(self, root: str, state: str, *, workers: int = 2) -> None:
@@ -99,13 +99,13 @@ class Index:
 
 
 async def refresh(
-    index: Index,
+    index: CodeIndex,
     *,
     progress: Progress | None = None,
     commits: Sequence[Commit] | None = None,
     wait_seconds: float = 600.0,
     anew: bool = False,
-) -> Report:
+) -> RefreshReport:
     """Make the index true of its tree. `commits` are taken as its history in the place of what git says. `progress` is
     told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing.
 
@@ -118,7 +118,7 @@ async def refresh(
             store = index.open()
             try:
                 return await _Refresh(index, store, progress or _unheard).run(commits)
-            except DamagedError:
+            except IndexDamagedError:
                 if attempt:
                     raise
                 store.close()
@@ -129,16 +129,16 @@ async def refresh(
     raise AssertionError("unreachable")
 
 
-async def prepare(index: Index) -> None:
+async def prepare(index: CodeIndex) -> None:
     """Load the grammars of the tree's languages, so that the next change need not wait for it."""
     if not index.is_prepared:
         await asyncio.to_thread(_prepare, index)
 
 
-async def is_stale(index: Index, store: Store) -> bool:
+async def is_stale(index: CodeIndex, store: Store) -> bool:
     """Whether anything in the tree is not as the index knows it. Looks at every known file and folder, and reads what
     does not look as it did."""
-    watched = scan.Watched.unpacked(store.meta("watched"))
+    watched = scan.FolderTimes.unpacked(store.meta("watched"))
     stamps = index.stamps(store)
     if watched is None or not store.meta("complete"):
         return True
@@ -163,7 +163,7 @@ def _same(root: str, store: Store, paths: Sequence[str]) -> dict[str, Stamp]:
 class _Refresh:
     """One refresh, while nobody else writes."""
 
-    def __init__(self, index: Index, store: Store, progress: Progress) -> None:
+    def __init__(self, index: CodeIndex, store: Store, progress: Progress) -> None:
         self._index = index
         self._store = store
         self._progress = progress
@@ -171,9 +171,9 @@ class _Refresh:
         self._indexed = self._forgotten = 0
         self._done = 0
 
-    async def run(self, commits: Sequence[Commit] | None) -> Report:
+    async def run(self, commits: Sequence[Commit] | None) -> RefreshReport:
         """Find out what has changed, read it again, and remember how the tree stood."""
-        watched = scan.Watched.unpacked(self._store.meta("watched"))
+        watched = scan.FolderTimes.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
         changed, moved = await asyncio.to_thread(scan.changes, self._index.root, stamps, watched)
         moved = moved or not self._store.meta("complete") or _rules_changed(changed)
@@ -188,7 +188,7 @@ class _Refresh:
             if listing is not None or commits is not None:
                 await self._history(commits)
             complete = await self._conclude(listing)
-        return Report(self._indexed, self._forgotten, time.monotonic() - self._begun, complete)
+        return RefreshReport(self._indexed, self._forgotten, time.monotonic() - self._begun, complete)
 
     async def _conclude(self, listing: scan.TreeListing | None) -> bool:
         """Remember which files are in. The index is complete when each listed file has its row or is there no more."""
@@ -269,7 +269,7 @@ class _Refresh:
         )
 
 
-def is_unlocked(index: Index) -> bool:
+def is_unlocked(index: CodeIndex) -> bool:
     """Whether no process is building the index now."""
     try:
         fd = os.open(index.path + ".lock", os.O_RDWR | os.O_CLOEXEC)
@@ -293,14 +293,14 @@ def _rules_changed(paths: Sequence[str]) -> bool:
     return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
 
 
-def _few(index: Index, paths: Sequence[str]) -> Batch | None:
+def _few(index: CodeIndex, paths: Sequence[str]) -> Batch | None:
     """A few files, read in this process; None when they are too large for that."""
     if sum(_sizes(index.root, paths)) > _FEW_BYTES:
         return None
     return read_files(index.sources(), ReadTask(index.root, list(paths)))
 
 
-def _prepare(index: Index) -> None:
+def _prepare(index: CodeIndex) -> None:
     store = index.open()
     try:
         index.sources().prepare(lang for (lang,) in store.rows("SELECT DISTINCT lang FROM files"))
@@ -309,7 +309,7 @@ def _prepare(index: Index) -> None:
     index.is_prepared = True
 
 
-def _unpack(index: Index, paths: Sequence[str]) -> None:
+def _unpack(index: CodeIndex, paths: Sequence[str]) -> None:
     """Have the grammars ready, for all workers, that files will need by their names."""
     folder, languages = index.grammar_folder, Languages()
     names = {languages.of(path, b"") for path in paths}
@@ -355,7 +355,7 @@ def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) 
 
 
 @contextlib.asynccontextmanager
-async def _alone(index: Index, wait_seconds: float) -> AsyncIterator[None]:
+async def _alone(index: CodeIndex, wait_seconds: float) -> AsyncIterator[None]:
     """While this lasts no other process builds the index."""
     private_dir(os.path.dirname(index.path))
     fd = os.open(index.path + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from codewhale.codesearch.model import Chunk
-from codewhale.codesearch.symbols import Piece
+from codewhale.codesearch.symbols import SourceSpan
 
 SMALL = 1000  # bytes: neighbours are joined while together they stay below
 LONG = 3000  # bytes: what is longer is cut
@@ -14,7 +14,7 @@ WINDOW = 50  # lines of a window where no syntax tells
 _NEWLINE = ord("\n")
 
 
-class Lines:
+class LineOffsets:
     """Where the lines of a text begin; a line ends with its newline."""
 
     def __init__(self, data: bytes) -> None:
@@ -44,10 +44,10 @@ class Lines:
         return not self._data[self.starts[row] : self.offset(row + 1)].strip()
 
 
-def cut(lines: Lines, pieces: Sequence[Piece]) -> list[Chunk]:
+def cut(lines: LineOffsets, pieces: Sequence[SourceSpan]) -> list[Chunk]:
     """The chunks of a text, in order and covering every line; at least one."""
     if not pieces:
-        return _windows(lines, Piece(0, len(lines) - 1, "block", ""), WINDOW)
+        return _windows(lines, SourceSpan(0, len(lines) - 1, "block", ""), WINDOW)
     chunks: list[Chunk] = []
     for piece in _joined(lines, _filled(lines, pieces)):
         long = lines.offset(piece.end + 1) - lines.offset(piece.start) > LONG or piece.end - piece.start >= LINES
@@ -58,9 +58,9 @@ def cut(lines: Lines, pieces: Sequence[Piece]) -> list[Chunk]:
     return chunks
 
 
-def _filled(lines: Lines, pieces: Sequence[Piece]) -> list[Piece]:
+def _filled(lines: LineOffsets, pieces: Sequence[SourceSpan]) -> list[SourceSpan]:
     """The pieces in order, each with what stands directly above it, and what lies between them as blocks."""
-    filled: list[Piece] = []
+    filled: list[SourceSpan] = []
     free = 0
     for piece in sorted(pieces, key=lambda piece: piece.start):
         start, end = max(piece.start, free), min(piece.end, len(lines) - 1)
@@ -69,17 +69,17 @@ def _filled(lines: Lines, pieces: Sequence[Piece]) -> list[Piece]:
         while start > free and not lines.is_blank(start - 1):
             start -= 1
         if start > free:
-            filled.append(Piece(free, start - 1, "block", ""))
-        filled.append(Piece(start, end, piece.kind, piece.name))
+            filled.append(SourceSpan(free, start - 1, "block", ""))
+        filled.append(SourceSpan(start, end, piece.kind, piece.name))
         free = end + 1
     if free < len(lines):
-        filled.append(Piece(free, len(lines) - 1, "block", ""))
+        filled.append(SourceSpan(free, len(lines) - 1, "block", ""))
     return filled
 
 
-def _joined(lines: Lines, pieces: Sequence[Piece]) -> list[Piece]:
+def _joined(lines: LineOffsets, pieces: Sequence[SourceSpan]) -> list[SourceSpan]:
     """Small neighbours as one piece, named by the largest definition in it."""
-    joined: list[Piece] = []
+    joined: list[SourceSpan] = []
     best = 0
     for piece in pieces:
         size = lines.offset(piece.end + 1) - lines.offset(piece.start)
@@ -90,11 +90,11 @@ def _joined(lines: Lines, pieces: Sequence[Piece]) -> list[Piece]:
             continue
         named = piece if piece.name and size > best else last
         best = max(best, size) if piece.name else best
-        joined[-1] = Piece(last.start, piece.end, named.kind, named.name)
+        joined[-1] = SourceSpan(last.start, piece.end, named.kind, named.name)
     return joined
 
 
-def _windows(lines: Lines, piece: Piece, most: int) -> list[Chunk]:
+def _windows(lines: LineOffsets, piece: SourceSpan, most: int) -> list[Chunk]:
     """A piece cut into stretches of at most `most` lines and about LONG bytes, at a blank line where one is near."""
     found: list[Chunk] = []
     start = piece.start

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.importgraph import ImportGraph
 from codewhale.codesearch.model import CALL, DEFINED, Symbol, folded
-from codewhale.codesearch.priors import DOCS, ENTRY, EXAMPLES, SCRIPTS, TESTS, PathKinds
-from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.store import DamagedError
+from codewhale.codesearch.path_kinds import DOCS, ENTRY, EXAMPLES, SCRIPTS, TESTS, PathKinds
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.search import CodeSearch
+from codewhale.codesearch.store import IndexDamagedError
 
 TOKENS = 1_500
 DEPTH = 3
@@ -41,7 +41,7 @@ class _Rated(Struct, frozen=True):
     names: dict[str, float]
 
 
-def code_map(reader: Reader, graph: ImportGraph, *, tokens: int = TOKENS, depth: int = DEPTH) -> str:
+def code_map(reader: IndexReader, graph: ImportGraph, *, tokens: int = TOKENS, depth: int = DEPTH) -> str:
     """The map of an index, at most `tokens` long (of four bytes each); folders to `depth` levels. `graph` must be
     true of the reader."""
     rated = _ranked(reader, graph)
@@ -88,13 +88,13 @@ class CodeMaps:
             return None
         graph = self._graph(os.path.realpath(root))
 
-        def draw(reader: Reader) -> str:
+        def draw(reader: IndexReader) -> str:
             graph.update(reader)
             return code_map(reader, graph, tokens=tokens, depth=depth)
 
         try:
             text, notes = await self._search.read(root, draw)
-        except (OSError, DamagedError):
+        except (OSError, IndexDamagedError):
             return None
         return None if text is None else (text, notes)
 
@@ -103,7 +103,7 @@ class CodeMaps:
         is none or it cannot be read."""
         try:
             reader = self._search.standing(root)
-        except (OSError, DamagedError):
+        except (OSError, IndexDamagedError):
             return ""
         if reader is None:
             return ""
@@ -111,7 +111,7 @@ class CodeMaps:
             graph = ImportGraph()
             graph.update(reader)
             return code_map(reader, graph, tokens=tokens)
-        except (OSError, DamagedError):
+        except (OSError, IndexDamagedError):
             return ""
         finally:
             reader.close()
@@ -124,7 +124,7 @@ class CodeMaps:
         return graph
 
 
-def _ranked(reader: Reader, graph: ImportGraph) -> list[_Rated]:
+def _ranked(reader: IndexReader, graph: ImportGraph) -> list[_Rated]:
     """The files worth showing, most important first. Importance goes by half powers of two, so that one more use of
     a file moves nothing."""
     kinds = PathKinds()
@@ -144,7 +144,7 @@ def _ranked(reader: Reader, graph: ImportGraph) -> list[_Rated]:
     )
 
 
-def _rated(reader: Reader, file: int, imported: float, weights: Sequence[float]) -> _Rated:
+def _rated(reader: IndexReader, file: int, imported: float, weights: Sequence[float]) -> _Rated:
     names: dict[str, float] = {}
     for symbol in _public(reader.symbols(file))[:_NAMES]:
         if symbol.name not in names:
@@ -152,7 +152,7 @@ def _rated(reader: Reader, file: int, imported: float, weights: Sequence[float])
     return _Rated(file, imported + sum(names.values()), names)
 
 
-def _callers(reader: Reader, file: int, name: str, weights: Sequence[float]) -> float:
+def _callers(reader: IndexReader, file: int, name: str, weights: Sequence[float]) -> float:
     """The files other than its own that call a name, shared among all that define it."""
     chunks, _ = reader.postings(CALL, name)
     if not len(chunks):
@@ -170,7 +170,7 @@ def _public(symbols: Sequence[Symbol]) -> list[Symbol]:
     return [*plain, *(one for one in named if one.scope), *const]
 
 
-def _line(reader: Reader, one: _Rated, unit: str) -> str:
+def _line(reader: IndexReader, one: _Rated, unit: str) -> str:
     """A file and its main definitions, those that are used most, in the order of the source."""
     path = reader.paths[one.file]
     symbols = _public(reader.symbols(one.file))
@@ -197,7 +197,7 @@ def _definition(symbol: Symbol, symbols: Sequence[Symbol], names: dict[str, floa
     return f"{_printable(symbol.name)}({methods})" if methods else _printable(symbol.name)
 
 
-def _head(reader: Reader, folders: int) -> str:
+def _head(reader: IndexReader, folders: int) -> str:
     languages = Counter(file.lang for file in reader.files if file.lang)
     told = sorted(languages.items(), key=lambda item: (-item[1], item[0]))[:_LANGUAGES]
     files = "1 file" if len(reader.files) == 1 else f"{len(reader.files)} files"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codewhale.codesearch.model import BODY, KINDS, SYMBOL
-from codewhale.codesearch.priors import PROSE, PathKinds
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.path_kinds import PROSE, PathKinds
+from codewhale.codesearch.reader import IndexReader
 from codewhale.codesearch.terms import Terms
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def idf(documents: int, having: int) -> float:
 class Corpus:
     """What ranking needs of a reader that no query changes: lengths, kinds of paths, sizes. One a reader."""
 
-    def __init__(self, reader: Reader, terms: Terms) -> None:
+    def __init__(self, reader: IndexReader, terms: Terms) -> None:
         import numpy as np
 
         self.reader, self.terms = reader, terms
@@ -91,7 +91,7 @@ class Corpus:
         norms: Floats = k1 * (1 - b + b * lengths / average)
         return norms
 
-    def _languages(self, reader: Reader) -> None:
+    def _languages(self, reader: IndexReader) -> None:
         import numpy as np
 
         sizes: dict[str, int] = {}
@@ -103,7 +103,7 @@ class Corpus:
         self.language = np.array(shares, np.float64)
         self.prose = np.array([file.lang in PROSE for file in reader.files], np.float64)
 
-    def _commits(self, reader: Reader) -> None:
+    def _commits(self, reader: IndexReader) -> None:
         import numpy as np
 
         starts, self.changed = reader.commit_files

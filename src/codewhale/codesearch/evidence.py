@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codewhale.codesearch.corpus import CONTAINERS, K1, K1_COMMIT, Corpus, idf
 from codewhale.codesearch.model import BODY, DEFINED, KINDS, SYMBOL, Symbol, folded
 from codewhale.codesearch.query import SYMBOL as SYMBOL_SHAPE
-from codewhale.codesearch.query import Query
+from codewhale.codesearch.query import SearchQuery
 
 if TYPE_CHECKING:
     from codewhale.codesearch.corpus import Floats, Numbers
@@ -28,7 +28,7 @@ class Evidence:
     """What speaks for each file, and for each chunk of them, given one query. All by file but for `chunk`. `without` is
     the number of a commit that is taken for one that is not known."""
 
-    def __init__(self, corpus: Corpus, query: Query, without: int | None = None) -> None:
+    def __init__(self, corpus: Corpus, query: SearchQuery, without: int | None = None) -> None:
         import numpy as np
 
         self.corpus, self.query = corpus, query

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from codewhale.codesearch import plaintext
 from codewhale.codesearch.model import BODY
-from codewhale.codesearch.query import Query
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.query import SearchQuery
+from codewhale.codesearch.reader import IndexReader
 from codewhale.codesearch.terms import Terms
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 _FILE = os.O_RDONLY | os.O_NONBLOCK
 
 
-async def exact_lines(reader: Reader, root: str, query: Query, terms: Terms) -> dict[str, list[int]]:
+async def exact_lines(reader: IndexReader, root: str, query: SearchQuery, terms: Terms) -> dict[str, list[int]]:
     """Path -> numbers of the lines that hold `query.text`, case and all, at most 20 each, of indexed files.
 
     The words inside the query name the files that may hold it. Where there are none, for its first and last word may
@@ -43,7 +43,7 @@ async def exact_lines(reader: Reader, root: str, query: Query, terms: Terms) -> 
     return await asyncio.to_thread(_read, paths, Root(root), wanted)
 
 
-def _holding(reader: Reader, query: Query, terms: Terms) -> "Numbers | None":
+def _holding(reader: IndexReader, query: SearchQuery, terms: Terms) -> "Numbers | None":
     """The files in which every word stands that has something before and behind it in the query, and those whose text
     is not indexed; None where there is no such word. A piece of a word is no term of the index."""
     import numpy as np
@@ -60,7 +60,7 @@ def _holding(reader: Reader, query: Query, terms: Terms) -> "Numbers | None":
     return np.union1d(files, np.array(unread, np.int64))
 
 
-def _by_path(reader: Reader, rows: Iterable[tuple[str, int, str]]) -> dict[str, list[int]]:
+def _by_path(reader: IndexReader, rows: Iterable[tuple[str, int, str]]) -> dict[str, list[int]]:
     known = set(reader.paths)
     lines: dict[str, list[int]] = {}
     for path, line, _ in rows:

@@ -6,7 +6,7 @@ How many files import a file was tried and left out: it gained 0.003 at best and
 from typing import TYPE_CHECKING
 
 from codewhale.codesearch.evidence import Evidence
-from codewhale.codesearch.priors import DOCS, ENTRY, EXAMPLES, SCRIPTS, TESTS
+from codewhale.codesearch.path_kinds import DOCS, ENTRY, EXAMPLES, SCRIPTS, TESTS
 
 if TYPE_CHECKING:
     from codewhale.codesearch.corpus import Floats, Numbers

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from codewhale.codesearch.reader import Reader, unpacked_imports
+from codewhale.codesearch.reader import IndexReader, unpacked_imports
 from codewhale.codesearch.resolve import Resolver
 
 
@@ -14,7 +14,7 @@ class ImportGraph:
         self._resolver = Resolver(())
         self._resolved: dict[int, tuple[str, bytes, tuple[int, ...]]] = {}
 
-    def update(self, reader: Reader) -> int:
+    def update(self, reader: IndexReader) -> int:
         """Make it true of a reader. Returns how many files were resolved: all of them where files came or went, since
         an import may mean another file then, else those whose imports have changed."""
         if reader.paths != self._paths:

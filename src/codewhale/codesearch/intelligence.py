@@ -4,17 +4,15 @@ files themselves. A place is certain where definition or import say so, else it 
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct
 
-from codewhale.codesearch.alike import alike
-from codewhale.codesearch.fitting import fitted
 from codewhale.codesearch.importgraph import ImportGraph
 from codewhale.codesearch.model import BODY, CALL, COMMENT, Symbol
-from codewhale.codesearch.priors import DOCS, EXAMPLES, TESTS, PathKinds
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.path_kinds import DOCS, EXAMPLES, TESTS, PathKinds
+from codewhale.codesearch.reader import IndexReader
 from codewhale.codesearch.resolve import Resolver
+from codewhale.codesearch.suggestions import similar_names
 from codewhale.codesearch.terms import Terms
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.bounded import read_regular
@@ -36,7 +34,7 @@ _REMARKS = (b"//", b"/*", b"*", b"#", b"--", b";", b"%", b'"', b"'")  # what a l
 _PACKAGED = frozenset({"go", "java", "kotlin", "swift"})  # files of one folder see each other
 
 
-class Spot(Struct, frozen=True, omit_defaults=True):
+class CodeLocation(Struct, frozen=True, omit_defaults=True):
     """A place: what is there, inside which definition, and why it is sure to be what was asked for, or not."""
 
     path: str
@@ -50,14 +48,14 @@ class Spot(Struct, frozen=True, omit_defaults=True):
     text: str = ""
 
 
-class Related(Struct, frozen=True):
+class RelatedCode(Struct, frozen=True):
     """What was found, the certain first, tests and examples last, a type before what is added to it and a body before
     a mere declaration; `total` counts what is left out too. `alike` are names that the one that nothing is called may
     have meant, `hint` says what to ask of one that is defined and of which nothing was found."""
 
     name: str
     relation: str
-    spots: tuple[Spot, ...]
+    spots: tuple[CodeLocation, ...]
     total: int
     alike: tuple[str, ...] = ()
     hint: str = ""
@@ -75,17 +73,17 @@ class NoSuchFile(Exception):
 class Intelligence:
     """Questions about the symbols and files of one state of an index. `root` is the folder it is of."""
 
-    def __init__(self, reader: Reader, root: str) -> None:
+    def __init__(self, reader: IndexReader, root: str) -> None:
         self._reader = reader
         self._beneath = Root(root)
         self._lines: dict[int, list[bytes]] = {}
         self._resolver: Resolver | None = None
         self._imported: dict[int, frozenset[int]] = {}
 
-    def related(self, name: str, relation: str, most: int = MOST) -> Related:
+    def related(self, name: str, relation: str, most: int = MOST) -> RelatedCode:
         """What stands in a relation to a symbol ("name" or "Scope.name"), or for imports and importers to a file (its
         path). Raises NoSuchFile; KeyError for a relation that is none of RELATIONS."""
-        ways: dict[str, Callable[[str], Iterator[Spot]]] = {
+        ways: dict[str, Callable[[str], Iterator[CodeLocation]]] = {
             "definitions": self._definitions,
             "references": self._references,
             "callers": self._callers,
@@ -99,19 +97,19 @@ class Intelligence:
             key=lambda spot: (not spot.certain, kinds.of(spot.path) & ASIDE > 0, _adds(spot), spot.path, spot.line),
         )
         if spots or relation in OF_FILES:
-            return Related(name, relation, tuple(spots[:most]), len(spots))
+            return RelatedCode(name, relation, tuple(spots[:most]), len(spots))
         if not (defined := self._defined(asked)):
-            return Related(name, relation, (), 0, alike(self._reader, _last(asked)))
+            return RelatedCode(name, relation, (), 0, similar_names(self._reader, _last(asked)))
         kind, instead = defined[0][1].kind, "definitions" if relation == "references" else "references"
-        return Related(
+        return RelatedCode(
             name, relation, (), 0, hint=f"It is defined ({kind}) and has no {relation} by name: ask for {instead}."
         )
 
-    def _definitions(self, name: str) -> Iterator[Spot]:
+    def _definitions(self, name: str) -> Iterator[CodeLocation]:
         for file, symbol in self._defined(name):
             yield self._spot(file, symbol.line, (True, "defined here"), symbol)
 
-    def _references(self, name: str) -> Iterator[Spot]:
+    def _references(self, name: str) -> Iterator[CodeLocation]:
         last = _last(name)
         definers = self._defined(name)
         at = {(file, symbol.line) for file, symbol in definers}
@@ -123,7 +121,7 @@ class Intelligence:
                         sure, why = False, f"{why}, but this may be a comment"
                     yield self._spot(file, line, (sure, why))
 
-    def _callers(self, name: str) -> Iterator[Spot]:
+    def _callers(self, name: str) -> Iterator[CodeLocation]:
         last = _last(name)
         definers = self._defined(name)
         at = {(file, symbol.line) for file, symbol in self._defined(last)}
@@ -136,7 +134,7 @@ class Intelligence:
             for line in self._calling(file, lines, last, int(calls)):
                 yield self._spot(file, line, self._use(file, line, last, definers))
 
-    def _callees(self, name: str) -> Iterator[Spot]:
+    def _callees(self, name: str) -> Iterator[CodeLocation]:
         """The calls inside the definitions of a name, with where what they call is defined."""
         for file, symbol in self._defined(name)[:MOST]:
             doc = self._reader.files[file]
@@ -152,7 +150,7 @@ class Intelligence:
                 if lines:
                     yield self._callee(file, word, self._calling(file, lines, word, int(calls))[0])
 
-    def _callee(self, file: int, word: str, line: int) -> Spot:
+    def _callee(self, file: int, word: str, line: int) -> CodeLocation:
         definers = self._defined(word)
         sure, why = self._use(file, line, word, definers)
         if len(definers) == 1 or sure:
@@ -161,7 +159,7 @@ class Intelligence:
             target, symbol = bodies[0] if len(bodies) == 1 else next(seen, definers[0])
             why = f"{why}; {self._reader.paths[target]}:{symbol.line}"
         spot = self._spot(file, line, (sure, why if definers else "defined outside this tree"))
-        return Spot(spot.path, line, spot.certain, spot.why, name=word, inside=spot.inside, text=spot.text)
+        return CodeLocation(spot.path, line, spot.certain, spot.why, name=word, inside=spot.inside, text=spot.text)
 
     def _calling(self, file: int, lines: list[int], name: str, calls: int) -> list[int]:
         """Those of the lines with a name that call it, of which the index knows so many: where more look like it,
@@ -170,21 +168,23 @@ class Intelligence:
         code = [line for line in found if not _is_remark(self._text(file)[line - 1], name.encode("utf-8", "replace"))]
         return code or found if len(found) > calls else found
 
-    def _imports(self, path: str) -> Iterator[Spot]:
+    def _imports(self, path: str) -> Iterator[CodeLocation]:
         file = self._file(path)
         for line, written in self._reader.imports(file):
             targets = self._targets(file, written)
             if targets and self._reader.files[file].lang == "go":
                 folder = self._reader.paths[targets[0]].rpartition("/")[0]
                 why = f"a package of {len(targets)} file{'s' * (len(targets) != 1)}"
-                yield Spot(self._reader.paths[file], line, True, why, name=f"{folder}/", text=written[:_TEXT])
+                yield CodeLocation(self._reader.paths[file], line, True, why, name=f"{folder}/", text=written[:_TEXT])
                 continue
             why = "not of this tree" if not targets else "one file is meant" if len(targets) == 1 else "one of these"
             for target in targets or [-1]:
                 named = self._reader.paths[target] if target >= 0 else ""
-                yield Spot(self._reader.paths[file], line, len(targets) == 1, why, name=named, text=written[:_TEXT])
+                yield CodeLocation(
+                    self._reader.paths[file], line, len(targets) == 1, why, name=named, text=written[:_TEXT]
+                )
 
-    def _importers(self, path: str) -> Iterator[Spot]:
+    def _importers(self, path: str) -> Iterator[CodeLocation]:
         file = self._file(path)
         graph = ImportGraph()
         graph.update(self._reader)
@@ -196,7 +196,7 @@ class Intelligence:
                     sure = package or len(targets) == 1
                     why = "it alone is meant" if sure else f"it or {len(targets) - 1} more"
                     why = "its package is meant" if package else why
-                    yield Spot(self._reader.paths[user], line, sure, why, text=written[:_TEXT])
+                    yield CodeLocation(self._reader.paths[user], line, sure, why, text=written[:_TEXT])
 
     def _defined(self, name: str) -> list[tuple[int, Symbol]]:
         """The definitions of a name; of a qualified one those whose scope ends so, where there are such."""
@@ -312,35 +312,16 @@ class Intelligence:
             self._lines[file] = (data or b"").split(b"\n")
         return self._lines[file]
 
-    def _spot(self, file: int, line: int, sure: tuple[bool, str], symbol: Symbol | None = None) -> Spot:
+    def _spot(self, file: int, line: int, sure: tuple[bool, str], symbol: Symbol | None = None) -> CodeLocation:
         lines = self._text(file)
         text = lines[line - 1].decode("utf-8", "replace").strip()[:_TEXT] if line <= len(lines) else ""
         path = self._reader.paths[file]
         if symbol is not None:
-            return Spot(path, line, *sure, symbol.name, symbol.kind, symbol.end_line, symbol.scope, text)
+            return CodeLocation(path, line, *sure, symbol.name, symbol.kind, symbol.end_line, symbol.scope, text)
         around = [one for one in self._reader.symbols(file) if one.line <= line <= one.end_line and one.kind != "const"]
         inner = min(around, key=lambda one: one.end_line - one.line, default=None)
         inside = "" if inner is None else f"{inner.scope}.{inner.name}".lstrip(".")
-        return Spot(path, line, *sure, inside=inside, text=text)
-
-
-def told_related(found: Related | None, asked: tuple[str, str], notes: tuple[str, ...]) -> tuple[str, int]:
-    """The answer to (name, relation) as JSON of at most 8,000 bytes, and how many places are in it; `found` is None
-    where there is no index to answer from."""
-    spots = found.spots if found is not None else ()
-
-    def whole(kept: int) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": asked[0], "relation": asked[1], "total": found.total if found else 0}
-        told["results"] = spots[:kept]
-        if found is not None and found.alike:
-            told["did_you_mean"] = found.alike
-        if found is not None and found.hint and not notes:  # of half an index it may not be true
-            told["hint"] = found.hint
-        if kept < told["total"]:
-            told["left_out"] = f"{told['total'] - kept} more places"
-        return {**told, "notes": notes} if notes else told
-
-    return fitted(len(spots), whole)
+        return CodeLocation(path, line, *sure, inside=inside, text=text)
 
 
 def _is_remark(line: bytes, name: bytes) -> bool:
@@ -348,7 +329,7 @@ def _is_remark(line: bytes, name: bytes) -> bool:
     return line.lstrip().startswith(_REMARKS) or line.partition(name)[0].count(b'"') % 2 == 1
 
 
-def _adds(spot: Spot) -> bool:
+def _adds(spot: CodeLocation) -> bool:
     """Whether a definition adds to one elsewhere, or declares a function whose body is elsewhere."""
     return spot.kind == "impl" or (spot.kind == "fn" and spot.end_line == spot.line)
 

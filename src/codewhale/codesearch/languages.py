@@ -17,7 +17,7 @@ _INTERPRETERS = {
 _PEEKED = 8192
 
 
-class Parsed(Struct, frozen=True):
+class ParsedLanguage(Struct, frozen=True):
     """A language with a grammar: its endings, whole names, the grammar's name where it differs, what each node type
     defines (a kind, or "=" and how to tell), and what to query a tree for."""
 
@@ -30,7 +30,7 @@ class Parsed(Struct, frozen=True):
 
 class _Table(Struct, frozen=True):
     into: list[str]
-    parsed: dict[str, Parsed]
+    parsed: dict[str, ParsedLanguage]
     plain: dict[str, list[str]]
     names: dict[str, list[str]]
 

@@ -17,7 +17,7 @@ _TEST_SHARE = 0.5
 _TEST_MODULES = frozenset({"test", "tests", "unit_tests"})
 
 
-class Place(NamedTuple):
+class BestPlace(NamedTuple):
     """First and last line, kind and symbol of the best chunk; lines of others."""
 
     line: int
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     more: tuple[tuple[int, int], ...]
 
 
-def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -> Place:
+def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -> BestPlace:
     """The chunk of a file to show, or, for a `kind`, the definition of that kind. A definition of what was asked for
     by name and a line that holds the query as it is come before text that matches well."""
     import numpy as np
@@ -54,7 +54,7 @@ def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -
     ]
     more = tuple((int(starts[other]), int(ends[other])) for other in sorted(others[:_MORE]))
     chunk = reader.chunk(int(chunks[best]))
-    return Place(at or chunk.line, chunk.end_line, chunk.kind, chunk.symbol, more)
+    return BestPlace(at or chunk.line, chunk.end_line, chunk.kind, chunk.symbol, more)
 
 
 def _in_tests(symbols: Sequence[Symbol], middles: "Floats") -> "Numbers":
@@ -75,7 +75,7 @@ def _around(starts: "Numbers", ends: "Numbers", line: int) -> "Numbers":
     return np.flatnonzero((starts <= line) & (line <= ends))
 
 
-def _of_kind(evidence: Evidence, file: int, kind: str, worth: Callable[[int], float]) -> Place:
+def _of_kind(evidence: Evidence, file: int, kind: str, worth: Callable[[int], float]) -> BestPlace:
     """The definition of a kind whose name is most asked for, then the one that stands in the best text."""
     corpus, asked = evidence.corpus, evidence.query.terms
 
@@ -87,7 +87,7 @@ def _of_kind(evidence: Evidence, file: int, kind: str, worth: Callable[[int], fl
     best = max(found, key=rank)
     others = sorted(sorted(found, key=rank)[-1 - _MORE : -1], key=lambda symbol: symbol.line)
     more = tuple((symbol.line, symbol.end_line) for symbol in others)
-    return Place(best.line, best.end_line, kind, best.name, more)
+    return BestPlace(best.line, best.end_line, kind, best.name, more)
 
 
 def _certain(evidence: Evidence, file: int, exact: Sequence[int]) -> list[int]:

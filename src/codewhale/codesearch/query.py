@@ -42,7 +42,7 @@ _ORDERS = re.compile(
 )
 
 
-class Query(Struct, frozen=True):
+class SearchQuery(Struct, frozen=True):
     """What is looked for. `words` are as written, without those that say nothing; `terms` how often each of their
     terms occurs; `parts` the terms but for whole compound names; `pairs` what neighbouring words would be as one
     name ("rate limit": "ratelimit"); `names` the words that are names of code; `literal` that it looks like code;
@@ -59,7 +59,7 @@ class Query(Struct, frozen=True):
     tests: bool
 
 
-def read_query(text: str, terms: Terms) -> Query:
+def read_query(text: str, terms: Terms) -> SearchQuery:
     """Take a query apart. At most 2,000 characters and 48 words of it are looked at."""
     text = text.strip()[:_MOST_CHARACTERS]
     spoken = terms.words(text)[:_MOST_WORDS]
@@ -72,7 +72,7 @@ def read_query(text: str, terms: Terms) -> Query:
         parts.update(expanded[:-1] if whole else expanded)
         for term in expanded:
             counts[term] = counts.get(term, 0) + 1
-    return Query(
+    return SearchQuery(
         text=text,
         shape=shape,
         words=tuple(words),

@@ -16,9 +16,9 @@ from codewhale.codesearch.evidence import Evidence
 from codewhale.codesearch.features import FEATURES, SIGNALS, candidates, matrix
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.places import best_place
-from codewhale.codesearch.query import Query, read_query
-from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.reasons import EXACT, SESSION, Reason, Seen, detail
+from codewhale.codesearch.query import SearchQuery, read_query
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.reasons import EXACT, SESSION, Reason, RequestSignals, detail
 from codewhale.codesearch.terms import Terms
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Weights(Struct, frozen=True):
     short_code: float
     short_prose: float
 
-    def exact(self, query: Query, prose: bool) -> float:
+    def exact(self, query: SearchQuery, prose: bool) -> float:
         """What a file gains that holds the query as it is."""
         if len(query.words) <= _SHORT:
             return self.short_prose if prose else self.short_code
@@ -99,7 +99,7 @@ class Ranking(Struct, frozen=True):
 class Ranker:
     """Ranks the files of one reader, a query at a time. Making one costs some milliseconds for 10,000 files."""
 
-    def __init__(self, reader: Reader, terms: Terms | None = None, weights: Weights | None = None) -> None:
+    def __init__(self, reader: IndexReader, terms: Terms | None = None, weights: Weights | None = None) -> None:
         self.reader = reader
         self.terms = terms or Terms()
         self.weights = weights or Weights.shipped()
@@ -138,7 +138,7 @@ class Ranker:
         exactly = sum(self._numbers[hit.path] in seen.lines for hit in hits)
         return Ranking(hits, evidence.query.shape, tuple(name for name in TOLD if name in speaking), exactly)
 
-    def _seen(self, exact: Mapping[str, Sequence[int]], touched: Sequence[Touch], now_ns: int) -> Seen:
+    def _seen(self, exact: Mapping[str, Sequence[int]], touched: Sequence[Touch], now_ns: int) -> RequestSignals:
         """What is known besides the index, by number of file. A touch counts 1 when there were three or more just
         now, and half as much every four hours."""
         lines = {self._numbers[path]: tuple(at) for path, at in exact.items() if at and path in self._numbers}
@@ -148,7 +148,7 @@ class Ranker:
                 age = max(0, now_ns - touch.last_ns)
                 fresh = min(1.0, math.log2(1 + touch.count) / 2) * 0.5 ** (age / _TOUCH_HALF_LIFE)
                 touches[self._numbers[touch.path]] = (fresh, touch.count, age / 1e9)
-        return Seen(lines, touches)
+        return RequestSignals(lines, touches)
 
     def _telling(self, exact: Mapping[str, Sequence[int]], likely: "Numbers") -> Mapping[str, Sequence[int]]:
         """The files with exact lines; of very many those that are candidates anyway."""
@@ -164,7 +164,7 @@ class Ranker:
             return None
         return np.array([i for i, file in enumerate(self.reader.files) if only.fits(file.path, file.lang)], np.int64)
 
-    def _chosen(self, likely: "Numbers", allowed: "Numbers | None", only: Filter, seen: Seen) -> "Numbers":
+    def _chosen(self, likely: "Numbers", allowed: "Numbers | None", only: Filter, seen: RequestSignals) -> "Numbers":
         """The candidates and every file with an exact line, as far as the filter lets them through."""
         import numpy as np
 
@@ -175,7 +175,7 @@ class Ranker:
             chosen = chosen[np.array(having, bool)]
         return chosen
 
-    def _parts(self, evidence: Evidence, chosen: "Numbers", seen: Seen) -> "Floats":
+    def _parts(self, evidence: Evidence, chosen: "Numbers", seen: RequestSignals) -> "Floats":
         """What each signal (column) gives each chosen file (row), in thousandths."""
         import numpy as np
 
@@ -194,7 +194,7 @@ class Ranker:
         return rounded
 
     @staticmethod
-    def _order(parts: "Floats", chosen: "Numbers", seen: Seen, limit: int) -> list[int]:
+    def _order(parts: "Floats", chosen: "Numbers", seen: RequestSignals, limit: int) -> list[int]:
         """Rows from the best on. Files that hold the query as it is are all among them where they are no more than
         that."""
         import numpy as np

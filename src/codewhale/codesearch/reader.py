@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from codewhale.codesearch.model import BODY, CALL, DEFINED, KINDS, SYMBOL, Chunk, Commit, FileDoc, Symbol, Touch, folded
-from codewhale.codesearch.store import DamagedError, Store, place, split
+from codewhale.codesearch.store import IndexDamagedError, Store, place, split
 from codewhale.codesearch.terms import as_written
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _CHUNKS = "SELECT file, start_line, end_line, kind, body_length, symbol_length F
 _SYMBOL = "name, kind, line, end_line, scope"
 
 
-class Reader:
+class IndexReader:
     """One state of an index. Chunks are numbered from 0 through all files. Takes the store over: close the reader, not
     the store."""
 
@@ -61,7 +61,7 @@ class Reader:
             files, numbers, often = split(self._places(field, term))
             chunks = self._firsts.take(files, mode="clip") + numbers
             if len(chunks) and (chunks[-1] >= self.chunk_count or files[-1] >= len(self._firsts)):
-                raise DamagedError("words of a chunk that is not there")
+                raise IndexDamagedError("words of a chunk that is not there")
             found = self._kept[field, term] = (chunks, often.astype("float32"))
         return found
 
@@ -150,7 +150,7 @@ class Reader:
         sql = "SELECT id, path, lang, state, size, lines, chunks FROM files WHERE chunks ORDER BY path"
         rows = self._store.rows(sql)
         if {id: chunks for id, *_, chunks in rows} != found:
-            raise DamagedError("chunks of a file are missing, or a file of chunks")
+            raise IndexDamagedError("chunks of a file are missing, or a file of chunks")
         self.files = [
             FileDoc(id, path, lang, state, size, lines, int(self._firsts[id]), chunks)
             for id, path, lang, state, size, lines, chunks in rows
@@ -176,7 +176,7 @@ class Reader:
 
 
 def unpacked_imports(packed: bytes) -> list[tuple[int, str]]:
-    """(line, import as written). Raises DamagedError."""
+    """(line, import as written). Raises IndexDamagedError."""
     return _decoded(packed, list[tuple[int, str]])
 
 
@@ -187,8 +187,8 @@ def _array(values: Iterator[int]) -> "Numbers":
 
 
 def _decoded(data: bytes, kind: type[T]) -> T:
-    """What was packed as a value of `kind`. Raises DamagedError."""
+    """What was packed as a value of `kind`. Raises IndexDamagedError."""
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except msgspec.DecodeError as error:
-        raise DamagedError(str(error)) from error
+        raise IndexDamagedError(str(error)) from error

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from codewhale.codesearch.evidence import Evidence
 from codewhale.codesearch.model import BODY
-from codewhale.codesearch.priors import KINDS
+from codewhale.codesearch.path_kinds import KINDS
 
 EXACT, SESSION = "exact", "session"
 
@@ -26,7 +26,7 @@ class Reason(Struct, frozen=True):
         return f"{self.signal} {self.value:+.3f}: {self.detail}"
 
 
-class Seen(Struct, frozen=True):
+class RequestSignals(Struct, frozen=True):
     """What is known of files besides the index, by their numbers: lines that hold the query as it is; and touches by
     sessions, as (how much they count, how many, seconds since the last)."""
 
@@ -34,7 +34,7 @@ class Seen(Struct, frozen=True):
     touches: dict[int, tuple[float, int, float]]
 
 
-def detail(signal: str, evidence: Evidence, file: int, seen: Seen) -> str:
+def detail(signal: str, evidence: Evidence, file: int, seen: RequestSignals) -> str:
     """What a signal saw in a file, at most some 200 characters."""
     if signal == EXACT:
         return f"holds the query as it is, line {_listed(map(str, seen.lines[file]))}"

@@ -25,7 +25,7 @@ _COUNTING_SECONDS = 2.0
 _MOST_EMPTY = 5_000  # folders without a listed file that are watched
 
 
-class Watched(Struct, array_like=True):
+class FolderTimes(Struct, array_like=True):
     """The times (nanoseconds) of every folder, by its path beneath the root, and of the files of git that say what
     belongs to the tree. -1 is a time not to be trusted."""
 
@@ -33,7 +33,7 @@ class Watched(Struct, array_like=True):
     marks: dict[str, int]
 
     @classmethod
-    def unpacked(cls, data: object) -> "Watched | None":
+    def unpacked(cls, data: object) -> "FolderTimes | None":
         """What `packed` gave; None for anything else."""
         try:
             return msgspec.msgpack.decode(data, type=cls) if isinstance(data, bytes) else None
@@ -49,12 +49,12 @@ class TreeListing(Struct):
     """The files of a tree that belong into its index, and the folders as they were just before."""
 
     files: list[str]
-    watched: Watched
+    watched: FolderTimes
     left_out: dict[str, int]
     truncated: bool
 
 
-def changes(root: str, stamps: Mapping[str, Stamp], watched: Watched | None) -> tuple[list[str], bool]:
+def changes(root: str, stamps: Mapping[str, Stamp], watched: FolderTimes | None) -> tuple[list[str], bool]:
     """The files that are gone or do not look as they did, and whether a file may have come or gone, or git may see the
     tree otherwise. One thread is fastest: two wait for each other's lock at every call. Raises OSError when the root
     cannot be opened."""
@@ -87,7 +87,7 @@ async def list_tree(root: str) -> TreeListing:
     left_out = {"by name": len(listing.files) - len(files), "links": len(listing.links), "names": listing.unnamed}
     if len(files) < _FEW_FOUND:
         left_out["ignored"] = await _ignored(root, len(listing.files))
-    watched = Watched(_trusted(times, settled), _trusted(marks, settled))
+    watched = FolderTimes(_trusted(times, settled), _trusted(marks, settled))
     return TreeListing(files, watched, {reason: n for reason, n in left_out.items() if n}, listing.truncated)
 
 

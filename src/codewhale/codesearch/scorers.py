@@ -28,7 +28,7 @@ _MOST_FAILURES = 2  # in a row, then a slot is left alone
 _MOST_BYTES = 1 << 20  # of an answer
 
 
-class Slot(Struct, frozen=True):
+class ModelSlot(Struct, frozen=True):
     """A kind of model: the key that configures it, the signal it adds, and how much that is between the best and the
     worst of what it scores."""
 
@@ -39,9 +39,9 @@ class Slot(Struct, frozen=True):
 
 # A reranker reads query and passage together and has the last word; the two others are signals among others.
 SLOTS = (
-    Slot("sparse-splade", "sparse", 1.0),
-    Slot("dense-embed", "dense", 1.0),
-    Slot("rerank", "rerank", 4.0),
+    ModelSlot("sparse-splade", "sparse", 1.0),
+    ModelSlot("dense-embed", "dense", 1.0),
+    ModelSlot("rerank", "rerank", 4.0),
 )
 
 
@@ -58,7 +58,7 @@ class Scorer:
     {"query", "passages": [{"path", "line", "text"}]}; to each it answers a line {"scores": [number, ...]}, one a
     passage, the greater the better."""
 
-    def __init__(self, slot: Slot, path: str, start_seconds: float = START_SECONDS) -> None:
+    def __init__(self, slot: ModelSlot, path: str, start_seconds: float = START_SECONDS) -> None:
         self.slot = slot
         self._start_seconds = start_seconds
         self.path = path
@@ -196,7 +196,7 @@ class Scorers:
             await scorer.aclose()
 
 
-def _reasons(slot: Slot, scores: Sequence[float]) -> list[Reason]:
+def _reasons(slot: ModelSlot, scores: Sequence[float]) -> list[Reason]:
     """What each score adds: nothing for the least, all of the slot's weight for the greatest."""
     low, high = min(scores), max(scores)
     order = sorted(range(len(scores)), key=lambda at: -scores[at])

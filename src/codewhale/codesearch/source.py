@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from codewhale.codesearch.chunks import Lines, cut
+from codewhale.codesearch.chunks import LineOffsets, cut
 from codewhale.codesearch.grammars import Grammars
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import Chunk, IndexedChunk, Symbol
-from codewhale.codesearch.symbols import Found, outline
+from codewhale.codesearch.symbols import SourceOutline, outline
 from codewhale.codesearch.terms import Terms, as_written, packed_words
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _QUOTES = b" \t\r\n\"'`<>;"
 _SPACE = re.compile(r"\s+")
 
 
-class Source(Struct):
+class ParsedSource(Struct):
     """What a file is. `state` is "" when its text is in, else why it is not ("large", "binary", "minified", "empty",
     "unreadable"; whoever reads by worker processes adds "failed"); then it has one chunk without text, or none at all
     for a binary one."""
@@ -63,22 +63,22 @@ class SourceReader:
         for language in languages:
             self.grammars.of(language)
 
-    def read(self, path: str, data: bytes | None, *, plain: bool = False) -> Source:
+    def read(self, path: str, data: bytes | None, *, plain: bool = False) -> ParsedSource:
         """What the file at `path` is and holds. `data` None: its content cannot be had. `plain`: without a grammar,
         for a file that a parser did not survive."""
         if data is None:
-            return Source("", b"", 0, "unreadable", [_wordless(1)], [], [], packed_words([]))
+            return ParsedSource("", b"", 0, "unreadable", [_wordless(1)], [], [], packed_words([]))
         state = _state(data)
         lang = "" if state == "binary" else self._languages.of(path, data)
         if state:
             count = data.count(b"\n")
             chunks = [_wordless(count)] if state != "binary" else []
-            return Source(lang, digest(data), count, state, chunks, [], [], packed_words([]))
-        lines = Lines(data)
+            return ParsedSource(lang, digest(data), count, state, chunks, [], [], packed_words([]))
+        lines = LineOffsets(data)
         grammar = None if plain or len(data) > PARSED else self.grammars.of(lang)
         tree = grammar.parse(data) if grammar is not None else None
         if grammar is None or tree is None:
-            found, captures = Found([], []), dict[str, "list[Node]"]()
+            found, captures = SourceOutline([], []), dict[str, "list[Node]"]()
         else:
             found, captures = outline(grammar, tree.root_node), grammar.captures(tree.root_node)
         cuts = cut(lines, found.pieces)
@@ -92,7 +92,7 @@ class SourceReader:
             for chunk, (body, _, symbol, _) in zip(cuts, words, strict=True)
         ]
         imports = _imports(captures, data)
-        return Source(lang, digest(data), len(lines), "", chunks, symbols, imports, packed_words(words))
+        return ParsedSource(lang, digest(data), len(lines), "", chunks, symbols, imports, packed_words(words))
 
 
 def _wordless(lines: int) -> IndexedChunk:

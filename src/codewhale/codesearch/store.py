@@ -67,7 +67,7 @@ _HELD = "SELECT id, data FROM files JOIN file_words ON file = id WHERE path = ?"
 _BY_FILE = (("files", "id"), ("chunks", "file"), ("symbols", "file"), ("imports", "file"), ("file_words", "file"))
 
 
-class DamagedError(Exception):
+class IndexDamagedError(Exception):
     """The database cannot be read, or holds what was never written to it."""
 
 
@@ -108,7 +108,7 @@ class Store:
         return None
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a reading statement. Raises DamagedError."""
+        """All rows of a reading statement. Raises IndexDamagedError."""
         with _guarded():
             return self._db.execute(sql, values).fetchall()
 
@@ -122,7 +122,7 @@ class Store:
             self._db.execute("BEGIN")
 
     def numbers(self, sql: str, values: Sequence[Any] = ()) -> Iterator[int]:
-        """All values of a reading statement, row by row. Raises DamagedError."""
+        """All values of a reading statement, row by row. Raises IndexDamagedError."""
         with _guarded():
             yield from chain.from_iterable(self._db.execute(sql, values))
 
@@ -217,7 +217,7 @@ class Store:
         """Whether the database passes its own check: a reading of all of it."""
         try:
             return self.rows("PRAGMA quick_check(1)") == [("ok",)]
-        except DamagedError:
+        except IndexDamagedError:
             return False
 
 
@@ -236,13 +236,13 @@ def open_store(path: str, root: str) -> Store:
                 discard(path)
                 continue
             _create(path, wanted, root)
-        except DamagedError:
+        except IndexDamagedError:
             set_aside(path)
-    raise DamagedError(f"{path} cannot be made")
+    raise IndexDamagedError(f"{path} cannot be made")
 
 
 def open_existing(path: str, root: str) -> Store | None:
-    """The index at `path` when there is one for `root`. Raises DamagedError."""
+    """The index at `path` when there is one for `root`. Raises IndexDamagedError."""
     if not os.path.exists(path):
         return None
     store, found = _opened(path)
@@ -270,15 +270,15 @@ def discard(path: str) -> None:
 
 @contextlib.contextmanager
 def _guarded() -> Iterator[None]:
-    """SQLite's complaints about the file as DamagedError; that somebody else writes, or the disk is full, is none."""
+    """SQLite's complaints about the file as IndexDamagedError; a file that is busy or a full disk is no damage."""
     try:
         yield
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY")):
             raise OSError(f"the code index: {error}") from error
-        raise DamagedError(str(error)) from error
+        raise IndexDamagedError(str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise DamagedError(str(error)) from error
+        raise IndexDamagedError(str(error)) from error
 
 
 def _opened(path: str) -> tuple[Store, str | None]:
@@ -334,11 +334,11 @@ def _forget(db: sqlite3.Connection, paths: Sequence[str]) -> None:
 
 
 def _words(file: int, data: bytes) -> list[tuple[Any, ...]]:
-    """The rows of the words of a file. Raises DamagedError."""
+    """The rows of the words of a file. Raises IndexDamagedError."""
     try:
         return [(place(file, 0, at), *terms) for at, *terms in unpacked_words(data)]
     except ValueError as error:
-        raise DamagedError(str(error)) from error
+        raise IndexDamagedError(str(error)) from error
 
 
 def place(file: int, chunk: int, often: int) -> int:

@@ -41,7 +41,7 @@ _STEPS = re.compile(r"::|[.:#]")
 _PLAIN = re.compile(r"[^\s(){}<>\"',;=]+")
 
 
-class Piece(Struct, frozen=True, array_like=True):
+class SourceSpan(Struct, frozen=True, array_like=True):
     """Rows `start` to `end` (0-based, inclusive) that belong together."""
 
     start: int
@@ -50,25 +50,25 @@ class Piece(Struct, frozen=True, array_like=True):
     name: str
 
 
-class Found(Struct):
+class SourceOutline(Struct):
     """What was found in one source: definitions in the order of their lines, the pieces it falls into."""
 
     symbols: list[Symbol]
-    pieces: list[Piece]
+    pieces: list[SourceSpan]
 
 
-def outline(grammar: Grammar, root: "Node") -> Found:
+def outline(grammar: Grammar, root: "Node") -> SourceOutline:
     """The definitions of a tree and the pieces they make."""
     walk = _Walk(grammar)
     walk.visit(root, "", False, 0)
     walk.symbols.sort(key=lambda symbol: symbol.line)
-    return Found(walk.symbols, walk.pieces)
+    return SourceOutline(walk.symbols, walk.pieces)
 
 
 class _Walk:
     def __init__(self, grammar: Grammar) -> None:
         self.symbols: list[Symbol] = []
-        self.pieces: list[Piece] = []
+        self.pieces: list[SourceSpan] = []
         self._actions = grammar.actions
         self._into = grammar.into
 
@@ -104,7 +104,7 @@ class _Walk:
             self.visit(node, f"{scope}.{last}" if scope else last, inside or kind not in _HOLDERS, depth + 1)
         if size <= WHOLE or len(self.pieces) == before:
             del self.pieces[before:]
-            self.pieces.append(Piece(start, end, kind, last))
+            self.pieces.append(SourceSpan(start, end, kind, last))
         return True
 
 

@@ -47,7 +47,7 @@ def _exactly(size: int) -> bytes | None:
     return bytes(data)
 
 
-class Unframed:
+class BatchDecoder:
     """Takes bytes as they come and gives whole messages."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 
 from codewhale.codesearch.indexing import Batch, ReadTask
-from codewhale.codesearch.worker import Unframed, framed
+from codewhale.codesearch.worker import BatchDecoder, framed
 from codewhale.process.confinement import held_where_possible
 from codewhale.process.itself import own_python
 from codewhale.process.launch import Child, Launch, settle, start
@@ -58,7 +58,9 @@ class _Worker:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)  # what holds the process needs it there
         said: asyncio.Queue[Batch | None] = asyncio.Queue()
         self._said, self._complaint = said, b""
-        heard = functools.partial(self._heard, Unframed(), said)  # what an earlier process says late is not for this
+        heard = functools.partial(
+            self._heard, BatchDecoder(), said
+        )  # what an earlier process says late is not for this
         self._child = await start(
             Launch(
                 argv=own_python(_CODE, self._folder),
@@ -76,7 +78,7 @@ class _Worker:
         )
         asyncio.ensure_future(self._child.ended()).add_done_callback(lambda _: said.put_nowait(None))
 
-    def _heard(self, unframed: Unframed, said: "asyncio.Queue[Batch | None]", stream: str, data: bytes) -> None:
+    def _heard(self, unframed: BatchDecoder, said: "asyncio.Queue[Batch | None]", stream: str, data: bytes) -> None:
         if stream != "stdout":
             self._complaint = (self._complaint + data)[-_COMPLAINT:]
             return

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from codewhale.codesearch.answering import CodeSearch
-from codewhale.codesearch.store import DamagedError
-from codewhale.codesearch.telling import listed, told
+from codewhale.codesearch.render import render_json, render_text
+from codewhale.codesearch.search import CodeSearch
+from codewhale.codesearch.store import IndexDamagedError
 from codewhale.commands.base import CommandContext, command
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import CommandOutput
@@ -25,9 +25,9 @@ class SearchCommand:
             return CommandOutput("Say /search QUERY or /search json QUERY.", ok=False)
         try:
             answer = await self._search.search(context.workspace, query)
-        except (OSError, CodeWhaleError, DamagedError) as error:
+        except (OSError, CodeWhaleError, IndexDamagedError) as error:
             return CommandOutput(f"The code index cannot be used: {error}", ok=False)
         if first == "json":
-            return CommandOutput((await asyncio.to_thread(told, context.workspace, query, answer))[0])
-        text = await asyncio.to_thread(listed, context.workspace, query, answer)
+            return CommandOutput((await asyncio.to_thread(render_json, context.workspace, query, answer))[0])
+        text = await asyncio.to_thread(render_text, context.workspace, query, answer)
         return CommandOutput("\n".join((text, *answer.notes)))

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Annotated, Literal
 
-from codewhale.codesearch.answering import CodeSearch
-from codewhale.codesearch.store import DamagedError
-from codewhale.codesearch.telling import BadFilter, filter_of, told
+from codewhale.codesearch.render import BadFilter, filter_of, render_json
+from codewhale.codesearch.search import CodeSearch
+from codewhale.codesearch.store import IndexDamagedError
 from codewhale.protocol.blocks import TableBlock
 from codewhale.protocol.errors import CodeWhaleError, Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
@@ -47,9 +47,9 @@ class CodeSearchTools:
             found = await self._search.search(call.workspace, args.query, args.max_results, only=only)
         except BadFilter as bad:
             raise _wrong(args, bad) from None
-        except (OSError, CodeWhaleError, DamagedError) as error:
+        except (OSError, CodeWhaleError, IndexDamagedError) as error:
             raise _unavailable(args, str(error)) from None
-        content, shown = await asyncio.to_thread(told, call.workspace, args.query, found)
+        content, shown = await asyncio.to_thread(render_json, call.workspace, args.query, found)
         rows = tuple((f"{hit.path}:{hit.line}", f"{hit.score:.2f}") for hit in found.hits[:shown])
         metadata = {"results": shown, "backend": found.backend, "complete": not found.notes}
         return ToolResult(content, display=(TableBlock(("place", "score"), rows),), metadata=metadata)

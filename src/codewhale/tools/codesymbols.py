@@ -1,21 +1,21 @@
 """code_symbols and code_history: what the code index knows of names, files and commits. The answers are made in
-codesearch/intelligence.py and past.py."""
+codesearch/intelligence.py and history.py."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal, TypeVar
 
-from codewhale.codesearch.answering import CodeSearch
+from codewhale.codesearch.history import CommitHits, find_commits
 from codewhale.codesearch.intelligence import (
     OF_FILES,
     Intelligence,
     NoSuchFile,
-    Related,
-    told_related,
+    RelatedCode,
 )
-from codewhale.codesearch.past import Commits, find_commits, told_past
-from codewhale.codesearch.reader import Reader
-from codewhale.codesearch.store import DamagedError
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.render import render_commits, render_relations
+from codewhale.codesearch.search import CodeSearch
+from codewhale.codesearch.store import IndexDamagedError
 from codewhale.protocol.blocks import TableBlock
 from codewhale.protocol.errors import CodeWhaleError, Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
@@ -57,14 +57,14 @@ class CodeSymbolTools:
         it: path, line and text of each place, whether it is certain or shares the name alone, and why.
         """
 
-        def work(reader: Reader) -> Related:
+        def work(reader: IndexReader) -> RelatedCode:
             return Intelligence(reader, call.workspace).related(args.symbol, args.relation, args.max_results)
 
         try:
             found, notes = await self._answer(call.workspace, work, args.symbol)
         except NoSuchFile as missing:
             raise _no_file(args, missing) from None
-        content, shown = told_related(found, (args.symbol, args.relation), notes)
+        content, shown = render_relations(found, (args.symbol, args.relation), notes)
         spots = found.spots[:shown] if found is not None else ()
         rows = tuple((f"{spot.path}:{spot.line}", spot.name or spot.inside, spot.text) for spot in spots)
         metadata = {"results": shown, "total": found.total if found else 0, "complete": not notes}
@@ -75,18 +75,20 @@ class CodeSymbolTools:
         """Find commits by what their subjects say and which paths they changed, best first, with the pull request
         that a subject names. For the log of one file use git_log, for a commit's diff git_show.
         """
-        work: Callable[[Reader], Commits] = partial(find_commits, text=args.query, most=args.max_results)
+        work: Callable[[IndexReader], CommitHits] = partial(find_commits, text=args.query, most=args.max_results)
         found, notes = await self._answer(call.workspace, work, args.query)
-        content, shown = told_past(args.query, found, notes)
+        content, shown = render_commits(args.query, found, notes)
         best = found.best[:shown] if found is not None else ()
         rows = tuple((commit.sha[:10], commit.at[:10], commit.subject) for commit in best)
         metadata = {"results": shown, "complete": not notes}
         return ToolResult(content, display=(TableBlock(("commit", "date", "subject"), rows),), metadata=metadata)
 
-    async def _answer(self, root: str, work: Callable[[Reader], T], asked: str) -> tuple[T | None, tuple[str, ...]]:
+    async def _answer(
+        self, root: str, work: Callable[[IndexReader], T], asked: str
+    ) -> tuple[T | None, tuple[str, ...]]:
         try:
             return await self._search.read(root, work)
-        except (OSError, CodeWhaleError, DamagedError) as error:
+        except (OSError, CodeWhaleError, IndexDamagedError) as error:
             raise ToolError(
                 "not_available",
                 f"The code index cannot be used: {error}. Search by text instead.",

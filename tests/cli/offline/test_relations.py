@@ -7,7 +7,7 @@ import pytest
 from codewhale.cli.offline.index import index_build
 from codewhale.cli.offline.relations import commits_of, symbols_of
 from codewhale.cli.offline.search import Asked, Searcher
-from codewhale.codesearch.build import Index
+from codewhale.codesearch.build import CodeIndex
 from codewhale.protocol.errors import CodeWhaleError
 from support.repos import make_repo
 
@@ -31,7 +31,7 @@ async def test_a_file_that_is_not_there_is_told_with_one_that_is(tmp_path: Path)
 
 async def test_an_index_that_cannot_be_kept_is_told_with_its_place(tmp_path: Path) -> None:
     repo, home = make_repo(tmp_path / "repo", {"app/keys.py": "x = 1\n"}), tmp_path / "home"
-    folder = Path(Index(str(repo), str(home)).path).parent
+    folder = Path(CodeIndex(str(repo), str(home)).path).parent
     folder.parent.mkdir(parents=True, mode=0o700)
     folder.write_text("no folder")
     told = f"index of {repo} could not be built: .*{folder}.*kept in {home} \\(CODEWHALE_HOME\\)"

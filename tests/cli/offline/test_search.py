@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.cli.offline.search import Asked, Searcher, refused
-from codewhale.codesearch.build import Index
+from codewhale.codesearch.build import CodeIndex
 from codewhale.protocol.errors import CodeWhaleError
 from support.searchtree import planted
 
@@ -69,7 +69,7 @@ async def test_both_ways_of_telling(searcher: Searcher) -> None:
 
 async def test_who_does_not_wait_is_told_that_it_is_partial(tree: Path, tmp_path: Path) -> None:
     searcher = Searcher(str(tmp_path / "home"), str(tree), Asked(no_wait=True))
-    held = Index(str(tree), str(tmp_path / "home")).path + ".lock"
+    held = CodeIndex(str(tree), str(tmp_path / "home")).path + ".lock"
     os.makedirs(os.path.dirname(held))
     lock = os.open(held, os.O_RDWR | os.O_CREAT)
     try:

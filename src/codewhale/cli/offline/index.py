@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import json
 
-from codewhale.codesearch.build import BusyError, Index, Progress, is_stale, is_unlocked, refresh
+from codewhale.codesearch.build import BusyError, CodeIndex, Progress, is_stale, is_unlocked, refresh
 from codewhale.codesearch.scan import too_few
-from codewhale.codesearch.store import DamagedError, Store, open_existing
+from codewhale.codesearch.store import IndexDamagedError, Store, open_existing
 from codewhale.protocol.errors import CodeWhaleError
 
 
@@ -21,7 +21,7 @@ def made(home: str, root: str) -> Iterator[None]:
     """While the index of `root` is made and asked: whatever stops it becomes a CodeWhaleError that says so."""
     try:
         yield
-    except (BusyError, DamagedError) as error:
+    except (BusyError, IndexDamagedError) as error:
         raise CodeWhaleError(f"the code index of {root} could not be built: {error}") from error
     except OSError as error:
         text = f"the code index of {root} could not be built: {error}; it is kept in {home} (CODEWHALE_HOME)"
@@ -32,11 +32,11 @@ async def index_status(home: str, root: str) -> dict[str, Any]:
     """What stands of the index of `root`, changed by nothing: state (absent, building, ready, stale, damaged), counts,
     languages (files by language), branch, head, when it was built and how old that is in seconds, coverage (share of
     the tree's files that are in), and what was left out and why."""
-    index = Index(root, home)
+    index = CodeIndex(root, home)
     row = _row(index)
     try:
         store = open_existing(index.path, index.root)
-    except DamagedError as error:
+    except IndexDamagedError as error:
         return {**row, "state": "damaged", "problem": str(error)}
     if store is None:
         return row if is_unlocked(index) else {**row, "state": "building"}
@@ -47,7 +47,7 @@ async def index_status(home: str, root: str) -> dict[str, Any]:
         if not is_unlocked(index):
             return {**told, "state": "building"}
         return {**told, "state": "stale" if await is_stale(index, store) else "ready"}
-    except DamagedError as error:
+    except IndexDamagedError as error:
         return {**row, "state": "damaged", "problem": str(error)}
     finally:
         store.close()
@@ -60,7 +60,7 @@ async def index_build(
 
     Raises CodeWhaleError when another process keeps building it, or it cannot be built.
     """
-    index = Index(root, home, workers=max(1, min(4, os.cpu_count() or 1)))
+    index = CodeIndex(root, home, workers=max(1, min(4, os.cpu_count() or 1)))
     with made(home, root):
         await refresh(index, progress=progress, anew=rebuild)
     return await index_status(home, root)
@@ -80,7 +80,7 @@ def warnings(status: dict[str, Any]) -> list[str]:
     return found
 
 
-def _row(index: Index) -> dict[str, Any]:
+def _row(index: CodeIndex) -> dict[str, Any]:
     return {
         "root": index.root,
         "db": index.path,
@@ -99,7 +99,7 @@ def _row(index: Index) -> dict[str, Any]:
     }
 
 
-def _told(index: Index, store: Store) -> dict[str, Any]:
+def _told(index: CodeIndex, store: Store) -> dict[str, Any]:
     rows = store.rows("SELECT lang, state, count(*), sum(chunks), sum(symbols) FROM files GROUP BY lang, state")
     languages: dict[str, int] = {}
     skipped: dict[str, int] = {}

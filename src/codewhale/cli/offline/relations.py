@@ -7,22 +7,22 @@ from typing import TypeVar
 
 from codewhale.app.settings import open_config, search_settings
 from codewhale.cli.offline.index import made
-from codewhale.codesearch.answering import CodeSearch
 from codewhale.codesearch.build import Progress
-from codewhale.codesearch.intelligence import Intelligence, NoSuchFile, Related
-from codewhale.codesearch.past import Commits, find_commits
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.history import CommitHits, find_commits
+from codewhale.codesearch.intelligence import Intelligence, NoSuchFile, RelatedCode
+from codewhale.codesearch.reader import IndexReader
+from codewhale.codesearch.search import CodeSearch
 from codewhale.protocol.errors import CodeWhaleError
 
 T = TypeVar("T")
 Answer = tuple[T, tuple[str, ...]]
 
 
-async def symbols_of(home: str, root: str, name: str, relation: str, progress: Progress | None) -> Answer[Related]:
+async def symbols_of(home: str, root: str, name: str, relation: str, progress: Progress | None) -> Answer[RelatedCode]:
     """What stands in a relation to a name in the folder `root`, and what must be known of its index, which is made
     true first. Raises CodeWhaleError, also where there is no such file."""
 
-    def work(reader: Reader) -> Related:
+    def work(reader: IndexReader) -> RelatedCode:
         return Intelligence(reader, root).related(name, relation)
 
     try:
@@ -32,12 +32,12 @@ async def symbols_of(home: str, root: str, name: str, relation: str, progress: P
         raise CodeWhaleError(f"{missing}{near}") from None
 
 
-async def commits_of(home: str, root: str, query: str, most: int, progress: Progress | None) -> Answer[Commits]:
+async def commits_of(home: str, root: str, query: str, most: int, progress: Progress | None) -> Answer[CommitHits]:
     """The best commits for a query, at most `most`. Raises CodeWhaleError."""
     return await _answer(home, root, partial(find_commits, text=query, most=most), progress)
 
 
-async def _answer(home: str, root: str, work: Callable[[Reader], T], progress: Progress | None) -> Answer[T]:
+async def _answer(home: str, root: str, work: Callable[[IndexReader], T], progress: Progress | None) -> Answer[T]:
     search = CodeSearch(home, settings=search_settings(open_config(home, root, os.environ, {})))
     try:
         with made(home, root):

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from codewhale.app.settings import open_config, search_settings
 from codewhale.cli.offline.index import made
-from codewhale.codesearch.answering import PATIENCE, Answer, CodeSearch
 from codewhale.codesearch.build import Progress
 from codewhale.codesearch.rank import Filter
-from codewhale.codesearch.telling import BadFilter, filter_of, listed, told
+from codewhale.codesearch.render import BadFilter, filter_of, render_json, render_text
+from codewhale.codesearch.search import PATIENCE, CodeSearch, SearchAnswer
 from codewhale.protocol.errors import CodeWhaleError
 
 MOST_RESULTS = 100
@@ -51,7 +51,7 @@ class Searcher:
         """Whether another process is building the index just now."""
         return self._search.is_built_elsewhere(self._root)
 
-    async def ask(self, query: str, progress: Progress | None = None, *, alone: bool = False) -> Answer:
+    async def ask(self, query: str, progress: Progress | None = None, *, alone: bool = False) -> SearchAnswer:
         """Answer one query. The index is made true once, before the first; for a question `alone` not where another
         process is at it: then what there is answers and says so. Raises CodeWhaleError."""
         patience = 0.0 if self._asked.no_wait or self._ready else None
@@ -68,12 +68,12 @@ class Searcher:
 
     async def told(self, query: str, progress: Progress | None = None) -> str:
         """The answer as the tool gives it."""
-        return told(self._root, query, await self.ask(query, progress, alone=True))[0]
+        return render_json(self._root, query, await self.ask(query, progress, alone=True))[0]
 
     async def listed(self, query: str, progress: Progress | None = None) -> tuple[str, tuple[str, ...]]:
         """The answer as a person reads it, and what must be known of it."""
         answer = await self.ask(query, progress, alone=True)
-        return listed(self._root, query, answer), answer.notes
+        return render_text(self._root, query, answer), answer.notes
 
     async def line(self, data: bytes) -> dict[str, Any]:
         """The answer to one line of a batch. Raises ValueError, in words, for a line that holds no query."""

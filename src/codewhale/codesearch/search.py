@@ -14,18 +14,18 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.codesearch.build import BusyError, Index, Progress, is_unlocked, prepare, refresh
-from codewhale.codesearch.cold import cold_hits
+from codewhale.codesearch.build import BusyError, CodeIndex, Progress, is_unlocked, prepare, refresh
 from codewhale.codesearch.exact import exact_lines
-from codewhale.codesearch.hints import hint
+from codewhale.codesearch.fallback import fallback_hits
 from codewhale.codesearch.model import Touch
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit, Ranker, Weights
-from codewhale.codesearch.reader import Reader
+from codewhale.codesearch.reader import IndexReader
 from codewhale.codesearch.reasons import EXACT
 from codewhale.codesearch.scan import too_few
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
-from codewhale.codesearch.store import DamagedError, database_path, open_existing
+from codewhale.codesearch.store import IndexDamagedError, database_path, open_existing
+from codewhale.codesearch.suggestions import empty_answer_hint
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ _COLD_PATIENCE = 1.5  # and one that names and plain text can answer
 OFF = f"The code index is switched off ({CORE} = false)"
 
 
-class Answer(Struct, frozen=True):
+class SearchAnswer(Struct, frozen=True):
     """The best places for a query. `backend` names the signals that spoke; `exact` of the hits hold the query as it
     is; `age` is the seconds since the index was last made true, None without one; `coverage` the share of the folder's
     files that are in; `notes` is what must be known before the answer is trusted; `hint` what to ask instead where
@@ -63,7 +63,7 @@ class _Folder:
     """One folder: its index, the ranker of what the index last was, and the building of it that is under way."""
 
     def __init__(self, root: str, state: str) -> None:
-        self.index = Index(root, state, workers=max(1, min(4, os.cpu_count() or 1)))
+        self.index = CodeIndex(root, state, workers=max(1, min(4, os.cpu_count() or 1)))
         self.ranker: Ranker | None = None
         self.building: asyncio.Task[None] | None = None
         self.preparing: asyncio.Task[None] | None = None
@@ -120,27 +120,27 @@ class CodeSearch:
         only: Filter | None = None,
         patience: float | None = PATIENCE,
         progress: Progress | None = None,
-    ) -> Answer:
-        """Answer a query about a folder. `patience` bounds the seconds given to its index, None waits until it is
-        true. Raises OSError when the index cannot be written and DamagedError when it cannot be made."""
+    ) -> SearchAnswer:
+        """SearchAnswer a query about a folder. `patience` bounds the seconds given to its index, None waits until it is
+        true. Raises OSError when the index cannot be written and IndexDamagedError when it cannot be made."""
         folder = self._folder(root)
         hits: list[Hit] | None = None
         if not self.is_on:
-            hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+            hits = await fallback_hits(folder.index.root, query, limit, only or Filter())
             note = f"{OFF}; this answer comes from file names and plain text alone."
-            return Answer(tuple(hits), "path+text", 0, None, 0.0, (note, *_unapplied(only)))
+            return SearchAnswer(tuple(hits), "path+text", 0, None, 0.0, (note, *_unapplied(only)))
         begun = time.monotonic()
         if patience is not None and folder.ranker is None and await asyncio.to_thread(_is_cold, folder.index):
-            hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+            hits = await fallback_hits(folder.index.root, query, limit, only or Filter())
             patience = max(0.0, min(patience, _COLD_PATIENCE) - (time.monotonic() - begun))
         current = await self._renewed(folder, patience, progress)
         async with folder.lock:
             ranker = await asyncio.to_thread(self._ranker, folder)
             if ranker is None:
                 if hits is None:
-                    hits = await cold_hits(folder.index.root, query, limit, only or Filter())
+                    hits = await fallback_hits(folder.index.root, query, limit, only or Filter())
                 notes = (*self._notes(folder, None, current), *_unapplied(only))
-                return Answer(tuple(hits), "path+text", 0, None, 0.0, notes)
+                return SearchAnswer(tuple(hits), "path+text", 0, None, 0.0, notes)
             most = max(limit, POOL) if self._scorers else limit
             asked = _Asked(query, most, only, tuple(self._touched(root)))
             exact = await exact_lines(ranker.reader, folder.index.root, read_query(query, ranker.terms), ranker.terms)
@@ -150,7 +150,7 @@ class CodeSearch:
     async def read(
         self,
         root: str,
-        work: Callable[[Reader], T],
+        work: Callable[[IndexReader], T],
         *,
         patience: float | None = PATIENCE,
         progress: Progress | None = None,
@@ -188,16 +188,16 @@ class CodeSearch:
         """Whether there is an index of the folder, be it old, and it may be read."""
         return self.is_on and os.path.exists(self._folder(root).index.path)
 
-    def standing(self, root: str) -> Reader | None:
+    def standing(self, root: str) -> IndexReader | None:
         """A reader of a folder's index as it stands, to be closed by whoever asks; None where none was completed.
-        Raises OSError and DamagedError."""
+        Raises OSError and IndexDamagedError."""
         place = os.path.realpath(root)
         store = open_existing(database_path(self._state, place), place) if self.is_on else None
         if store is None:
             return None
         with contextlib.ExitStack() as opened:
             opened.callback(store.close)
-            reader = Reader(store)
+            reader = IndexReader(store)
             if not reader.meta("complete"):
                 return None
             opened.pop_all()
@@ -210,7 +210,7 @@ class CodeSearch:
         self._folders.clear()
         await self._scorers.aclose()
 
-    async def _scored(self, root: str, query: str, answer: Answer, limit: int) -> Answer:
+    async def _scored(self, root: str, query: str, answer: SearchAnswer, limit: int) -> SearchAnswer:
         """The answer when the slots for models have had their say."""
         hits, signals, problems = await self._scorers.scored(root, query, answer.hits, limit)
         exact = sum(any(reason.signal == EXACT for reason in hit.reasons) for hit in hits)
@@ -258,7 +258,7 @@ class CodeSearch:
             opened.callback(store.close)
             if folder.ranker is not None and folder.ranker.reader.generation == store.generation():
                 return folder.ranker
-            reader = Reader(store)
+            reader = IndexReader(store)
             if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
                 return None
             folder.forget()
@@ -268,23 +268,23 @@ class CodeSearch:
 
     def _ranked(
         self, folder: _Folder, ranker: Ranker, asked: _Asked, exact: Mapping[str, Sequence[int]], current: bool
-    ) -> Answer:
+    ) -> SearchAnswer:
         reader = ranker.reader
         touches, now = _touches(folder.index, asked.touched), time.time_ns()
         found = ranker.search(asked.query, asked.limit, only=asked.only, exact=exact, now_ns=now, touches=touches)
         built = reader.meta("built_at")
         listed = int(reader.meta("listed") or 0)
-        return Answer(
+        return SearchAnswer(
             hits=tuple(found.hits),
             backend="+".join(found.signals) or "lexical",
             exact=found.exact,
             age=None if built is None else max(0.0, time.time() - built / 1e9),
             coverage=1.0 if reader.meta("complete") or not listed else min(1.0, len(reader.files) / listed),
             notes=self._notes(folder, reader, current),
-            hint="" if found.hits else hint(reader, asked.only or Filter()),
+            hint="" if found.hits else empty_answer_hint(reader, asked.only or Filter()),
         )
 
-    def _notes(self, folder: _Folder, reader: Reader | None, current: bool) -> tuple[str, ...]:
+    def _notes(self, folder: _Folder, reader: IndexReader | None, current: bool) -> tuple[str, ...]:
         notes = []
         if reader is None:
             who = "Another process is building the index" if folder.index.is_waiting else "The index is being built"
@@ -302,17 +302,17 @@ class CodeSearch:
         return tuple(notes)
 
 
-def _is_cold(index: Index) -> bool:
+def _is_cold(index: CodeIndex) -> bool:
     """Whether there is nothing yet to answer from."""
     try:
         store = open_existing(index.path, index.root)
-    except DamagedError:
+    except IndexDamagedError:
         return True
     if store is None:
         return True
     try:
         return store.meta("built_at") is None
-    except DamagedError:
+    except IndexDamagedError:
         return True
     finally:
         store.close()
@@ -329,7 +329,7 @@ def _nothing(root: str) -> list[str]:
     return []
 
 
-def _touches(index: Index, paths: Sequence[str]) -> list[Touch] | None:
+def _touches(index: CodeIndex, paths: Sequence[str]) -> list[Touch] | None:
     """What sessions touched, these files among it now; None where that cannot be written down or read."""
     store = index.open()
     try:
@@ -337,7 +337,7 @@ def _touches(index: Index, paths: Sequence[str]) -> list[Touch] | None:
         if files:
             store.touch(files)
         return store.touches()
-    except (DamagedError, OSError):
+    except (IndexDamagedError, OSError):
         return None
     finally:
         store.close()
@@ -367,12 +367,12 @@ async def _renew(folder: _Folder, progress: Progress | None) -> None:
 
 
 async def _warm(folder: _Folder, progress: Progress | None) -> None:
-    with contextlib.suppress(DamagedError, OSError):  # a time-out too; whoever asks meets the others again
+    with contextlib.suppress(IndexDamagedError, OSError):  # a time-out too; whoever asks meets the others again
         async with asyncio.timeout(_WARM_SECONDS):
             await _renew(folder, progress)
 
 
-async def _prepare(index: Index) -> None:
+async def _prepare(index: CodeIndex) -> None:
     await asyncio.sleep(_QUIET)
-    with contextlib.suppress(DamagedError, OSError):  # the next question meets it again, and says so
+    with contextlib.suppress(IndexDamagedError, OSError):  # the next question meets it again, and says so
         await prepare(index)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.codesearch.priors import DOCS, ENTRY, EXAMPLES, SCRIPTS, TESTS, PathKinds
+from codewhale.codesearch.path_kinds import DOCS, ENTRY, EXAMPLES, SCRIPTS, TESTS, PathKinds
 
 
 @pytest.mark.parametrize(

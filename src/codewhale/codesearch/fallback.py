@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from codewhale.codesearch import plaintext, scan
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.priors import PathKinds
+from codewhale.codesearch.path_kinds import PathKinds
 from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Filter, Hit
 from codewhale.codesearch.reasons import Reason
@@ -21,7 +21,7 @@ _MOST_WORDS = 8
 _IN_NAME, _IN_FOLDER = 1.0, 0.4
 
 
-async def cold_hits(root: str, query: str, limit: int, only: Filter) -> list[Hit]:
+async def fallback_hits(root: str, query: str, limit: int, only: Filter) -> list[Hit]:
     """The best files by the words in their paths and texts, those of tests and examples behind the others."""
     terms = Terms()
     words = [word.lower() for word in dict.fromkeys(read_query(query, terms).words)][:_MOST_WORDS]

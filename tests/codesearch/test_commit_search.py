@@ -5,8 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from codewhale.codesearch.history import find_commits, pull_request
 from codewhale.codesearch.model import Commit
-from codewhale.codesearch.past import find_commits, pull_request, told_past
+from codewhale.codesearch.render import render_commits
 from support.searchtree import COMMITS, indexed
 
 
@@ -43,9 +44,9 @@ def test_subjects_and_paths_answer(tmp_path: Path) -> None:
 def test_an_answer_without_a_commit_says_why(tmp_path: Path) -> None:
     _, reader = indexed(tmp_path, [])
     nothing = find_commits(reader, "zebra")
-    told = msgspec.json.decode(told_past("zebra", nothing, ())[0])
+    told = msgspec.json.decode(render_commits("zebra", nothing, ())[0])
     assert told["hint"] == nothing.hint and nothing.hint.startswith("No commit is known here: the folder is in no git")
-    half = msgspec.json.decode(told_past("zebra", nothing, ("The index is being built: 3 of 9 files.",))[0])
+    half = msgspec.json.decode(render_commits("zebra", nothing, ("The index is being built: 3 of 9 files.",))[0])
     assert "hint" not in half and half["notes"]  # of an index that is not whole yet it would not be true
     reader.close()
 
@@ -58,11 +59,11 @@ def test_answers_are_bounded_and_ordered(tmp_path: Path) -> None:
     found = answer.best
     assert answer.hint == "" and len(found) == 50 and [one.sha for one in found] == sorted(one.sha for one in found)
     assert (len(found[0].paths), found[0].more_paths) == (8, 12)
-    text, shown = told_past("whale", answer, ())
+    text, shown = render_commits("whale", answer, ())
     told = msgspec.json.decode(text)
     assert len(text.encode()) <= 8_000 and 0 < shown < 50 and told["left_out"] == f"{50 - shown} weaker commits"
     assert told["results"][0]["pull_request"] is None and "hint" not in told
-    assert msgspec.json.decode(told_past("x", None, ("There is no index yet.",))[0])["results"] == []
+    assert msgspec.json.decode(render_commits("x", None, ("There is no index yet.",))[0])["results"] == []
     reader.close()
 
 

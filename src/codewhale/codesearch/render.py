@@ -1,13 +1,15 @@
-"""An answer as it is told to models, people and scripts alike: JSON with snippets and reasons, within a budget."""
+"""Answers as models, people and scripts get them: JSON with snippets and reasons, within a budget, or text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from codewhale.codesearch.answering import Answer
+from codewhale.codesearch.history import CommitHits
+from codewhale.codesearch.intelligence import RelatedCode
 from codewhale.codesearch.languages import Languages
 from codewhale.codesearch.model import KINDS
 from codewhale.codesearch.rank import Filter, Hit
 from codewhale.codesearch.reasons import Reason
+from codewhale.codesearch.search import SearchAnswer
 from codewhale.codesearch.snippets import snippets
 from codewhale.lib.globs import GlobError, Globs
 from codewhale.lib.jsontext import pretty
@@ -42,13 +44,13 @@ def filter_of(path_glob: str, lang: str, kind: str) -> Filter:
     return Filter(globs.match if globs else None, lang, kind, path_glob)
 
 
-def told(root: str, query: str, answer: Answer) -> tuple[str, int]:
-    """The answer as JSON of at most 8,000 bytes (one result is always told), and how many results are in it."""
+def render_json(root: str, query: str, answer: SearchAnswer) -> tuple[str, int]:
+    """The answer as JSON of at most 8,000 bytes (one result is always in it), and how many results are in it."""
     shown = snippets(root, answer.hits, query.split())
     rows = [_row(hit, snippet) for hit, snippet in zip(answer.hits, shown, strict=True)]
-    kept = len(rows)
-    while True:
-        whole: dict[str, Any] = {
+
+    def whole(kept: int) -> dict[str, Any]:
+        answered: dict[str, Any] = {
             "results": rows[:kept],
             "backend": answer.backend,
             "fallback_grep_hits": answer.exact,
@@ -56,18 +58,17 @@ def told(root: str, query: str, answer: Answer) -> tuple[str, int]:
             "coverage": round(answer.coverage, 3),
         }
         if answer.hint:
-            whole["hint"] = answer.hint
+            answered["hint"] = answer.hint
         if answer.notes:
-            whole["notes"] = list(answer.notes)
+            answered["notes"] = list(answer.notes)
         if kept < len(rows):
-            whole["left_out"] = f"{len(rows) - kept} weaker results; narrow by path_glob, lang or kind"
-        text = pretty(whole)
-        if len(text.encode()) <= MOST_BYTES or kept <= 1:
-            return text, kept
-        kept -= 1
+            answered["left_out"] = f"{len(rows) - kept} weaker results; narrow by path_glob, lang or kind"
+        return answered
+
+    return fit_rows(len(rows), whole)
 
 
-def listed(root: str, query: str, answer: Answer) -> str:
+def render_text(root: str, query: str, answer: SearchAnswer) -> str:
     """The answer as a person reads it: each place with its first lines and what weighed most, then what must be
     known of the answer."""
     lines = []
@@ -98,3 +99,48 @@ def _row(hit: Hit, snippet: str) -> dict[str, Any]:
     if hit.symbol:
         row["symbol"] = hit.symbol
     return {**row, "snippet": snippet, "score": hit.score, "reasons": [reason.line() for reason in reasons]}
+
+
+def render_relations(related: RelatedCode | None, asked: tuple[str, str], notes: tuple[str, ...]) -> tuple[str, int]:
+    """The answer to (name, relation) as JSON of at most 8,000 bytes, and how many places are in it; `related` is None
+    where there is no index to answer from."""
+    spots = related.spots if related is not None else ()
+
+    def whole(kept: int) -> dict[str, Any]:
+        answered: dict[str, Any] = {"name": asked[0], "relation": asked[1], "total": related.total if related else 0}
+        answered["results"] = spots[:kept]
+        if related is not None and related.alike:
+            answered["did_you_mean"] = related.alike
+        if related is not None and related.hint and not notes:  # of half an index it may not be true
+            answered["hint"] = related.hint
+        if kept < answered["total"]:
+            answered["left_out"] = f"{answered['total'] - kept} more places"
+        return {**answered, "notes": notes} if notes else answered
+
+    return fit_rows(len(spots), whole)
+
+
+def render_commits(query: str, hits: CommitHits | None, notes: tuple[str, ...]) -> tuple[str, int]:
+    """The answer to a query as JSON of at most 8,000 bytes, and how many commits are in it; `hits` is None where
+    there is no index to answer from."""
+    commits, hint = (hits.best, hits.hint) if hits is not None else ([], "")
+
+    def whole(kept: int) -> dict[str, Any]:
+        answered: dict[str, Any] = {"query": query, "results": commits[:kept]}
+        if kept < len(commits):
+            answered["left_out"] = f"{len(commits) - kept} weaker commits"
+        return answered | ({"notes": notes} if notes else {"hint": hint} if hint else {})
+
+    return fit_rows(len(commits), whole)
+
+
+def fit_rows(rows: int, whole: Callable[[int], dict[str, Any]]) -> tuple[str, int]:
+    """What `whole` says of the first rows, as many of `rows` as fit (at least one), and how many those are."""
+    low, high = min(1, rows), rows
+    while low < high:
+        middle = (low + high + 1) // 2
+        if len(pretty(whole(middle)).encode()) <= MOST_BYTES:
+            low = middle
+        else:
+            high = middle - 1
+    return pretty(whole(low)), low

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.codesearch.answering import MOST_ROOTS, CodeSearch
-from codewhale.codesearch.build import Index
+from codewhale.codesearch.build import CodeIndex
 from codewhale.codesearch.rank import Filter
+from codewhale.codesearch.search import MOST_ROOTS, CodeSearch
 from codewhale.protocol.errors import CodeWhaleError
 from support.searchtree import planted
 
@@ -70,7 +70,7 @@ async def test_without_patience_names_and_text_answer_and_it_is_said(search: Cod
 async def test_an_index_that_another_holds_is_answered_from_as_it_is(tree: Path, state: str) -> None:
     search = CodeSearch(state)
     await search.search(str(tree), "tokens", patience=None)
-    held = os.open(Index(str(tree), state).path + ".lock", os.O_RDWR)
+    held = os.open(CodeIndex(str(tree), state).path + ".lock", os.O_RDWR)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
         (tree / "src/walrus.py").write_text("def walrus(): pass\n")
@@ -82,7 +82,7 @@ async def test_an_index_that_another_holds_is_answered_from_as_it_is(tree: Path,
 
 
 async def test_a_damaged_index_is_made_anew(tree: Path, state: str) -> None:
-    path = Path(Index(str(tree), state).path)
+    path = Path(CodeIndex(str(tree), state).path)
     first = CodeSearch(state)
     await first.search(str(tree), "tokens", patience=None)
     await first.aclose()
