@@ -216,7 +216,7 @@ async def _edits(root: str, index: CodeIndex) -> list[float]:
     database stays open meanwhile."""
     kept, changes, looked = index.open(), scan.changes, 0.0
 
-    def timed_look(root: str, stamps: Mapping[str, Stamp], watched: scan.Watched | None) -> tuple[list[str], bool]:
+    def timed_look(root: str, stamps: Mapping[str, Stamp], watched: scan.FolderTimes | None) -> tuple[list[str], bool]:
         nonlocal looked
         begun = time.perf_counter()
         try:

@@ -28,7 +28,7 @@ def changed(root: str, stamps: dict[str, Stamp]) -> list[str]:
     return scan.changes(root, stamps, None)[0]
 
 
-def has_moved(root: str, watched: scan.Watched) -> bool:
+def has_moved(root: str, watched: scan.FolderTimes) -> bool:
     return scan.changes(root, {}, watched)[1]
 
 
@@ -40,7 +40,7 @@ async def test_only_what_comes_or_goes_moves_a_tree(tmp_path: Path) -> None:
     listed = await scan.list_tree(root)
     assert scan.changes(root, {}, None) == ([], True)
     assert listed.files == ["a/x.py"] and not has_moved(root, listed.watched)
-    assert scan.Watched.unpacked(listed.watched.packed()) == listed.watched
+    assert scan.FolderTimes.unpacked(listed.watched.packed()) == listed.watched
     (tmp_path / "a" / "x.py").write_text("2")
     assert not has_moved(root, listed.watched)
     (tmp_path / "a" / "empty" / "y.py").write_text("3")
@@ -153,7 +153,7 @@ async def test_a_root_that_is_gone_is_said(tmp_path: Path) -> None:
 
 
 def test_nonsense_is_not_decoded() -> None:
-    assert scan.Watched.unpacked(None) is None and scan.Watched.unpacked(b"\xc1nonsense") is None
+    assert scan.FolderTimes.unpacked(None) is None and scan.FolderTimes.unpacked(b"\xc1nonsense") is None
 
 
 async def test_few_files_among_many_ignored_ones_are_told(tmp_path: Path) -> None:
