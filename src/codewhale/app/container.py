@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from codewhale.agent.compaction import Compaction
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
-    from codewhale.codesearch.answering import CodeSearch
     from codewhale.codesearch.codemap import CodeMaps
+    from codewhale.codesearch.search import CodeSearch
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
     from codewhale.repair.face import Repair
@@ -300,7 +300,7 @@ class Services:
 
     @cached_property
     def code_search(self) -> "CodeSearch":
-        from codewhale.codesearch.answering import CodeSearch
+        from codewhale.codesearch.search import CodeSearch
 
         app = self._app
         settings = search_settings(app.config)
