@@ -157,6 +157,14 @@ def alias_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def repair_table() -> str:
+    """What each code of a repair means."""
+    from codewhale.repair.codes import RepairCode
+
+    rows = (f"| `{code.value}` | {code.words} |" for code in RepairCode)
+    return "\n".join(("| code | what it says |", "|---|---|", *rows)) + "\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "rooms": room_table,
     "tools": tool_table,
@@ -164,6 +172,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "profiles": profile_table,
     "deferred": deferred_table,
     "aliases": alias_table,
+    "repairs": repair_table,
 }
 
 

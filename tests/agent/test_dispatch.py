@@ -23,7 +23,7 @@ from support.stage import Stage, staged, until
 async def run(stage: Stage, session: Session, name: str, /, guard: LoopGuard | None = None, **told: Any) -> Outcome:
     """The outcome of one call."""
     raw = RawCall("", name, json.dumps(told))
-    prepared = prepare(raw, f"call_{len(stage.tools.begun) + 1}", stage.catalog, False, stage.dispatcher.mender)
+    prepared = prepare(raw, f"call_{len(stage.tools.begun) + 1}", stage.catalog, False, stage.dispatcher.repairer)
     return await stage.dispatcher.run(session, prepared, guard or LoopGuard())
 
 

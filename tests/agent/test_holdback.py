@@ -7,10 +7,10 @@ import pytest
 
 from codewhale.agent.holdback import HoldBack
 from codewhale.catalog.registry import Catalog
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from support.writtencalls import Sample, meant, shown
 
-REPAIR = Repair(Catalog.load())
+REPAIR = CallRepairer(Catalog.load())
 
 
 def stream(pieces: list[str]) -> tuple[str, str]:

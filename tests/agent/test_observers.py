@@ -46,7 +46,7 @@ class Witness:
 
 async def run(stage: Stage, session: Session, name: str, **told: Any) -> Outcome:
     """The outcome of one call."""
-    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.dispatcher.mender)
+    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.dispatcher.repairer)
     return await stage.dispatcher.run(session, prepared, LoopGuard())
 
 

@@ -25,7 +25,7 @@ DENIAL = {"sandbox_denial": {"allowance": "network", "evidence": "connect: Netwo
 
 def begin(stage: Stage, session: Session, name: str, **told: Any) -> "asyncio.Task[Outcome]":
     """A call under way."""
-    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.dispatcher.mender)
+    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.dispatcher.repairer)
     return asyncio.create_task(stage.dispatcher.run(session, prepared, LoopGuard()))
 
 

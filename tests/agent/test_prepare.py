@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codewhale.agent.collect import RawCall
 from codewhale.agent.prepare import Prepared, prepare
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from support.samplecatalog import raw, sample_catalog
 
 CATALOG = sample_catalog()
@@ -18,7 +18,7 @@ WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def ready(call: RawCall, cut: bool = False) -> Prepared:
     """The prepared call under the id it came with."""
-    return prepare(call, call.id, CATALOG, cut, lambda: Repair(CATALOG))
+    return prepare(call, call.id, CATALOG, cut, lambda: CallRepairer(CATALOG))
 
 
 def test_a_good_call_is_ready_and_goes_back_as_it_came() -> None:
@@ -113,7 +113,7 @@ def test_nothing_runs_of_an_answer_that_hit_its_length_limit(name: str) -> None:
 @given(name=st.text(max_size=80) | st.sampled_from(["read_file", "todo_write"]), arguments=st.text(), cut=st.booleans())
 @example(name="read_file", arguments='{"path": "a"}', cut=False)
 def test_what_goes_back_is_always_a_valid_name_and_object(name: str, arguments: str, cut: bool) -> None:
-    prepared = prepare(RawCall("", name, arguments), "call_7", CATALOG, cut, lambda: Repair(CATALOG))
+    prepared = prepare(RawCall("", name, arguments), "call_7", CATALOG, cut, lambda: CallRepairer(CATALOG))
     assert (prepared.call.id, prepared.call.name, prepared.call.arguments) == ("call_7", name, arguments)
     assert WIRE_NAME.fullmatch(prepared.call.sent_name)
     assert isinstance(msgspec.json.decode(prepared.call.sent_arguments.encode()), dict)

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from support.writtencalls import EDIT, READ, SEARCH, SHELL, STANDING, WRITE, Call, shown
 
-REPAIR = Repair(Catalog.load())
+REPAIR = CallRepairer(Catalog.load())
 
 
 def js(call: Call, name: str = "name", arguments: str = "arguments") -> str:

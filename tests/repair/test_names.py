@@ -13,12 +13,12 @@ from codewhale.catalog.lifecycle import ALIASES
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.repair.face import Repair
 from codewhale.repair.foreign import FOREIGN_FILE, rows_of
 from codewhale.repair.names import known
+from codewhale.repair.repairer import CallRepairer
 
 CATALOG = Catalog.load()
-REPAIR = Repair(CATALOG)
+REPAIR = CallRepairer(CATALOG)
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any], str, Any]]:
@@ -88,7 +88,7 @@ def test_a_wildcard_in_the_middle_is_said_aloud() -> None:
 def test_functions_of_others_are_never_taken_for_ours() -> None:
     row = ToolSpec("exec_shell", "", "", {"type": "object", "properties": {"command": {}}}, (Effect.EXECUTES,))
     other = Catalog([row])
-    assert Repair(other).judge("Bash", '{"command": "ls"}').error is not None
+    assert CallRepairer(other).judge("Bash", '{"command": "ls"}').error is not None
     assert not known("frobnicate", CATALOG.rows)
     assert known("str_replace_editor", CATALOG.rows)
 
@@ -103,5 +103,5 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
 
 def test_a_tool_of_somebody_else_may_begin_like_one_that_is_not_built() -> None:
     spec = ToolSpec("finance.review", "", "A tool.", {"type": "object", "properties": {}, "required": []}, ())
-    assert Repair(Catalog([spec])).judge("finance.review", "{}").error is None
-    assert Repair(Catalog([spec])).judge("functions.finance.review:0", "{}").spec in (spec, None)
+    assert CallRepairer(Catalog([spec])).judge("finance.review", "{}").error is None
+    assert CallRepairer(Catalog([spec])).judge("functions.finance.review:0", "{}").spec in (spec, None)

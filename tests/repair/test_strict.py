@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 
 CATALOG = Catalog.load()
 RIGHT = [
@@ -35,21 +35,21 @@ DAMAGED = [
 @pytest.mark.parametrize("extent", ["off", "names", "full"])
 @pytest.mark.parametrize(("name", "raw", "tool", "meant"), RIGHT)
 def test_what_is_right_runs_in_any_case(extent: str, name: str, raw: str, tool: str, meant: object) -> None:
-    found = Repair(CATALOG, extent).judge(name, raw)
+    found = CallRepairer(CATALOG, extent).judge(name, raw)
     assert (found.error, found.name, found.arguments) == (None, tool, meant)
 
 
 @pytest.mark.parametrize(("name", "raw", "tool", "meant"), OTHER_NAMES)
 def test_other_names_are_known_by_extent(name: str, raw: str, tool: str, meant: object) -> None:
-    assert Repair(CATALOG, "off").judge(name, raw).error is not None
-    found = Repair(CATALOG, "names").judge(name, raw)
+    assert CallRepairer(CATALOG, "off").judge(name, raw).error is not None
+    found = CallRepairer(CATALOG, "names").judge(name, raw)
     assert (found.error, found.name, found.arguments) == (None, tool, meant)
 
 
 @pytest.mark.parametrize("extent", ["off", "names"])
 @pytest.mark.parametrize(("name", "raw"), DAMAGED)
 def test_damage_is_refused_with_a_call_that_fits(extent: str, name: str, raw: str) -> None:
-    error = Repair(CATALOG, extent).judge(name, raw).error
+    error = CallRepairer(CATALOG, extent).judge(name, raw).error
     assert error is not None
     if error.fix is not None:
         assert not check(error.fix.arguments, CATALOG.rows[error.fix.name].parameters)
@@ -57,10 +57,12 @@ def test_damage_is_refused_with_a_call_that_fits(extent: str, name: str, raw: st
 
 @pytest.mark.parametrize("extent", ["off", "names", "full"])
 def test_what_is_cut_never_runs(extent: str) -> None:
-    assert Repair(CATALOG, extent).judge("write_file", '{"path": "a", "content": "x"}', cut=True).error is not None
+    assert (
+        CallRepairer(CATALOG, extent).judge("write_file", '{"path": "a", "content": "x"}', cut=True).error is not None
+    )
 
 
 def test_text_is_searched_for_calls_only_in_full() -> None:
     text = '<tool_call>\n{"name": "list_dir", "arguments": {"path": "."}}\n</tool_call>'
-    assert Repair(CATALOG).find_calls(text) is not None
-    assert Repair(CATALOG, "names").find_calls(text) is None
+    assert CallRepairer(CATALOG).find_calls(text) is not None
+    assert CallRepairer(CATALOG, "names").find_calls(text) is None

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from support.writtencalls import READ, STANDING, WHOLE, Sample, meant, shown
 
-REPAIR = Repair(Catalog.load())
+REPAIR = CallRepairer(Catalog.load())
 MEANT = list(meant())
 SHOWN = list(shown())
 # Damaged, unclosed and cut calls: a text, and what each call in it comes to; null for one that must be refused.

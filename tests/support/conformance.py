@@ -32,7 +32,7 @@ from codewhale.protocol.stream import (
     UsageReport,
 )
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from codewhale.session.projection import Projection, header_sha256, request_body
 
 FOLDER = Path(__file__).parents[1] / "models" / "conformance"
@@ -231,7 +231,9 @@ class Conversation:
             call_id = raw.id if raw.id and raw.id not in used else f"call_{len(used) + 1}"
             used.add(call_id)
             calls.append(
-                prepare(raw, call_id, self._catalog, answer.finish == "length", lambda: Repair(self._catalog)).call
+                prepare(
+                    raw, call_id, self._catalog, answer.finish == "length", lambda: CallRepairer(self._catalog)
+                ).call
             )
         self.calls = tuple(calls)
         parts = answer.parts(calls)

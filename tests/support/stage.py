@@ -29,7 +29,7 @@ from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Preview, ToolResult, ToolSpec
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
@@ -129,9 +129,9 @@ class Box:
         """Nobody watches files here."""
         return False
 
-    def mender(self) -> Repair:
+    def repairer(self) -> CallRepairer:
         """What makes out damaged calls."""
-        return Repair(self._catalog)
+        return CallRepairer(self._catalog)
 
     def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         """The call of a row's tool with these arguments."""

@@ -19,6 +19,7 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Edge, Event, HeaderPinned, ToolActivated
 from codewhale.protocol.tools import ToolResult, ToolSpec
 from codewhale.protocol.views import ToolsView
+from codewhale.repair.codes import RepairCode
 from codewhale.session.projection import header_sha256
 from codewhale.session.session import Session
 from codewhale.session.state import SessionState
@@ -68,7 +69,7 @@ def is_known(state: SessionState, name: str) -> bool:
 def is_unseen(state: SessionState, prepared: Prepared) -> bool:
     """Whether a call names a tool that the session has not shown; one by a name that the array holds is seen, and so is
     one by a verb, however it was spelt, where the array holds verbs."""
-    verb = ("shell_run",) if "I1" in prepared.repairs else ()
+    verb = ("shell_run",) if RepairCode.VERB in prepared.repairs else ()
     return not any(is_known(state, name) for name in (prepared.name, prepared.call.name, *verb))
 
 

@@ -47,10 +47,10 @@ class Answers:
         held back of the rest is shown: what a person saw is what is recorded."""
         said = answer.text or answer.reasoning
         look = self._channel is not False and not answer.calls and may_hold_calls(said)
-        mender = self._dispatcher.mender() if look else None
-        found = mender.find_calls(said) if mender is not None else None
+        repairer = self._dispatcher.repairer() if look else None
+        found = repairer.find_calls(said) if repairer is not None else None
         # A server reads calls in answers alone: in thoughts they are none of its channel.
-        if mender is None or found is None or not mender.takes(found, bool(self._channel and answer.text)):
+        if repairer is None or found is None or not repairer.takes(found, bool(self._channel and answer.text)):
             self.show(answer)
             return answer
         kept = [item for item in answer.items if not isinstance(item, Text)]
@@ -77,7 +77,7 @@ class Answers:
             return "", False
         look = None
         if _SIGNS.search(answer.text):
-            look = self._dispatcher.mender().looks_like_call(answer.text)
+            look = self._dispatcher.repairer().looks_like_call(answer.text)
         short = shortfall(answer, self._moment(), look is not None, self._is_tool)
         if short in (PAUSED, LOST, UNFINISHED) and self._told and answer.text.strip():
             return "", False
@@ -115,7 +115,7 @@ class Answers:
 
     def _readable(self, name: str, arguments: str) -> tuple[str, str] | None:
         """A call as the model is shown it: under our names, as JSON; None where it would be refused."""
-        verdict = self._dispatcher.mender().judge(name, arguments)
+        verdict = self._dispatcher.repairer().judge(name, arguments)
         if verdict.error is not None or verdict.arguments is None:
             return None
         return verdict.name, msgspec.json.encode(verdict.arguments).decode()

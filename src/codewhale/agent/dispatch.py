@@ -3,7 +3,7 @@ here come guard, hooks, decide, run, cut and record. Nothing raises out of here 
 
 import asyncio
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ from codewhale.agent.activation import activation, is_outdated, is_unseen, shown
 from codewhale.agent.clock import Clock
 from codewhale.agent.guard import BLOCK_AT, NOTE_AT, LoopGuard, alike, note
 from codewhale.agent.passage import Denied, Passage, Planned
-from codewhale.agent.prepare import Mender, Prepared, read_on
+from codewhale.agent.prepare import Prepared, read_on
 from codewhale.agent.refusals import completed, denied, repeated, unless_gone
 from codewhale.catalog.lifecycle import ALIASES, GATES
 from codewhale.lib.text import one_line
@@ -23,6 +23,9 @@ from codewhale.protocol.tools import BoundCall, Effect, ToolResult, ToolSpec
 from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.session.session import STOPPED, Session
 from codewhale.session.state import kept_output
+
+if TYPE_CHECKING:
+    from codewhale.repair.repairer import CallRepairer
 
 _LISTS = ("checklist", "plan")
 _RENAMED = frozenset(alias.canonical for alias in ALIASES.values() if alias.state == "deprecated")
@@ -35,7 +38,7 @@ class Toolbox(Protocol):
         """The call of a catalog row's tool with these arguments. Raises ToolError when they do not fit."""
         ...
 
-    def mender(self) -> Mender:
+    def repairer(self) -> "CallRepairer":
         """What makes out damaged calls, built when the first is met."""
         ...
 
@@ -70,9 +73,9 @@ class Dispatcher:
         self._outputs = outputs
         self._audit = audit
 
-    def mender(self) -> Mender:
+    def repairer(self) -> "CallRepairer":
         """What makes out damaged calls."""
-        return self._toolbox.mender()
+        return self._toolbox.repairer()
 
     async def run(self, session: Session, prepared: Prepared, guard: LoopGuard) -> Outcome:
         """The outcome of one call; its events are not yet emitted, but its start is."""

@@ -128,7 +128,7 @@ class Turn:
             runs = len(fresh) < MOST_CALLS
             fresh.add(call_id)
             prepared.append(
-                prepare(raw, call_id, self._catalog, cut, self._dispatcher.mender, array)
+                prepare(raw, call_id, self._catalog, cut, self._dispatcher.repairer, array)
                 if runs
                 else unread(raw, call_id)
             )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -16,10 +16,10 @@ from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import Effect, ToolSpec
+from codewhale.repair.codes import RepairCode
 
 if TYPE_CHECKING:
-    from codewhale.repair.judge import Verdict
-    from codewhale.repair.textcalls import Found, TextCall
+    from codewhale.repair.repairer import CallRepairer
 
 # What an answer that came to its end says of it, whose calls are as its model meant them.
 ENDED = frozenset(("stop", "tool_calls", "function_call", "tool_use", "end_turn", "completed"))
@@ -27,26 +27,6 @@ _BEGINNING = 40
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # What every text that may hold calls has somewhere.
 _CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
-
-
-class Mender(Protocol):
-    """Makes out what was meant; built when the first call needs it."""
-
-    def judge(self, name: str, raw: str, cut: bool = False, ended: bool = False) -> "Verdict":
-        """What a call means and whether it may run."""
-        ...
-
-    def find_calls(self, text: str) -> "Found | None":
-        """Calls that a text ends with."""
-        ...
-
-    def takes(self, found: "Found", channel: bool) -> bool:
-        """Whether calls found in a text may run."""
-        ...
-
-    def looks_like_call(self, text: str) -> "TextCall | None":
-        """A call that a text writes in whatever form."""
-        ...
 
 
 class Prepared(Struct, frozen=True):
@@ -68,16 +48,16 @@ class Prepared(Struct, frozen=True):
 
 
 def prepare(
-    raw: RawCall, call_id: str, catalog: Catalog, cut: bool, mender: Callable[[], Mender], array: str = ""
+    raw: RawCall, call_id: str, catalog: Catalog, cut: bool, repairer: "Callable[[], CallRepairer]", array: str = ""
 ) -> Prepared:
     """Judge one call by its text alone. `cut` says that the answer it stands in hit its length limit, `array` is the
-    tools value that the model was shown. A call that is right as it came needs no mender."""
+    tools value that the model was shown. A call that is right as it came needs no repairer."""
     found = None if cut else catalog.resolve(raw.name)
     arguments = None if found is None else right_already(raw.arguments, found.spec)
     written = (raw.code,) if raw.code else ()
     if found is not None and arguments is not None and not _applies_patch(found.spec, arguments):
         return Prepared(_wire(raw, call_id, found.spec, arguments), found.spec, arguments, found.alias, repairs=written)
-    verdict = mender().judge(raw.name, raw.arguments, cut, raw.ended)
+    verdict = repairer().judge(raw.name, raw.arguments, cut, raw.ended)
     runs = verdict.error is None
     # A verb that the array shows as a tool goes back under its own name, as it was said.
     shown = bool(raw.name) and f'"name":"{raw.name}"' in array
@@ -109,7 +89,9 @@ def read_on(prepared: Prepared, workspace: str) -> Prepared:
     if not likely:
         return prepared
     arguments = {**prepared.arguments, "path": likely}
-    return msgspec.structs.replace(prepared, arguments=arguments, repairs=(*prepared.repairs, "A10"), lossy=True)
+    return msgspec.structs.replace(
+        prepared, arguments=arguments, repairs=(*prepared.repairs, RepairCode.DRESSED_PATH), lossy=True
+    )
 
 
 def _applies_patch(spec: ToolSpec, arguments: dict[str, Any]) -> bool:

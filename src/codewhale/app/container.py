@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from codewhale.codesearch.search import CodeSearch
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
-    from codewhale.repair.face import Repair
+    from codewhale.repair.repairer import CallRepairer
     from codewhale.services.attachments import AttachmentReader
     from codewhale.services.hooks import Hooks
     from codewhale.services.jobs import ShellJobs
@@ -171,10 +171,10 @@ class Container:
         return audit
 
     @cached_property
-    def repair(self) -> "Repair":
-        from codewhale.repair.face import Repair
+    def repair(self) -> "CallRepairer":
+        from codewhale.repair.repairer import CallRepairer
 
-        return Repair(self.catalog, self.tool_settings.repair)
+        return CallRepairer(self.catalog, self.tool_settings.repair)
 
     # ------------------------------------------------------------------ what the engine and the services are handed
 

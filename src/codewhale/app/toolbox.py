@@ -12,12 +12,12 @@ from codewhale.protocol.tools import BoundCall, CallContext, PathSubject, Previe
 from codewhale.tools.base import BoundTool, bound
 
 if TYPE_CHECKING:
-    from codewhale.repair.face import Repair
+    from codewhale.repair.repairer import CallRepairer
 
 
 class Toolbox:
     """The tools of an application. `family(key)` builds those of a family of the catalog; `changed_files(session, call
-    id)` says whether a call of a program that has ended was seen to change files; `mender()` makes out damaged
+    id)` says whether a call of a program that has ended was seen to change files; `repairer()` makes out damaged
     calls."""
 
     def __init__(
@@ -25,12 +25,12 @@ class Toolbox:
         catalog: Catalog,
         family: Callable[[str], object],
         changed_files: Callable[[str, str], bool],
-        mender: "Callable[[], Repair]",
+        repairer: "Callable[[], CallRepairer]",
     ) -> None:
         self.spec = catalog.spec
         self._catalog = catalog
         self.changed_files = changed_files
-        self.mender = mender
+        self.repairer = repairer
         self._family = family
         self._tools: dict[str, BoundTool] = {}
         self._touched: deque[tuple[str, str]] = deque(maxlen=500)

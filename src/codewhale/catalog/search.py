@@ -132,7 +132,6 @@ def _left(until: float) -> float:
 
 
 def _higher(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
-    """The higher value of each key."""
     low, high = (one, other) if len(one) < len(other) else (other, one)
     return {**high, **{name: max(gain, high.get(name, 0.0)) for name, gain in low.items()}}
 
@@ -151,7 +150,6 @@ def _arguments(schema: dict[str, Any], depth: int = 0) -> Iterable[tuple[str, st
 
 
 def _weighted(row: ToolSpec) -> dict[str, float]:
-    """How much each stem counts for a tool."""
     found: dict[str, float] = {}
     arguments = list(_arguments(shape_of(row)))
     fields: Sequence[tuple[str, str]] = (

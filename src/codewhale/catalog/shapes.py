@@ -206,7 +206,6 @@ class _Unfolder:
         return {"description": node["description"]} if "description" in node else {}
 
     def _types(self, node: Schema, turns: tuple[str, ...]) -> Schema:
-        """One of several types, null last."""
         rest = {key: value for key, value in node.items() if key != "type"}
         if "enum" in node:
             return self._plain(rest, turns)
@@ -231,7 +230,6 @@ class _Unfolder:
         return {"anyOf": some, **self._notes(node)} if len(some) > 1 else {**some[0], **self._notes(node)}
 
     def _plain(self, node: Schema, turns: tuple[str, ...]) -> Schema:
-        """A schema without what only the validator understands."""
         whole = {key: node[key] for key in _KEPT & node.keys()}
         if _is_type(node.get("type")):
             whole["type"] = node["type"]
@@ -265,7 +263,6 @@ class _Unfolder:
 
 
 def _merged(one: Any, other: Any) -> Schema:
-    """Two schemas that both hold, members together."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return other if isinstance(other, dict) else {}
     whole = {**one, **other}

@@ -6,14 +6,19 @@ is, for validation to refuse.
 
 import json
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.schema import Schema, fits
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.payload import Unreadable, read
 
+_NAMES_FILE = Path(__file__).with_name("othernames.json")
 _MAX_DEPTH = 16
 _MAX_MEMBERS = 100
 _MAX_ITEMS = 2000
@@ -27,53 +32,9 @@ _REMARKS = frozenset(
     """explanation reason reasoning rationale thought thoughts thinking comment comments note notes justification
     intent purpose why summary title toolsummary toolaction _meta description""".split()
 )
-# What other harnesses and models call an argument: canonical name -> other names, folded.
-KEY_ALIASES: dict[str, str] = {
-    "path": """filepath file filename targetfile target absolutepath relativepath fullpath pathname fpath uri
-        directory dir dirpath directorypath folder folderpath root searchpath notebookpath""",
-    "command": "cmd commands shellcommand bashcommand commandline script bash shell code",
-    "search": "oldstring oldstr oldtext old find searchstring searchtext original originaltext target before",
-    "replace": "newstring newstr newtext new replacement replacewith replacementtext replacestring after",
-    "replace_all": "replaceall all global alloccurrences everyoccurrence",
-    "content": "contents text body filetext filecontent filecontents data newcontent code",
-    "pattern": "regex query search searchpattern pat expression regexp searchterm searchquery keyword q",
-    "query": "pattern search q searchterm searchquery text keywords keyword name filename glob globpattern",
-    "include": "includepattern glob filepattern includes fileglob globs includeglob type",
-    "exclude": "excludepattern excludes ignore excludeglob",
-    "start_line": "offset linestart fromline beginline startline start line lineoffset startinglinenumber first",
-    "end_line": "lineend toline endline end endinglinenumber last",
-    "max_lines": "limit numlines count lines linecount maxline length numberoflines",
-    "max_results": "limit maxcount headlimit maxmatches count topk n",
-    "max_count": "limit n count number numcommits maxcommits",
-    "limit": "maxresults maxcount count topk n max",
-    "context_lines": "context contextline linesofcontext around",
-    "case_insensitive": "ignorecase caseinsensitive insensitive i",
-    "cwd": "workdir workingdirectory workingdir directory dir currentdirectory path",
-    "background": "runinbackground isbackground detached async",
-    "patch": "diff input patchtext unifieddiff content text",
-    "todos": "items tasks list checklist todolist todo",
-    "plan": "steps items tasks todos",
-    "task_id": "id jobid shellid bashid processid sessionid pid job",
-    "ref": "handle id artifact reference callid resultid",
-    "rev": "commit revision sha hash ref commithash object",
-    "input": "text stdin data keys chars",
-    "status": "state",
-    "questions": "question",
-}
 _TIMES = frozenset("timeout timeoutseconds timeoutsecs timeouts timeoutsec seconds".split())
 # Arguments whose text may come as its lines.
 _TEXTS = ("content", "search", "replace", "patch")
-_ENUM_ALIASES = {
-    "done": "completed", "complete": "completed", "finished": "completed", "inprogress": "in_progress",
-    "doing": "in_progress", "active": "in_progress", "started": "in_progress", "todo": "pending", "open": "pending",
-    "notstarted": "pending", "canceled": "cancelled",
-}  # fmt: skip
-# Members that say what is done anyway: folded name -> the values that do.
-_ANYWAY: dict[str, tuple[Any, ...]] = {
-    "encoding": ("utf-8", "utf8", "UTF-8", "UTF8"), "overwrite": (True,), "createdirs": (True,), "makedirs": (True,),
-    "createdirectories": (True,), "createparents": (True,), "mkdirs": (True,), "append": (False,), "dryrun": (False,),
-    "backup": (False,), "force": (False,), "confirm": (True,), "count": (1,), "mode": ("w", "write", "overwrite"),
-}  # fmt: skip
 # Texts that a model writes for nothing, and arguments whose text may be just that.
 _NOTHING = ("null", "None", "undefined")
 _FREE = frozenset("command content explanation input pattern patch query replace search stdin symbol text".split())
@@ -81,11 +42,27 @@ _INTEGER = re.compile(r"\s*[-+]?\d{1,18}(?:\.0+)?\s*")
 _DECIMAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?\s*")
 
 
+class _OtherNames(Struct, frozen=True):
+    """What other harnesses and models say for ours: the names of an argument, and the words for a choice, folded;
+    members that say what is done anyway, with the values that do; the globs of a kind of file."""
+
+    keys: dict[str, str]
+    choices: dict[str, str]
+    anyway: dict[str, tuple[Any, ...]]
+    file_types: dict[str, list[str]]
+
+
+@cache
+def other_names() -> _OtherNames:
+    """The table of other names."""
+    return msgspec.json.decode(_NAMES_FILE.read_bytes(), type=_OtherNames)
+
+
 class Fitted(Struct, frozen=True):
     """Arguments after fitting: what was changed, and whether a choice was made on the way."""
 
     arguments: dict[str, Any]
-    repairs: tuple[str, ...] = ()
+    repairs: tuple[RepairCode, ...] = ()
     lossy: bool = False
 
 
@@ -102,14 +79,14 @@ def fold(name: str) -> str:
 
 def spelt(given: dict[str, Any], argument: str) -> str:
     """The name under which an argument of ours came, "" for none."""
-    return next((key for key in given if fold(key) in (fold(argument), *KEY_ALIASES[argument].split())), "")
+    return next((key for key in given if fold(key) in (fold(argument), *other_names().keys[argument].split())), "")
 
 
 class _Fitter:
     def __init__(self, guess: bool = True, own: bool = True) -> None:
         self._guess = guess
         self._own = own
-        self._codes: dict[str, None] = {}
+        self._codes: dict[RepairCode, None] = {}
         self._lossy = False
 
     def whole(self, arguments: dict[str, Any], schema: Schema, tool: str) -> Fitted:
@@ -118,7 +95,7 @@ class _Fitter:
         given = self._object(given, schema, 0)
         return Fitted(given, tuple(self._codes), self._lossy)
 
-    def _note(self, code: str, *, lossy: bool = False) -> None:
+    def _note(self, code: RepairCode, *, lossy: bool = False) -> None:
         self._codes[code] = None
         self._lossy = self._lossy or lossy
 
@@ -136,7 +113,7 @@ class _Fitter:
             free = properties.get("function", {"type": "string"}).get("type") == "string"
             if isinstance(function, dict) and free and all(fold(key) in _BESIDE for key in given):
                 given = function
-                self._note("A9")
+                self._note(RepairCode.NESTED)
                 continue
             if len(inner) != 1 or not all(self._is_beside(key, given[key], properties, tool) for key in rest):
                 return given
@@ -145,7 +122,7 @@ class _Fitter:
                 value = self._decoded(value, dict)
             if not isinstance(value, dict):
                 return given
-            self._note("A9")
+            self._note(RepairCode.NESTED)
             given = value
         return given
 
@@ -181,15 +158,15 @@ class _Fitter:
         for key, value in found.items():
             wanted = properties.get(key)
             if wanted is not None and key not in required and _is_nothing(key, value, wanted):
-                self._note("A8")
+                self._note(RepairCode.NULL)
             elif wanted is not None:
                 fitted[key] = self._value(value, wanted, depth + 1, key)
             elif not closed:
                 fitted[key] = value
-            elif value is None or fold(key) in _REMARKS or value in _ANYWAY.get(fold(key), ()):
-                self._note("A5")
+            elif value is None or fold(key) in _REMARKS or value in other_names().anyway.get(fold(key), ()):
+                self._note(RepairCode.UNKNOWN_KEY)
             elif self._guess and self._is_extra(key, found, properties):
-                self._note("A5", lossy=True)
+                self._note(RepairCode.UNKNOWN_KEY, lossy=True)
             else:
                 fitted[key] = value
         return fitted
@@ -202,7 +179,7 @@ class _Fitter:
         value = milliseconds(given[named[0]], seconds=fold(named[0]) != "timeout")
         if value is None or not wanted.get("minimum", 0) <= value <= wanted.get("maximum", value):
             return given
-        self._note("A4")
+        self._note(RepairCode.OTHER_KEY)
         return {("timeout_ms" if key == named[0] else key): value if key == named[0] else given[key] for key in given}
 
     @staticmethod
@@ -235,7 +212,7 @@ class _Fitter:
                 if len(meant) == 1:
                     renamed[key] = meant[0]
                     free.discard(meant[0])
-                    self._note("A4")
+                    self._note(RepairCode.OTHER_KEY)
         kept = {key: value for key, value in given.items() if value is not None or key not in renamed.values()}
         return {renamed.get(key, key): value for key, value in kept.items()}
 
@@ -259,7 +236,7 @@ class _Fitter:
         if isinstance(value, list) and len(value) == 1 and kind not in ("array", None):
             inner = value[0]
             if isinstance(inner, dict) == (kind == "object"):
-                self._note("A12")
+                self._note(RepairCode.LIST_FOR_ONE)
                 value = inner
         scalars = {"integer": self._integer, "number": self._decimal, "boolean": self._boolean, "string": self._text}
         if kind in scalars:
@@ -289,51 +266,51 @@ class _Fitter:
         if value in choices or value is None:
             return value
         if isinstance(value, list) and len(value) == 1 and value[0] in choices:
-            self._note("A12")
+            self._note(RepairCode.LIST_FOR_ONE)
             return value[0]
         said = fold(str(value))
-        for wanted in (said, fold(_ENUM_ALIASES.get(said, ""))):
+        for wanted in (said, fold(other_names().choices.get(said, ""))):
             same = [choice for choice in choices if wanted and fold(str(choice)) == wanted]
             if len(same) == 1:
-                self._note("A1" if isinstance(value, str) != isinstance(same[0], str) else "A7")
+                self._note(RepairCode.TYPE if isinstance(value, str) != isinstance(same[0], str) else RepairCode.CHOICE)
                 return same[0]
         return value
 
     def _integer(self, value: Any, wanted: Schema, name: str) -> Any:
         if isinstance(value, str) and _INTEGER.fullmatch(value):
-            self._note("A1")
+            self._note(RepairCode.TYPE)
             value = int(float(value)) if "." in value else int(value)
         if self._guess and value == 0 and wanted.get("minimum") == 1 and "line" in name and not isinstance(value, bool):
-            self._note("A11", lossy=True)
+            self._note(RepairCode.LINE_ZERO, lossy=True)
             return 1
         return value
 
     def _decimal(self, value: Any, wanted: Schema, name: str) -> Any:
         if isinstance(value, str) and _DECIMAL.fullmatch(value):
-            self._note("A1")
+            self._note(RepairCode.TYPE)
             return int(value) if _INTEGER.fullmatch(value) and "." not in value else float(value)
         return value
 
     def _boolean(self, value: Any, wanted: Schema, name: str) -> Any:
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-            self._note("A1")
+            self._note(RepairCode.TYPE)
             return value.strip().lower() == "true"
         if not self._guess:
             return value
         if isinstance(value, str) and value.strip().lower() in ("yes", "no", "1", "0", "on", "off"):
-            self._note("A1", lossy=True)
+            self._note(RepairCode.TYPE, lossy=True)
             return value.strip().lower() in ("yes", "1", "on")
         if isinstance(value, int) and not isinstance(value, bool) and value in (0, 1):
-            self._note("A1", lossy=True)
+            self._note(RepairCode.TYPE, lossy=True)
             return bool(value)
         return value
 
     def _text(self, value: Any, wanted: Schema, name: str) -> Any:
         if self._guess and isinstance(value, int) and not isinstance(value, bool):
-            self._note("A1", lossy=True)
+            self._note(RepairCode.TYPE, lossy=True)
             return str(value)
         if self._own and isinstance(value, str) and value[:7].lower() == "file://" and _is_path(name):
-            self._note("A10")
+            self._note(RepairCode.DRESSED_PATH)
             return unquote(re.sub(r"(?i)^file://(localhost)?", "", value))
         if isinstance(value, list) and name == "command" and value and all(isinstance(item, str) for item in value):
             return self._command(value)
@@ -346,11 +323,11 @@ class _Fitter:
         lines = [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
         texts = bool(lines) and len(lines) == len(value)
         if texts and all(line.endswith("\n") for line in lines[:-1]) and len(lines) > 1:
-            self._note("A12")
+            self._note(RepairCode.LIST_FOR_ONE)
             return "".join(lines)
         if not self._guess or not (texts or name == "content"):
             return value
-        self._note("A12", lossy=True)
+        self._note(RepairCode.LIST_FOR_ONE, lossy=True)
         if texts:
             return "\n".join(lines) + ("\n" if name == "content" else "")
         return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
@@ -359,7 +336,7 @@ class _Fitter:
         """A command given as a list of words; the text of a `sh -c` as it stands."""
         import shlex
 
-        self._note("A12")
+        self._note(RepairCode.LIST_FOR_ONE)
         shell = argv[0].rsplit("/", 1)[-1]
         if len(argv) == 3 and shell in ("sh", "bash", "zsh", "dash") and re.fullmatch(r"-[a-z]*c", argv[1]):
             return argv[2]
@@ -373,7 +350,7 @@ class _Fitter:
             if isinstance(value, str) and "type" in items and items["type"] != "string":
                 value = self._decoded(value, dict)
             if _is_one(value, items):
-                self._note("A2")
+                self._note(RepairCode.ONE_FOR_LIST)
                 value = [value]
         if not isinstance(value, list) or not items or len(value) > _MAX_ITEMS:
             return value
@@ -389,7 +366,7 @@ class _Fitter:
             return value
         if not isinstance(reading.value, kind):
             return value
-        self._note("A3")
+        self._note(RepairCode.TEXT_FOR_JSON)
         for code in reading.repairs:
             self._note(code, lossy=reading.lossy)
         return reading.value
@@ -425,7 +402,7 @@ def milliseconds(value: object, *, seconds: bool) -> int | None:
 
 
 def _alias(folded: str, name: str) -> bool:
-    return folded in KEY_ALIASES.get(name, "").split()
+    return folded in other_names().keys.get(name, "").split()
 
 
 def _takes(wanted: Schema, kind: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.repair.fit import fold, spelt
+from codewhale.repair.fit import fold, other_names, spelt
 
 Given = dict[str, Any]
 FOREIGN_FILE = Path(__file__).with_name("foreign.json")
@@ -151,14 +151,6 @@ _QUOTED_PATCH = re.compile(
 _BOX = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\[(?P<mark>[ xX~/-])\]\s+(?P<what>\S.*)")
 _MARKS = {" ": "pending", "x": "completed", "X": "completed"}
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
-_FILE_TYPES = {
-    "py": ["*.py", "*.pyi"], "python": ["*.py", "*.pyi"], "js": ["*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue"],
-    "ts": ["*.ts", "*.tsx", "*.mts", "*.cts"], "rust": ["*.rs"], "go": ["*.go"], "java": ["*.java"],
-    "c": ["*.c", "*.h"],
-    "cpp": ["*.cpp", "*.cc", "*.cxx", "*.hpp", "*.hh", "*.h"], "md": ["*.md", "*.markdown", "*.mdx"],
-    "json": ["*.json"], "yaml": ["*.yaml", "*.yml"], "toml": ["*.toml", "Cargo.lock"], "html": ["*.html", "*.htm"],
-    "css": ["*.css", "*.scss"], "sh": ["*.sh", "*.bash", "*.zsh"], "ruby": ["*.rb"], "php": ["*.php"],
-}  # fmt: skip
 
 
 def _milliseconds(given: Given, key: str) -> bool | None:
@@ -174,7 +166,6 @@ def _milliseconds(given: Given, key: str) -> bool | None:
 
 
 def _from_zero(given: Given, key: str) -> bool | None:
-    """A line counted from 0."""
     if not isinstance(given[key], int) or isinstance(given[key], bool) or given[key] < 0:
         return None
     given["start_line"] = given.pop(key) + 1
@@ -207,7 +198,6 @@ def _range(given: Given, key: str) -> bool | None:
 
 
 def _opposite(given: Given, key: str, name: str) -> bool | None:
-    """A switch that says the contrary of ours."""
     value = {"true": True, "false": False}.get(str(given.pop(key)).lower())
     if value is None:
         return None
@@ -223,8 +213,7 @@ def _literal(given: Given, key: str, pattern: str, when: bool) -> bool | None:
 
 
 def _file_type(given: Given, key: str) -> bool | None:
-    """A kind of file as globs."""
-    globs = _FILE_TYPES.get(str(given.pop(key)).lower())
+    globs = other_names().file_types.get(str(given.pop(key)).lower())
     if globs is None or "include" in given or "glob" in given:
         return None
     given["include"] = globs
@@ -271,7 +260,6 @@ def _items(given: Given, key: str, keep: list[str], rename: dict[str, str] | Non
 
 
 def _boxes(given: Given, key: str) -> bool | None:
-    """A list in Markdown, a box before each item."""
     lines = [line for line in str(given.pop(key)).splitlines() if line.strip()]
     found = [_BOX.fullmatch(line) for line in lines]
     if not lines or not all(found):
@@ -285,7 +273,6 @@ def _boxes(given: Given, key: str) -> bool | None:
 
 
 def _questions(given: Given, key: str) -> bool | None:
-    """Questions without names, each with choices."""
     found = given[key]
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         return None
@@ -299,7 +286,6 @@ def _questions(given: Given, key: str) -> bool | None:
 
 
 def _block(given: Given, key: str) -> bool | None:
-    """One SEARCH/REPLACE block."""
     match = _BLOCK.fullmatch(given.pop(key) if isinstance(given[key], str) else "")
     if match is None or re.search(r"^<{5,9} ?SEARCH", match["new"], re.M):
         return None
@@ -331,7 +317,6 @@ def _patch_in(given: Given, key: str) -> bool | None:
 
 
 def _formed(given: Given, key: str, name: str, form: str) -> bool | None:
-    """A text made of one line."""
     value = given.pop(key)
     if not isinstance(value, str) or not value.strip() or "\n" in value or "\r" in value:
         return None
@@ -340,7 +325,6 @@ def _formed(given: Given, key: str, name: str, form: str) -> bool | None:
 
 
 def _mapped(given: Given, key: str, values: dict[str, Any]) -> bool | None:
-    """Another word for the same."""
     said = str(given[key]).lower()
     if said not in values:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.jsoncalls import (
     Row,
     calls_of,
@@ -340,26 +341,37 @@ def code_calls(opening: str, *closings: str) -> Reader:
 
 
 FORMATS: tuple[tuple[str, Reader], ...] = (
-    ("T8", tagged(_INVOKE_TAGS)),
-    ("T3", tagged(_FUNCTION_TAGS)),
-    ("T6", glm),
-    ("T2", between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
+    (RepairCode.TEXT_INVOKE, tagged(_INVOKE_TAGS)),
+    (RepairCode.TEXT_FUNCTION, tagged(_FUNCTION_TAGS)),
+    (RepairCode.TEXT_GLM, glm),
+    (RepairCode.TEXT_TOOL_CALL,
+     between(r"<(?:tool_calls?|tool_use|tool|function_calls?)(?:\s[^<>\n]{0,80})?>\s*(?:```\w*\s*)?(?=[\[{])",
                    "</tool_call>", "</tool_calls>", "</tool_use>", "</tool>", "</function_call>", "</function_calls>")),
-    ("T2", between(r"<(?:longcat_|minimax:|seed:)tool_calls?>\s*(?=[\[{])",
+    (RepairCode.TEXT_TOOL_CALL,
+     between(r"<(?:longcat_|minimax:|seed:)tool_calls?>\s*(?=[\[{])",
                    "</longcat_tool_call>", "</minimax:tool_call>", "</seed:tool_call>")),
-    ("T4", named(r"<[|｜]tool[▁_]call[▁_]begin[|｜]>\s*(?:function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*(?P<name>[\w.:/-]+)\s*"
+    (RepairCode.TEXT_DEEPSEEK,
+     named(r"<[|｜]tool[▁_]call[▁_]begin[|｜]>\s*(?:function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*(?P<name>[\w.:/-]+)\s*"
                  r"(?:<[|｜]tool[▁_]sep[|｜]>)?(?=\s*(?:```|\{))", "<｜tool▁call▁end｜>", "<|tool▁call▁end|>")),
-    ("T5", named(r"<\|tool_call_begin\|>\s*(?P<name>[\w.:/-]+)\s*<\|tool_call_argument_begin\|>", "<|tool_call_end|>")),
-    ("T11", named(r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?to=(?P<name>[\w.:-]+)\s*"
+    (RepairCode.TEXT_KIMI,
+     named(r"<\|tool_call_begin\|>\s*(?P<name>[\w.:/-]+)\s*<\|tool_call_argument_begin\|>", "<|tool_call_end|>")),
+    (RepairCode.TEXT_HARMONY,
+     named(r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?to=(?P<name>[\w.:-]+)\s*"
                   r"(?:<\|channel\|>\s*(?:commentary|analysis)\s*)?(?:code|json|<\|constrain\|>\s*json)?\s*<\|message\|>",
                   "<|call|>", "<|end|>")),
-    ("T7", named(r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\]\s*)?(?=\{)")),
-    ("T7", between(r"\[TOOL_CALLS?\]\s*(?=[\[{]\s*[\[{\"'])", "[/TOOL_CALLS]", "[/TOOL_CALL]", "</s>")),
-    ("T9", between(r"<\|python_tag\|>\s*(?=[\[{])", "<|eom_id|>", "<|eot_id|>")),
-    ("T10", code_calls(r"<\|python_(?:start|tag)\|>", "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eot|>")),
-    ("T10", code_calls(r"<function_calls>", "</function_calls>")),
-    ("T9", between(r"<\|tool_call\|>|<TOOLCALL>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>|functools(?=\[)",
+    (RepairCode.TEXT_MISTRAL,
+     named(r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\]\s*)?(?=\{)")),
+    (RepairCode.TEXT_MISTRAL,
+     between(r"\[TOOL_CALLS?\]\s*(?=[\[{]\s*[\[{\"'])", "[/TOOL_CALLS]", "[/TOOL_CALL]", "</s>")),
+    (RepairCode.TEXT_JSON,
+     between(r"<\|python_tag\|>\s*(?=[\[{])", "<|eom_id|>", "<|eot_id|>")),
+    (RepairCode.TEXT_PYTHON,
+     code_calls(r"<\|python_(?:start|tag)\|>", "<|python_end|>", "<|eom_id|>", "<|eot_id|>", "<|eot|>")),
+    (RepairCode.TEXT_PYTHON,
+     code_calls(r"<function_calls>", "</function_calls>")),
+    (RepairCode.TEXT_JSON,
+     between(r"<\|tool_call\|>|<TOOLCALL>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>|functools(?=\[)",
                    "<|/tool_call|>", "</TOOLCALL>", "<|action_end|>", "<|END_ACTION|>")),
-    ("T8", old_invoke),
-    ("T17", name_tags),
+    (RepairCode.TEXT_INVOKE, old_invoke),
+    (RepairCode.TEXT_NAME_TAG, name_tags),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from msgspec import Struct
 from codewhale.catalog.schema import check
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import ToolSpec
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.fit import fit, fold, milliseconds, spelt
 from codewhale.repair.wording import checklist, decoded, question, search_words
 
@@ -32,7 +33,7 @@ class Lowered(Struct, frozen=True):
     tool: str
     arguments: Given | None = None
     chosen: bool = False
-    codes: tuple[str, ...] = ("I1",)
+    codes: tuple[RepairCode, ...] = (RepairCode.VERB,)
 
 
 class Unclear(Exception):
@@ -446,7 +447,6 @@ def _workflow_run(given: Given, rows: Rows) -> Lowered:
 
 
 def _alone(verb: str) -> _Open:
-    """There is nobody to hand a task to."""
     what = "sub-agents" if verb == "agent_run" else "workflows"
     return _Open(f"there are no {what} in this version; do the work yourself, step by step.")
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from codewhale.protocol.marks import LABELS
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.payload import Unreadable, read
 
 Row = tuple[str, str]
@@ -194,7 +195,7 @@ def _unfinished(text: str) -> bool:
         repairs = read(text).repairs
     except Unreadable as error:
         return error.truncated
-    return "P2" in repairs and "P5" not in repairs
+    return RepairCode.BRACKET in repairs and RepairCode.SURROUNDED not in repairs
 
 
 def fenced(text: str) -> list[Row] | None:

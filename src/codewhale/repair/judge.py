@@ -5,7 +5,7 @@ of any other tool it is refused with the call that was proposed. What looks cut 
 """
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -16,12 +16,14 @@ from codewhale.catalog.schema import Problem, check, describe
 from codewhale.catalog.shapes import shape_of
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.fit import fit
-from codewhale.repair.intents import Unclear
+from codewhale.repair.intents import VERBS, Unclear, lower
 from codewhale.repair.names import Named, NameRefused, bare_names, resolve
 from codewhale.repair.payload import Reading, Unreadable, read
 from codewhale.repair.righting import righted
 
+Extent = Literal["full", "names", "off"]
 # Names of arguments that a refusal repeats.
 _SHOWN = 24
 
@@ -34,19 +36,21 @@ class Verdict(Struct, frozen=True):
     spec: ToolSpec | None = None
     arguments: dict[str, Any] | None = None
     alias: str = ""
-    repairs: tuple[str, ...] = ()
+    repairs: tuple[RepairCode, ...] = ()
     lossy: bool = False
     error: ToolError | None = None
 
 
-def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False, ended: bool = False) -> Verdict:
+def judge(
+    name: str, raw: str, tools: Catalog, *, extent: Extent = "full", cut: bool = False, ended: bool = False
+) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit, `ended` that it ended as its
     model meant it to: where nothing but closers is missing then, nothing that was begun is."""
     if name not in tools.rows and (gone := next(filter(None, map(tools.gone, bare_names(name))), "")):
         return Verdict(name, error=unknown(name, tools, gone))
-    reading, unreadable = _read(raw, ended)
+    reading, unreadable = _read(raw, ended) if extent == "full" else _read_strictly(raw)
     try:
-        named = resolve(name, reading.value if reading else None, tools.rows)
+        named = _named(name, reading.value if reading else None, tools, extent)
     except NameRefused as refusal:
         return Verdict(name, error=unknown(name, tools, str(refusal), refusal.fix))
     except Unclear as unclear:
@@ -54,7 +58,7 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False, ended: bool
     if named is None:
         return Verdict(name, error=unknown(name, tools))
     spec = named.spec
-    if not raw.strip() and Effect.WRITES in spec.effects and shape_of(spec).get("properties"):
+    if extent == "full" and not raw.strip() and Effect.WRITES in spec.effects and shape_of(spec).get("properties"):
         error = _nothing(spec)
     elif cut or (unreadable is not None and unreadable.truncated):
         error = _truncated(spec, raw, cut)
@@ -62,17 +66,56 @@ def judge(name: str, raw: str, tools: Catalog, *, cut: bool = False, ended: bool
         error = _unreadable(spec, raw, unreadable)
     else:
         assert reading is not None
-        return _fitted(named, reading, raw)
+        return (
+            _fitted(named, reading, raw)
+            if extent == "full"
+            else _as_it_came(named, reading.value, unknown(name, tools))
+        )
     return Verdict(spec.name, spec, alias=named.alias, repairs=named.repairs, lossy=named.lossy, error=error)
+
+
+def _named(name: str, arguments: Any, tools: Catalog, extent: Extent) -> Named | None:
+    """The tool that a name means: where nothing is repaired, by its own name, an alias or a verb."""
+    if extent != "off":
+        return resolve(name, arguments, tools.rows)
+    exact = tools.resolve(name)
+    if exact is not None:
+        return Named(exact.spec, exact.alias)
+    call = lower(name, arguments, tools.rows) if name in VERBS else None
+    if call is None:
+        return None
+    return Named(tools.rows[call.tool], repairs=call.codes, lossy=call.chosen, given=call.arguments)
 
 
 def _read(raw: str, ended: bool) -> tuple[Reading | None, Unreadable | None]:
     if not raw.strip():
-        return Reading({}, ("P14",) if raw else ()), None
+        return Reading({}, (RepairCode.NOTHING,) if raw else ()), None
     try:
         return read(raw, ended=ended), None
     except Unreadable as error:
         return None, error
+
+
+def _read_strictly(raw: str) -> tuple[Reading | None, Unreadable | None]:
+    try:
+        return Reading(msgspec.json.decode(raw) if raw.strip() else {}), None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        place = re.search(r"byte (\d+)", str(error))
+        return None, Unreadable(str(error) or type(error).__name__, int(place[1]) if place else 0)
+
+
+def _as_it_came(named: Named, value: Any, no_tool: ToolError) -> Verdict:
+    """Arguments that are not to be repaired: nulls stand for nothing, and all else must fit."""
+    spec = named.spec
+    if not isinstance(value, dict):
+        return Verdict(spec.name, spec, None, named.alias, named.repairs, error=_no_object(spec, value))
+    arguments = value if named.given is None else named.given
+    arguments = whole({key: item for key, item in arguments.items() if item is not None})
+    problems = check(arguments, spec.parameters)
+    error = invalid(problems, arguments, spec) if problems else None
+    if error is None and named.lossy and not reads_only(spec):
+        error = no_tool
+    return Verdict(spec.name, spec, arguments, named.alias, named.repairs, named.lossy, error)
 
 
 def _fitted(named: Named, reading: Reading, raw: str) -> Verdict:
@@ -83,14 +126,16 @@ def _fitted(named: Named, reading: Reading, raw: str) -> Verdict:
     if found is None:
         refusal = _no_object(spec, reading.value)
         return Verdict(spec.name, spec, None, named.alias, tuple(codes), error=refusal)
-    arguments, code, chosen = found
-    codes += [code] if code else []
+    arguments, some, chosen = found
+    codes += some
     if named.given is not None:
         arguments = named.given
     fitted = fit(whole(arguments), shape_of(spec), spec.name, own=not spec.source)
     codes += fitted.repairs
     # Where a bracket went missing, a remark that was dropped or a member within an object may have stood elsewhere.
-    moved = "P2" in codes and ("A5" in codes or _may_belong_above(fitted.arguments, shape_of(spec)))
+    moved = RepairCode.BRACKET in codes and (
+        RepairCode.UNKNOWN_KEY in codes or _may_belong_above(fitted.arguments, shape_of(spec))
+    )
     # Where the last closer is missing, whatever could still have come may have been cut off.
     short = reading.open and any(name not in fitted.arguments for name in shape_of(spec).get("properties", ()))
     lossy = named.lossy or reading.lossy or chosen or fitted.lossy or moved
@@ -118,18 +163,18 @@ def _may_belong_above(arguments: dict[str, Any], schema: dict[str, Any]) -> bool
     return False
 
 
-def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], str, bool] | None:
-    """The value as an object, with the code of what that took and whether it was a choice."""
+def _object(value: Any, spec: ToolSpec) -> tuple[dict[str, Any], tuple[RepairCode, ...], bool] | None:
+    """The value as an object, with the codes of what that took and whether it was a choice."""
     if isinstance(value, dict):
-        return value, "", False
+        return value, (), False
     if isinstance(value, list) and value and isinstance(value[0], dict) and _all_same(value):
-        return value[0], "A12" if len(value) == 1 else "P10", False
+        return value[0], (RepairCode.LIST_FOR_ONE if len(value) == 1 else RepairCode.SENT_TWICE,), False
     if value is None or value == []:
-        return {}, "P14", False
+        return {}, (RepairCode.NOTHING,), False
     required = shape_of(spec).get("required", ())
     plain = isinstance(value, int | float) or (isinstance(value, str) and not re.search(r"[\n{}\"]", value))
     if len(required) == 1 and plain and reads_only(spec):
-        return {required[0]: value}, "P15", True
+        return {required[0]: value}, (RepairCode.BESIDE,), True
     return None
 
 
@@ -176,7 +221,7 @@ def _misfit(arguments: dict[str, Any], proposed: dict[str, Any], spec: ToolSpec)
     return error
 
 
-def _proposed(spec: ToolSpec, arguments: dict[str, Any], codes: list[str]) -> ToolError:
+def _proposed(spec: ToolSpec, arguments: dict[str, Any], codes: list[RepairCode]) -> ToolError:
     said = msgspec.json.encode(arguments).decode()
     shown = said if len(said) <= 400 else said[:400] + "…"
     return ToolError(

@@ -103,7 +103,6 @@ def _first(rows: list[Row] | None, known: Known) -> TextCall | None:
 
 
 def _plain(text: str, known: Known) -> TextCall | None:
-    """A call in the words of a text."""
     last = text.rstrip().rsplit("\n", 1)[-1]
     written = _patch(text) or _in_json(text, known) or _first(pythonic(last), known)
     if written is not None:

@@ -12,6 +12,7 @@ from codewhale.catalog.schema import check
 from codewhale.catalog.shapes import shape_of
 from codewhale.protocol.errors import NextCall
 from codewhale.protocol.tools import ToolSpec
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.fit import fit, fold
 from codewhale.repair.foreign import ForeignRow, applies, instead, patch_within, rows_of, translate
 from codewhale.repair.intents import Unclear, lower
@@ -31,7 +32,7 @@ class Named(Struct, frozen=True):
 
     spec: ToolSpec
     alias: str = ""
-    repairs: tuple[str, ...] = ()
+    repairs: tuple[RepairCode, ...] = ()
     lossy: bool = False
     given: dict[str, Any] | None = None
 
@@ -68,7 +69,11 @@ def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | 
         if found is not None:
             found = _patching(found, arguments, rows)
         if found is not None:
-            return found if form in (name, said) else msgspec.structs.replace(found, repairs=("N4", *found.repairs))
+            return (
+                found
+                if form in (name, said)
+                else msgspec.structs.replace(found, repairs=(RepairCode.DRESSED_NAME, *found.repairs))
+            )
     if fold(bare) in _SEVERAL:
         return _one_of_several(arguments, rows)
     return _near(bare, rows)
@@ -110,11 +115,10 @@ def _patching(found: Named, arguments: Any, rows: Mapping[str, ToolSpec]) -> Nam
     patch = patch_within(command) if isinstance(command, str) else ""
     if not patch or "apply_patch" not in rows:
         return found
-    return Named(rows["apply_patch"], repairs=(*found.repairs, "N3"), given={"patch": patch})
+    return Named(rows["apply_patch"], repairs=(*found.repairs, RepairCode.OTHER_HARNESS), given={"patch": patch})
 
 
 def _strange(given: dict[str, Any], spec: ToolSpec) -> bool:
-    """Whether members are none of the tool's arguments."""
     return any(problem.kind == "unknown" for problem in check(given, {**spec.parameters, "required": []}))
 
 
@@ -141,7 +145,7 @@ def _one_of_several(arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | Non
     if found is None:
         return None
     kept = given if found.given is None and isinstance(given, dict) else found.given
-    return msgspec.structs.replace(found, repairs=("N4", *found.repairs), given=kept)
+    return msgspec.structs.replace(found, repairs=(RepairCode.DRESSED_NAME, *found.repairs), given=kept)
 
 
 def _first(call: tuple[Any, Any], rows: Mapping[str, ToolSpec]) -> NextCall | None:
@@ -167,7 +171,9 @@ def _own(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:
         return Named(rows[name])
     alias = ALIASES.get(name)
     if alias is not None and alias.state != "removed" and alias.canonical in rows:
-        return Named(rows[alias.canonical], alias=name, repairs=("N2",) if alias.state == "deprecated" else ())
+        return Named(
+            rows[alias.canonical], alias=name, repairs=(RepairCode.DEPRECATED,) if alias.state == "deprecated" else ()
+        )
     return None
 
 
@@ -175,14 +181,14 @@ def _respelt(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:
     """The only name that differs in case and separators alone."""
     same = [known for known in (*rows, *ALIASES) if fold(known) == fold(name)]
     found = _own(same[0], rows) if len(same) == 1 else None
-    return found and msgspec.structs.replace(found, repairs=("N1", *found.repairs))
+    return found and msgspec.structs.replace(found, repairs=(RepairCode.RESPELT, *found.repairs))
 
 
 def _foreign(name: str, arguments: Any, rows: Mapping[str, ToolSpec], *, shared: bool = False) -> Named | None:
     """Another harness's tool as ours. Of a name that is `shared` with ours only rows that ask for something count."""
     if not isinstance(arguments, dict):
         spec = next((rows[row.tool] for row in rows_of(name) if row.tool in rows and rows[row.tool].family), None)
-        return None if spec is None else Named(spec, repairs=("N3",))
+        return None if spec is None else Named(spec, repairs=(RepairCode.OTHER_HARNESS,))
     given = fit(arguments, _OPEN).arguments
     for row in rows_of(name):
         if (shared and not (row.when or row.needs or row.one)) or not applies(row, given):
@@ -204,11 +210,13 @@ def _translated(row: ForeignRow, given: dict[str, Any], rows: Mapping[str, ToolS
         call = lower(row.verb, told.arguments, rows)
         if call is None or call.arguments is None:
             return None
-        return Named(rows[call.tool], "", ("N3", *call.codes), told.chosen or call.chosen, call.arguments)
+        return Named(
+            rows[call.tool], "", (RepairCode.OTHER_HARNESS, *call.codes), told.chosen or call.chosen, call.arguments
+        )
     spec = rows.get(row.tool)
     if spec is None or not spec.family:
         return None
-    return Named(spec, repairs=("N3",), lossy=told.chosen, given=told.arguments)
+    return Named(spec, repairs=(RepairCode.OTHER_HARNESS,), lossy=told.chosen, given=told.arguments)
 
 
 def _instead(row: ForeignRow, given: dict[str, Any], rows: Mapping[str, ToolSpec]) -> NextCall | None:
@@ -229,7 +237,7 @@ def _near(name: str, rows: Mapping[str, ToolSpec]) -> Named | None:
     near = sorted((distance, known) for known in rows if (distance := _distance(folded, fold(known))) <= 2)
     if not near or (len(near) > 1 and near[1][0] == near[0][0]):
         return None
-    return Named(rows[near[0][1]], repairs=("N5",), lossy=True)
+    return Named(rows[near[0][1]], repairs=(RepairCode.MISSPELT,), lossy=True)
 
 
 def _distance(one: str, two: str) -> int:

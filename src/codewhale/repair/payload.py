@@ -4,17 +4,20 @@ Each departure from JSON is recorded by its code. It is lossless where no other 
 was chosen. What looks cut off is never completed. Linear in the input, with a bound on the work.
 """
 
+import contextlib
 import json
+import math
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.arguments import MAX_CHARACTERS, doubled
-from codewhale.repair.scan import CLOSE, COLON, KEY_AHEAD, Scanner, Unreadable
+from codewhale.protocol.linebreaks import closed
+from codewhale.repair.codes import RepairCode
 
-__all__ = ["Reading", "Unreadable", "read"]
 T = TypeVar("T")
 
 MOST_MEMBERS = 20_000
@@ -29,6 +32,36 @@ _OBJECT_AHEAD = re.compile(r"""\{\s*(?:["'“}\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|
 _ENCODED = re.compile(r"""["']?\s*[{\[]{1,8}(?:\s|\\[nrt]){0,40}\\+\"""")
 _MEMBER_AHEAD = re.compile(r"""\{\s*(?:["'“\\]|[A-Za-z_]\w*\s*:\s*["'\d\[{])|["'“]\w{1,80}["'”]\s*:""")
 _LIKE_AN_END = re.compile(r"[}\]][\s`\"']*$")
+_MAX_STEPS = 4_000
+CLOSE = {"'": "'", '"': '"', "“": "”", "”": "”", "‘": "’", "’": "’", "„": "“", "«": "»"}
+_BODY = {mark: re.compile(rf"[^\\{mark}]*") for mark in set(CLOSE.values())}
+_BLANK = re.compile(r"[\s\ufeff\xa0]*")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|#[^\n]*", re.S)
+_NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])")
+_STRICT_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_BARE_VALUE = re.compile(r"[^\s,{}\[\]\"'`:][^,{}\[\]\"'\n]*")
+KEY_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}'|[A-Za-z_$][\w$-]{0,80})\s*:""")
+_ITEM_AHEAD = re.compile(r"""\s*(?:"[^"\\\n]{0,80}"|'[^'\\\n]{0,80}')\s*[,\]"']""")
+_END_AHEAD = re.compile(r"""\s*(?:,\s*(?:"[^"\\\n]{1,80}"|'[^'\\\n]{1,80}')\s*:|[}\]]\s*(?:[,}\]]|$|```|\n\s*\n))""")
+# What a text with quotes in it may be as well: members whose quotes are missing, or pieces put together.
+_TORN = re.compile(
+    r"""["'][^\w"']{0,8}["']\w{1,80}["']\s*:|,\s*(?:["']\w{1,80}["']?|\w{1,80}["'])\s*:|["']\s*\+\s*["']"""
+)
+_TORN_ITEM = re.compile(r"""["']\s*,|,\s*["']""")
+_MEMBER = re.compile(r"""["']\w{1,80}["']\s*:""")
+_WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None}
+COLON = re.compile(r"=>|:=|[:=：]")
+
+
+class Unreadable(Exception):
+    """A string that cannot be read. `truncated` tells that it looks cut off, `position` where it went wrong."""
+
+    def __init__(self, message: str, position: int, *, truncated: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+        self.truncated = truncated
 
 
 class Reading(Struct, frozen=True):
@@ -36,7 +69,7 @@ class Reading(Struct, frozen=True):
     tells that it ended before its last closer, behind a whole value: members may have been cut off."""
 
     value: Any
-    repairs: tuple[str, ...] = ()
+    repairs: tuple[RepairCode, ...] = ()
     lossy: bool = False
     open: bool = False
 
@@ -51,7 +84,7 @@ def read(raw: str, *, ended: bool = False) -> Reading:
         inner = _unwrapped(reading.value)
         if inner is None:
             break
-        codes = tuple(dict.fromkeys((*reading.repairs, "P7", *inner.repairs)))
+        codes = tuple(dict.fromkeys((*reading.repairs, RepairCode.ENCODED_TWICE, *inner.repairs)))
         reading = Reading(inner.value, codes, reading.lossy or inner.lossy, inner.open)
     return reading
 
@@ -90,7 +123,7 @@ def _strict(raw: str) -> Reading | None:
         return found
 
     json.loads(raw, object_pairs_hook=members)
-    return Reading(value, ("P10",), any(twice)) if twice else Reading(value)
+    return Reading(value, (RepairCode.SENT_TWICE,), any(twice)) if twice else Reading(value)
 
 
 def _crowded(value: dict[str, Any] | list[Any]) -> bool:
@@ -111,7 +144,7 @@ def _encoded(raw: str) -> Reading | None:
     text = raw.strip()
     if text[:2] == '"{' and text[-2:] == '}"' and len(text) > 3:
         bare = _strict(text[1:-1])
-        return bare and Reading(bare.value, ("P7", *bare.repairs), bare.lossy, bare.open)
+        return bare and Reading(bare.value, (RepairCode.ENCODED_TWICE, *bare.repairs), bare.lossy, bare.open)
     if not _ENCODED.match(text) or text[0] in "\"'":
         return None
     try:
@@ -119,15 +152,22 @@ def _encoded(raw: str) -> Reading | None:
     except ValueError:
         return None
     reading = _unwrapped(inner)
-    return reading and Reading(reading.value, ("P7", *reading.repairs), reading.lossy, reading.open)
+    return reading and Reading(reading.value, (RepairCode.ENCODED_TWICE, *reading.repairs), reading.lossy, reading.open)
 
 
-class _Reader(Scanner):
-    """One pass over one damaged string."""
+class _Reader:
+    """One pass over one damaged string: a place in it, what was mended up to there, and whether a choice was made."""
 
     def __init__(self, text: str, ended: bool = False) -> None:
-        super().__init__(text)
+        self._text = text
         self._ended = ended
+        self._at = 0
+        self._steps = 0
+        self._codes: dict[RepairCode, None] = {}
+        self._lossy = False
+        self._ends_in_number = False
+        self._complete = False
+        self._pythonic = False
         self._unclosed = 0
         self._fenced = False
         self._values = 0
@@ -138,12 +178,12 @@ class _Reader(Scanner):
         """The one value of the string, with what stands around it accounted for."""
         self._begin()
         if self._mark() == '"' and _QUOTED_KEY.match(self._text, self._at) and self._text.rstrip("` \n")[-1:] == "}":
-            self._note("P2")
+            self._note(RepairCode.BRACKET)
             value: Any = self._members(1)
         else:
             value = self._value(0)
         if self._unclosed and self._ends_in_number and not self._ended:
-            self._note("P2", lossy=True)
+            self._note(RepairCode.BRACKET, lossy=True)
         self._complete = True
         value = self._rest(value)
         try:
@@ -160,7 +200,7 @@ class _Reader(Scanner):
         text = self._text
         self._at = self._blank_end(0)
         if text.startswith('""', self._at) and self._ahead(self._at + 2) == "{":
-            self._note("P15")
+            self._note(RepairCode.BESIDE)
             self._at = self._blank_end(self._at + 2)
         if text[self._at : self._at + 1] in ("{", "[", '"') or re.match(r"""'\s*[{\["']""", text[self._at :][:100]):
             return
@@ -172,7 +212,7 @@ class _Reader(Scanner):
         likely = _OBJECT_AHEAD.search(text, self._at)
         self._at = likely.start() if likely else min(starts)
         self._fenced = _FENCE_BEFORE.search(text, max(0, self._at - 40), self._at) is not None
-        self._note("P5")
+        self._note(RepairCode.SURROUNDED)
 
     def _rest(self, value: Any) -> Any:
         """What follows the value: nothing, closers too many, a fence or prose, or the same object again."""
@@ -183,12 +223,12 @@ class _Reader(Scanner):
                 return value
             mark = text[self._at]
             if mark in "}]":
-                self._note("P2")
+                self._note(RepairCode.BRACKET)
                 self._at += 1
             elif mark == ";":
                 self._at += 1
             elif fence := _FENCE.match(text, self._at):
-                self._note("P5")
+                self._note(RepairCode.SURROUNDED)
                 self._at = fence.end()
                 if self._fenced and "```" not in text[self._at :]:
                     return value
@@ -197,7 +237,7 @@ class _Reader(Scanner):
                 value = self._again(value)
             elif mark == "," and isinstance(value, dict) and KEY_AHEAD.match(text, self._at + 1):
                 # A closer came too early: the members after it belong to the object that it closed.
-                self._note("P2", lossy=True)
+                self._note(RepairCode.BRACKET, lossy=True)
                 self._at += 1
                 value = {**value, **self._members(1)}
             else:
@@ -213,7 +253,7 @@ class _Reader(Scanner):
             or ((self._lossy or value in ({}, [])) and re.search(r'["{}]', rest))
         ):
             raise Unreadable("something else follows the object", self._at)
-        self._note("P5", lossy=self._text[self._at - 1] in "}]" and rest[0].isalnum())
+        self._note(RepairCode.SURROUNDED, lossy=self._text[self._at - 1] in "}]" and rest[0].isalnum())
         return value
 
     def _again(self, value: Any) -> Any:
@@ -230,10 +270,10 @@ class _Reader(Scanner):
             self._at = begins + 1
             return self._prose(value)
         if other == value or other in ({}, []):
-            self._note("P10" if other == value else "P15")
+            self._note(RepairCode.SENT_TWICE if other == value else RepairCode.BESIDE)
             return value
         if value in ({}, []):
-            self._note("P15")
+            self._note(RepairCode.BESIDE)
             return other
         raise Unreadable("two different objects came; send one call for each", self._at)
 
@@ -251,7 +291,7 @@ class _Reader(Scanner):
         if mark == "{":
             self._at += 1
             if depth == 0 and self._ahead(self._at) == "{":
-                self._note("P2")
+                self._note(RepairCode.BRACKET)
                 self._at = self._blank_end(self._at) + 1
             return self._members(depth + 1)
         if mark == "[":
@@ -273,13 +313,13 @@ class _Reader(Scanner):
             mark = self._mark()
             if mark == "}":
                 if found and comma:
-                    self._note("P1")
+                    self._note(RepairCode.EXTRA_COMMA)
                 self._at += 1
                 return found
             if mark == "":
                 return self._unclosed_at_end(found, comma)
             if mark == ",":
-                self._note("P1")
+                self._note(RepairCode.EXTRA_COMMA)
                 self._at += 1
                 continue
             if mark == "]":
@@ -291,11 +331,11 @@ class _Reader(Scanner):
                     return found
                 continue
             if not comma:
-                self._note("P12", lossy=True)
+                self._note(RepairCode.COMMA_MISSING, lossy=True)
             key = self._key()
             value = self._value(depth)
             if key in found:
-                self._note("P10", lossy=found[key] != value)
+                self._note(RepairCode.SENT_TWICE, lossy=found[key] != value)
             found[key] = value
             comma = self._comma()
 
@@ -308,7 +348,7 @@ class _Reader(Scanner):
             mark = self._mark()
             if mark == "]":
                 if found and comma:
-                    self._note("P1")
+                    self._note(RepairCode.EXTRA_COMMA)
                 self._at += 1
                 return found
             if mark == "":
@@ -317,16 +357,16 @@ class _Reader(Scanner):
                 self._astray()
                 return found
             if mark == ",":
-                self._note("P1", lossy=True)
+                self._note(RepairCode.EXTRA_COMMA, lossy=True)
                 self._at += 1
                 continue
             if mark in "\"'" and found and KEY_AHEAD.match(self._text, self._at):
                 # A key: the array should have ended before it.
                 self._at = last
-                self._note("P2", lossy=True)
+                self._note(RepairCode.BRACKET, lossy=True)
                 return found
             if not comma:
-                self._note("P12", lossy=True)
+                self._note(RepairCode.COMMA_MISSING, lossy=True)
             found.append(self._string(key=False, item=True) if mark in CLOSE else self._value(depth))
             last = self._at
             comma = self._comma()
@@ -342,13 +382,13 @@ class _Reader(Scanner):
     def _astray(self) -> None:
         """A closer is missing or another's. One such is clear, several may have been meant otherwise."""
         self._strays += 1
-        self._note("P2", lossy=self._strays > 1)
+        self._note(RepairCode.BRACKET, lossy=self._strays > 1)
 
     def _comma(self) -> bool:
         self._skip()
         if self._mark() in (",", "，"):
             if self._mark() != ",":
-                self._note("P4")
+                self._note(RepairCode.ODD_QUOTES)
             self._at += 1
             return True
         return False
@@ -363,7 +403,7 @@ class _Reader(Scanner):
                 if not re.match(r"[\w$.-]+\s*$", text[at : at + 200]):
                     raise Unreadable(f"a key cannot begin with {text[at : at + 10]!r}", at)
                 raise self._cut("it ends within a key")
-            self._note("P4")
+            self._note(RepairCode.ODD_QUOTES)
             self._at, key = bare.end(), bare.group()
         self._skip()
         if self._mark() == "":
@@ -372,6 +412,270 @@ class _Reader(Scanner):
         if colon is None:
             raise Unreadable(f"after the key {key[:40]!r} stands {text[self._at]!r} where a colon should", self._at)
         if colon.group() != ":":
-            self._note("P4")
+            self._note(RepairCode.ODD_QUOTES)
         self._at = colon.end()
         return key
+
+    def _plain(self) -> Any:
+        """A number, a word that stands for a value, or text without quotes."""
+        text, at = self._text, self._at
+        if number := _NUMBER.match(text, at):
+            self._at = number.end()
+            self._ends_in_number = self._at >= len(text)
+            return self._number(number.group())
+        word = _WORD.match(text, at)
+        said = word.group().lower() if word else ""
+        if word and said in _WORDS and not _BARE_VALUE.match(text, word.end()):
+            self._at = word.end()
+            if word.group() not in ("true", "false", "null"):
+                self._note(RepairCode.PYTHON_LITERAL)
+            return _WORDS[said]
+        bare = _BARE_VALUE.match(text, at)
+        if bare is None:
+            raise Unreadable(f"{text[at]!r} cannot begin a value", at)
+        self._at = bare.end()
+        if self._at >= len(text):
+            raise self._cut("a value without quotes runs to the end")
+        if text[self._at] in CLOSE or "\\" in bare.group():
+            raise Unreadable("a quote is missing before it", at)
+        self._note(RepairCode.ODD_QUOTES, lossy=True)
+        return bare.group().strip()
+
+    def _number(self, said: str) -> int | float:
+        if not _STRICT_NUMBER.fullmatch(said):
+            self._note(RepairCode.PYTHON_LITERAL, lossy=re.match(r"[-+]?0\d", said) is not None)
+        try:
+            if said.lstrip("+-")[:2].lower() == "0x":
+                return int(said, 16)
+            value = int(said) if re.fullmatch(r"[-+]?\d{1,400}", said) else float(said)
+            if value in (math.inf, -math.inf):
+                raise ValueError(said)
+            return value
+        except ValueError:
+            raise Unreadable(f"{said[:40]} is no number", self._at) from None
+
+    # ------------------------------------------------------------------ literals
+
+    def _string(self, key: bool, item: bool = False) -> str:
+        """A string in whatever quotes it stands. A quote that ends nothing is part of the text, which is a choice."""
+        text, opening = self._text, self._text[self._at]
+        if text.startswith('"""', self._at) or text.startswith("'''", self._at):
+            return self._triple()
+        closing, start = CLOSE[opening], self._at + 1
+        if opening == "'":
+            self._pythonic = True
+            self._note(RepairCode.PYTHON_LITERAL)
+        elif opening != '"':
+            self._note(RepairCode.ODD_QUOTES)
+        pieces: list[str] = []
+        at, inner = start, False
+        while True:
+            self._step()
+            plain = _BODY[closing].match(text, at)
+            assert plain is not None  # the pattern matches the empty string
+            pieces.append(plain.group())
+            at = plain.end()
+            if at >= len(text):
+                self._at = at
+                if inner and text.rstrip()[-1:] == "}":
+                    raise Unreadable("a quote is missing, or has no backslash", start - 1)
+                raise self._cut("it ends within a string")
+            if text[at] == "\\":
+                pieces.append(text[at : at + 2])
+                at += 2
+                continue
+            if self._ends_here(at + 1, key, inner) or (item and _ITEM_AHEAD.match(text, at + 1)):
+                break
+            inner = True
+            pieces.append(text[at])
+            at += 1
+        self._at = at + 1
+        body = "".join(pieces)
+        if inner:
+            odd = opening == '"' and body.count('"') % 2 == 1
+            if key or odd or _TORN.search(body) or (item and _TORN_ITEM.search(body)):
+                raise Unreadable("a quote is missing, or has no backslash", start - 1)
+            self._note(RepairCode.INNER_QUOTE, lossy=True)
+        return self._said(body, opening)
+
+    def _ends_here(self, after: int, key: bool, inner: bool) -> bool:
+        """Whether a quote ends its string, by what follows it."""
+        text = self._text
+        nearest = self._blank_end(after)
+        mark = text[nearest : nearest + 1]
+        if key:
+            return mark in (":", "", "：") or COLON.match(text, nearest) is not None
+        if inner:
+            return mark == "" or _END_AHEAD.match(text, after) is not None
+        if mark in (",", "}", "]", "", "，") or text.startswith(("//", "/*", "#", "```"), nearest):
+            return True
+        if mark not in ('"', "'"):
+            return False
+        return KEY_AHEAD.match(text, nearest) is not None or _ITEM_AHEAD.match(text, after) is not None
+
+    def _triple(self) -> str:
+        text, mark = self._text, self._text[self._at] * 3
+        end = text.find(mark, self._at + 3)
+        if end < 0:
+            raise self._cut("it ends within a string")
+        if text[end + 3 : end + 4] == mark[0]:
+            raise Unreadable("where this string ends cannot be told", self._at)
+        inside = text[self._at + 3 : end]
+        self._at = end + 3
+        self._note(RepairCode.PYTHON_LITERAL, lossy=True)
+        return inside
+
+    def _said(self, body: str, opening: str) -> str:
+        said = unescape(body, opening, self._pythonic)
+        self._steps += said.escapes
+        if said.torn:
+            raise Unreadable("its quotes may have been single or double ones", self._at)
+        for code in said.repairs:
+            self._note(code)
+        self._lossy = self._lossy or said.lossy
+        return said.text
+
+    # ------------------------------------------------------------------ small steps
+
+    def _skip(self) -> None:
+        text = self._text
+        while True:
+            self._at = self._blank_end(self._at)
+            if text[self._at : self._at + 1] not in ("/", "#"):
+                return
+            comment = _COMMENT.match(text, self._at)
+            if comment is None:
+                return
+            self._step()
+            self._note(RepairCode.COMMENT)
+            if comment.end() >= len(text) and not self._complete:
+                raise self._cut("a comment runs to the end")
+            if comment.end() >= len(text) and _MEMBER.search(comment.group()):
+                raise Unreadable("a comment may be part of the object before it", self._at)
+            if text[self._at - 1] in CLOSE and '"' in comment.group():
+                raise Unreadable("a comment may be part of the text before it", self._at)
+            self._at = comment.end()
+
+    def _blank_end(self, at: int) -> int:
+        blank = _BLANK.match(self._text, at)
+        return blank.end() if blank else at
+
+    def _mark(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _ahead(self, at: int) -> str:
+        """What stands behind the blanks from a place on, "" at the end."""
+        at = self._blank_end(at)
+        return self._text[at : at + 1]
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise Unreadable("it is too long to be mended; send valid JSON", self._at)
+
+    def _note(self, code: RepairCode, *, lossy: bool = False) -> None:
+        self._codes[code] = None
+        self._lossy = self._lossy or lossy
+
+    def _cut(self, message: str) -> Unreadable:
+        return Unreadable(message, len(self._text), truncated=True)
+
+
+# ---------------------------------------------------------------------- strings
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|.)?", re.S)
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONTROL = re.compile(r"[\x00-\x1f]")
+# Apostrophes that are no quotes, and quotes that span lines.
+_NO_QUOTE = re.compile(r"(?<=[A-Za-z]{2})'(?=(?:t|s|re|ve|ll|d|m)\b)|\"{3}|'{3}")
+_MARKED = re.compile(r"([A-Za-z])?\\'(?=([a-z])?)")
+_UNMARKED = re.compile(r"(?<!\\)'")
+
+
+class Said(Struct, frozen=True):
+    """A string's text, the codes of what was mended in it, whether a choice was made, whether none can be, and the
+    number of escapes."""
+
+    text: str
+    repairs: tuple[RepairCode, ...] = ()
+    lossy: bool = False
+    torn: bool = False
+    escapes: int = 0
+
+
+def unescape(body: str, opening: str, pythonic: bool) -> Said:
+    """What stands between two quotes. A backslash before what JSON knows no escape for is kept: it was not doubled.
+    `pythonic` says that the text around it is Python's."""
+    codes = (RepairCode.RAW_CONTROL,) if _CONTROL.search(body) else ()
+    if "\\" not in body:
+        return Said(body, codes)
+    python = opening == "'" or pythonic
+    found = list(_ESCAPE.finditer(body))
+    bad = any(not _known(match.group(1) or "", opening, python) for match in found)
+    said_so = [match.group(1) or "" for match in found]
+    lossy = bad and any(one in ("n", "r", "t", "'") or one[:2] == "u{" for one in said_so) and not _breaks(body, found)
+    pieces: list[str] = []
+    at = 0
+    for match in found:
+        pieces += (body[at : match.start()], _meant(match.group(1) or "", python, bad))
+        at = match.end()
+    pieces.append(body[at:])
+    said = "".join(pieces)
+    with contextlib.suppress(UnicodeError):  # half of a character: the reader of the whole says so
+        said = said.encode("utf-16", "surrogatepass").decode("utf-16")
+    return Said(
+        said, (*codes, RepairCode.BAD_ESCAPE) if bad else codes, lossy, opening == "'" and _torn(body), len(found)
+    )
+
+
+def _known(escape: str, opening: str, python: bool) -> bool:
+    if escape in _ESCAPES or (escape[:1] == "u" and len(escape) == 5):
+        return True
+    return python and (escape in ("'", "a", "v", "0") or len(escape) > 1 or escape == opening)
+
+
+def _meant(escape: str, python: bool, bad: bool) -> str:
+    """What an escape stands for. Beside one that JSON does not know, the writer forgot to double backslashes: a
+    backspace or a form feed was not meant either."""
+    if escape in _ESCAPES and not (bad and escape in ("b", "f")):
+        return _ESCAPES[escape]
+    if escape[:2] == "u{":
+        number = int(escape[2:-1], 16)
+        return chr(number) if number <= 0x10FFFF else "\\" + escape
+    if escape[:1] in ("u", "U", "x") and len(escape) > 1 and (escape[0] == "u" or python):
+        number = int(escape[1:], 16)
+        return chr(number) if number <= 0x10FFFF else "\\" + escape
+    if escape == "'" or (python and escape in ("a", "v", "0")):
+        return {"'": "'", "a": "\a", "v": "\v", "0": "\0"}[escape]
+    return "\\" + escape
+
+
+def _breaks(body: str, found: Sequence[re.Match[str]]) -> bool:
+    """Whether each line feed, return and tab can only be one, though other backslashes were not doubled: the text is
+    lines of code, its quotes are closed on each line, unknown escapes stand within them, breaks and tabs outside."""
+    lines: list[list[str]] = [[]]
+    at = 0
+    for match in found:
+        said = match.group(1) or ""
+        lines[-1].append(_NO_QUOTE.sub("", body[at : match.start()]))
+        at = match.end()
+        if said == "n":
+            lines.append([])
+        elif said == "'" or (said == "t" and "".join(lines[-1]).strip()):
+            return False
+        elif said not in ("r", "t"):
+            lines[-1].append({'"': '"', "\\": "\\"}.get(said, "\0"))
+        elif said == "r" and body[at : at + 2] != "\\n":
+            return False
+    lines[-1].append(_NO_QUOTE.sub("", body[at:]))
+    return all(closed("".join(pieces)) for pieces in lines) and "n" in {match.group(1) for match in found}
+
+
+def _torn(body: str) -> bool:
+    """Whether text in single quotes holds some with a backslash that may have been double ones: Python writes them so
+    only beside a double one, and other hands put them within words."""
+    marked = list(_MARKED.finditer(body))
+    alone = _UNMARKED.search(body) is not None
+    if not marked or ('"' in body and not alone):
+        return False
+    return alone or not all(match.group(1) and match.group(2) for match in marked)

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from codewhale.protocol.marks import MARKS, Fences, may_stand
+from codewhale.repair.codes import RepairCode
 from codewhale.repair.formats import BAR, FORMATS, Block, Source
 from codewhale.repair.jsoncalls import Row, arrow, fenced, next_word, pythonic, react, whole_json
 
@@ -70,7 +71,6 @@ _LAST_TOKENS = re.compile(r"(?:\s{0,4}(?:<[|｜][^<>|｜\n]{1,40}[|｜]>|</s>)){
 
 
 def _whole(text: str, known: Known) -> Found | None:
-    """Calls that are all of a message."""
     near = max(0, len(text) - 200)
     last = _LAST_TOKENS.search(text, near)
     text = text[: last.start()] if last else text
@@ -83,12 +83,12 @@ def _whole(text: str, known: Known) -> Found | None:
 
 
 _WHOLES: tuple[tuple[str, re.Pattern[str], Callable[[str], list[Row] | None], Form], ...] = (
-    ("T12", re.compile(r"Thought:|Action:"), react, "alone"),
-    ("T12", re.compile(r"Thought:|Action:"), lambda text: react(text, observed=True), "served"),
-    ("T9", re.compile(r"[\[{]\s*[\"'{\w]"), whole_json, "alone"),
-    ("T13", re.compile(r"\{\s*tool\s*=>"), arrow, "alone"),
-    ("T14", re.compile(r"```(?!json)\w"), fenced, "served"),
-    ("T10", re.compile(r"\[\s*[A-Za-z_][\w.]*\("), pythonic, "alone"),
+    (RepairCode.TEXT_REACT, re.compile(r"Thought:|Action:"), react, "alone"),
+    (RepairCode.TEXT_REACT, re.compile(r"Thought:|Action:"), lambda text: react(text, observed=True), "served"),
+    (RepairCode.TEXT_JSON, re.compile(r"[\[{]\s*[\"'{\w]"), whole_json, "alone"),
+    (RepairCode.TEXT_ARROW, re.compile(r"\{\s*tool\s*=>"), arrow, "alone"),
+    (RepairCode.TEXT_FENCE, re.compile(r"```(?!json)\w"), fenced, "served"),
+    (RepairCode.TEXT_PYTHON, re.compile(r"\[\s*[A-Za-z_][\w.]*\("), pythonic, "alone"),
 )
 
 # ---------------------------------------------------------------------- calls in a text
@@ -121,11 +121,11 @@ def _block(source: Source, place: int) -> tuple[str, Block] | None:
     if _ARROWED.match(text, start):
         end = source.find("[/TOOL_CALL]", start)
         rows = arrow(text[start + len("[TOOL_CALL]") : end].strip()) if end >= 0 else None
-        return ("T13", Block(rows, end + len("[/TOOL_CALL]"))) if rows else None
+        return (RepairCode.TEXT_ARROW, Block(rows, end + len("[/TOOL_CALL]"))) if rows else None
     for code, reader in FORMATS:
         block = reader(source, start)
         if block is not None:
-            return "T1" if "DSML" in text[place : place + 9] else code, block
+            return RepairCode.TEXT_DSML if "DSML" in text[place : place + 9] else code, block
     return None
 
 

@@ -168,7 +168,6 @@ def _choice(said: Any) -> Any:
 
 
 def _first(rest: dict[str, Any], *names: str) -> Any:
-    """The first of these members, taken out."""
     for name in " ".join(names).split():
         for key in list(rest):
             if fold(key) == fold(name) and rest[key] is not None:

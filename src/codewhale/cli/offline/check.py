@@ -11,8 +11,8 @@ from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ConfigError, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
-from codewhale.repair.face import Repair
 from codewhale.repair.judge import Verdict
+from codewhale.repair.repairer import CallRepairer
 
 # Types of other function lists: the JSON Schema word for each; "any" and what is not known leave the type open.
 _TYPES = {"dict": "object", "float": "number", "tuple": "array", "double": "number", "int": "integer", "str": "string"}
@@ -36,7 +36,7 @@ class Checker:
         Raises ConfigError for functions that cannot be used."""
         self._text_channel = text_channel
         self.catalog = Catalog.load() if functions is None else Catalog(_rows(functions))
-        self._repair = Repair(self.catalog)
+        self._repair = CallRepairer(self.catalog)
 
     def line(self, data: bytes) -> dict[str, Any]:
         """The answer to one line: `{"id","name","arguments"}`, with the `finish` of its answer where that is known, or

@@ -30,7 +30,7 @@ from codewhale.protocol.messages import Image, Message, Part, Reasoning, Text, T
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.replays import Imported
 from codewhale.protocol.tools import Origin
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.foreign import Call, Foreign, Picture, Result, Said, Thought, parse
 from codewhale.session.outputs import Outputs, inline_limit
@@ -99,7 +99,7 @@ class _Story:
         self._artifacts = artifacts
         self._outputs = outputs
         self._catalog = Catalog.load()
-        self._mender = Repair(self._catalog)
+        self._repairer = CallRepairer(self._catalog)
         self._ids: set[str] = set()
         self._calls: Counter[str] = Counter()
         self._turns = self._messages = 0
@@ -173,7 +173,7 @@ class _Story:
                 call_id += "x"
         self._ids.add(call_id)
         raw = RawCall(call_id, call.name, call.arguments)
-        prepared = prepare(raw, call_id, self._catalog, False, lambda: self._mender)
+        prepared = prepare(raw, call_id, self._catalog, False, lambda: self._repairer)
         self._calls[call.name if prepared.name == call.name else f"{call.name} -> {prepared.name}"] += 1
         return prepared
 

@@ -32,7 +32,7 @@ from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.replays import Now, Replayed, Then
 from codewhale.protocol.tools import CallContext, Effect
-from codewhale.repair.face import Repair
+from codewhale.repair.repairer import CallRepairer
 from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.session.state import kept_output
 from codewhale.workspace.walk import TooLargeError, copy_workspace
@@ -47,15 +47,15 @@ async def replay(home: str, session: str, environ: Mapping[str, str], run_reads:
     copied."""
     log = list(envelopes(home, session))
     catalog = Catalog.load()
-    mender = Repair(catalog)
+    repairer = CallRepairer(catalog)
     record = _Record(log)
     if not run_reads:
         for seq, call, finish in _calls(log):
-            yield _replayed(seq, call, record, _prepared(call, finish, record, catalog, mender))
+            yield _replayed(seq, call, record, _prepared(call, finish, record, catalog, repairer))
         return
     async with _reading(home, session, environ, log) as reads:
         for seq, call, finish in _calls(log):
-            prepared = _prepared(call, finish, record, catalog, mender)
+            prepared = _prepared(call, finish, record, catalog, repairer)
             reads.remember(record.finished.get(call.id))
             told = _replayed(seq, call, record, prepared)
             now, why = await reads.run(prepared, record.finished.get(call.id))
@@ -88,9 +88,9 @@ def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:
                 yield envelope.seq, call, event.finish
 
 
-def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, mender: Repair) -> Prepared:
+def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, repairer: CallRepairer) -> Prepared:
     raw = RawCall(call.id, call.name, call.arguments, record.formats.get(call.id, ""), finish in ENDED)
-    return prepare(raw, call.id, catalog, finish == "length", lambda: mender)
+    return prepare(raw, call.id, catalog, finish == "length", lambda: repairer)
 
 
 def _replayed(seq: int, call: ToolCall, record: _Record, prepared: Prepared) -> Replayed:
