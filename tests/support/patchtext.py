@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.patching.parse import parse
-from codewhale.workspace.patching.plan import Files, Options, Plan, make_plan
+from codewhale.workspace.patching.plan import PatchFiles, PatchOptions, PatchPlan, make_plan
 
 HEAD = "--- a/f\n+++ b/f\n"
 
@@ -17,8 +17,15 @@ def hunk(body: str, start: int = 1, heading: str = "") -> str:
     return f"@@ -{start},{old} +{start},{new} @@{heading}\n{body}"
 
 
-class Absent:
-    """What is said where every name is taken as it is."""
+class Memory:
+    """A workspace in memory, where every name is taken as it is."""
+
+    def __init__(self, tree: dict[str, bytes]) -> None:
+        self.load = tree.get
+
+    def relative(self, path: str) -> str:
+        """The path itself."""
+        return path
 
     def missing(self, path: str) -> ToolError:
         """The error for a missing file."""
@@ -28,13 +35,13 @@ class Absent:
         """Any name will do."""
 
 
-def plan(tree: dict[str, bytes], patch: str, options: Options | None = None) -> Plan:
+def plan(tree: dict[str, bytes], patch: str, options: PatchOptions | None = None) -> PatchPlan:
     """Work a patch out against files by name."""
-    files = Files(lambda path: path, tree.get, Absent())
-    return make_plan(parse(patch), files, options or Options(), patch)
+    files = PatchFiles(Memory(tree))
+    return make_plan(parse(patch), files, options or PatchOptions(), patch)
 
 
-def outcome(tree: dict[str, bytes], patch: str, options: Options | None = None) -> dict[str, bytes]:
+def outcome(tree: dict[str, bytes], patch: str, options: PatchOptions | None = None) -> dict[str, bytes]:
     """The files a patch makes of `tree`."""
     after = dict(tree)
     edits = plan(tree, patch, options).edits
@@ -48,7 +55,7 @@ def outcome(tree: dict[str, bytes], patch: str, options: Options | None = None) 
 
 def apply(text: str, patch: str, fuzz: int = 3) -> tuple[str, list[str]]:
     """The text that a patch of file `f` makes, and how each hunk was found."""
-    done = plan({"f": text.encode()}, patch, Options(fuzz=fuzz))
+    done = plan({"f": text.encode()}, patch, PatchOptions(fuzz=fuzz))
     (edit,) = done.edits
     assert edit.data is not None
     return edit.data.decode(), list(done.summaries[0].matched)

@@ -10,7 +10,7 @@ from codewhale.protocol.decisions import CallView
 from codewhale.protocol.events import Event
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CommandSubject, Effect, PathSubject
-from codewhale.workspace.undo import Done, Plan, Undo
+from codewhale.workspace.undo import Undo, UndoPlan, UndoResult
 
 
 class Scene:
@@ -87,11 +87,11 @@ class Scene:
         )  # fmt: skip
         await self.undo.after(call, None)
 
-    async def plan(self, turns: int = 1, session: str = "s") -> Plan:
+    async def plan(self, turns: int = 1, session: str = "s") -> UndoPlan:
         """What taking back the last turns comes to."""
         found = await self.undo.turns(session, str(self.root))
         return await self.undo.plan(session, str(self.root), found[turns - 1].since)
 
-    async def take_back(self, turns: int = 1, session: str = "s") -> Done:
+    async def take_back(self, turns: int = 1, session: str = "s") -> UndoResult:
         """Take the last turns back."""
         return await self.undo.carry_out(await self.plan(turns, session))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.workspace.ignore import Rules
+from codewhale.workspace.ignore import IgnoreRules
 from codewhale.workspace.walk import Walker
 from support.ignoretrees import Verdicts, judge
 from support.repos import raw_git, write
@@ -129,13 +129,13 @@ async def test_rules_of_the_person_apply_outside_a_repository(
 
 
 def test_lines_that_are_no_rules_are_passed_over() -> None:
-    rules = Rules().adding("", b"\xef\xbb\xbf*.log\r\n\n# note\n[\n!keep.log\n\xff\nspace\\ \n")
+    rules = IgnoreRules().adding("", b"\xef\xbb\xbf*.log\r\n\n# note\n[\n!keep.log\n\xff\nspace\\ \n")
     assert rules.ignores("a.log", False) and not rules.ignores("keep.log", False)
     assert rules.ignores("space ", False) and not rules.ignores("note", False)
-    assert Rules().adding("", b"# only\n").ignores("only", False) is False
+    assert IgnoreRules().adding("", b"# only\n").ignores("only", False) is False
 
 
 def test_rules_of_a_folder_hold_beneath_it() -> None:
-    rules = Rules().adding("", b"*.log\n").adding("sub", b"!*.log\n/top\n")
+    rules = IgnoreRules().adding("", b"*.log\n").adding("sub", b"!*.log\n/top\n")
     assert rules.ignores("a.log", False) and not rules.ignores("sub/a.log", False)
     assert rules.ignores("sub/top", True) and not rules.ignores("sub/x/top", True)

@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.testing import FakeClock
 from codewhale.workspace import file_search
-from codewhale.workspace.file_search import FrecencyStore, Mentions, best, fits
+from codewhale.workspace.file_search import FileFinder, FrecencyStore, best, fits
 
 PATHS = (
     "README.md",
@@ -54,7 +54,7 @@ def test_many_paths_are_ranked_without_trying_them_all_twice() -> None:
 
 async def test_a_new_file_is_found_a_moment_later(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("")
-    found = Mentions(FrecencyStore(str(tmp_path / "home"), FakeClock()))
+    found = FileFinder(FrecencyStore(str(tmp_path / "home"), FakeClock()))
     assert [one.path for one in await found.find(str(tmp_path), "one", 5)] == ["one.py"]
     (tmp_path / "oneness.py").write_text("")
     assert [one.path for one in await found.find(str(tmp_path), "onen", 5)] == []
@@ -69,7 +69,7 @@ async def test_what_lies_outside_is_not_remembered(tmp_path: Path) -> None:
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     store = FrecencyStore(str(home), FakeClock())
-    found = Mentions(store)
+    found = FileFinder(store)
     await found.note(str(work), "../elsewhere.py")
     await found.note(str(work), str(work / "inside.py"))
     assert store.scores(os.path.realpath(work)) == {"inside.py": 1.0}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.workspace import walk
-from codewhale.workspace.walk import TooLargeError, copy_workspace
+from codewhale.workspace.walk import WorkspaceTooLargeError, copy_workspace
 
 
 def test_a_copy_holds_what_git_does_not_ignore_and_the_repository(tmp_path: Path) -> None:
@@ -39,6 +39,6 @@ def test_bounds(tmp_path: Path) -> None:
     target.mkdir()
     with (root / "sparse").open("wb") as file:
         file.truncate(walk.COPIED_BYTES + 1)
-    with pytest.raises(TooLargeError, match="1024 MiB"):
+    with pytest.raises(WorkspaceTooLargeError, match="1024 MiB"):
         asyncio.run(copy_workspace(str(root), str(target)))
     assert list(target.iterdir()) == []

@@ -10,14 +10,14 @@ import pytest
 
 from codewhale.workspace.undo.journal import (
     Change,
-    Content,
-    DamagedError,
-    Entry,
     FileState,
     Journal,
+    JournalContent,
+    JournalDamagedError,
+    JournalEntry,
     SnapshotError,
+    as_written,
     blob_id,
-    listed,
 )
 from support.repos import raw_git
 
@@ -28,17 +28,17 @@ def kept(data: bytes, mode: int = FILE) -> FileState:
     return FileState(mode, blob_id(data), len(data))
 
 
-async def put(journal: Journal, number: int, files: dict[str, bytes | None], kind: str = "call") -> Entry:
+async def put(journal: Journal, number: int, files: dict[str, bytes | None], kind: str = "call") -> JournalEntry:
     """One entry that sets files, or deletes them."""
     before = await journal.files()
     changes = [
-        Content(Change(path, before.get(path), None if data is None else kept(data)), data)
+        JournalContent(Change(path, before.get(path), None if data is None else kept(data)), data)
         for path, data in files.items()
     ]
-    made: list[Entry] = []
+    made: list[JournalEntry] = []
 
-    async def settle(seen: list[Change]) -> Sequence[Entry]:
-        made.append(Entry(number, 1000.0 + number, kind, "s", 1, "c", "tool", changes=tuple(seen)))  # type: ignore[arg-type]
+    async def settle(seen: list[Change]) -> Sequence[JournalEntry]:
+        made.append(JournalEntry(number, 1000.0 + number, kind, "s", 1, "c", "tool", changes=tuple(seen)))  # type: ignore[arg-type]
         return made
 
     await journal.record(iter(changes), settle)
@@ -68,12 +68,12 @@ async def test_entries_files_and_bytes_come_back(journal: Journal) -> None:
 async def test_links_and_execute_bits_are_told_apart(journal: Journal) -> None:
     states = {"link": kept(b"to", stat.S_IFLNK | 0o777), "tool": kept(b"#!", stat.S_IFREG | 0o755), "file": kept(b"f")}
     data = {"link": b"to", "tool": b"#!", "file": b"f"}
-    entry = Entry(1, 0.0, "call", changes=tuple(Change(path, None, state) for path, state in states.items()))
+    entry = JournalEntry(1, 0.0, "call", changes=tuple(Change(path, None, state) for path, state in states.items()))
 
-    async def settle(seen: list[Change]) -> Sequence[Entry]:
+    async def settle(seen: list[Change]) -> Sequence[JournalEntry]:
         return [entry]
 
-    await journal.record((Content(one, data[one.path]) for one in entry.changes), settle)
+    await journal.record((JournalContent(one, data[one.path]) for one in entry.changes), settle)
     files = await journal.files()
     assert files["link"].is_link and files["tool"].mode & 0o100 and not files["file"].mode & 0o100
     assert files["tool"].is_coarse and not states["tool"].is_coarse and not files["link"].is_coarse
@@ -81,14 +81,17 @@ async def test_links_and_execute_bits_are_told_apart(journal: Journal) -> None:
 
 async def test_of_what_was_found_and_of_too_much_the_number_alone_is_listed(journal: Journal) -> None:
     many = tuple(Change(f"f{n}", None, FileState(FILE, "", n)) for n in range(20_001))
-    for entry, count in ((Entry(1, 0.0, "found", changes=many[:2]), 2), (Entry(2, 0.0, "call", changes=many), 20_001)):
+    for entry, count in (
+        (JournalEntry(1, 0.0, "found", changes=many[:2]), 2),
+        (JournalEntry(2, 0.0, "call", changes=many), 20_001),
+    ):
 
-        async def settle(seen: list[Change], entry: Entry = entry) -> Sequence[Entry]:
+        async def settle(seen: list[Change], entry: JournalEntry = entry) -> Sequence[JournalEntry]:
             return [entry]
 
         await journal.record(iter(()), settle)
         told = (await journal.entries())[-1][1]
-        assert told == listed(entry) and told.unlisted == count and not told.changes
+        assert told == as_written(entry) and told.unlisted == count and not told.changes
 
 
 async def test_hunks_are_those_of_the_lines(journal: Journal) -> None:
@@ -103,14 +106,14 @@ async def test_a_record_that_fails_or_is_cancelled_leaves_nothing(journal: Journ
     await put(journal, 1, {"a": b"1"})
     head = journal.head()
 
-    async def refuse(seen: list[Change]) -> Sequence[Entry]:
+    async def refuse(seen: list[Change]) -> Sequence[JournalEntry]:
         raise SnapshotError("no")
 
-    async def wait(seen: list[Change]) -> Sequence[Entry]:
+    async def wait(seen: list[Change]) -> Sequence[JournalEntry]:
         await asyncio.Event().wait()
         return []
 
-    content = Content(Change("a", kept(b"1"), kept(b"2")), b"2")
+    content = JournalContent(Change("a", kept(b"1"), kept(b"2")), b"2")
     with pytest.raises(SnapshotError):
         await journal.record(iter([content]), refuse)
     with pytest.raises(TimeoutError):
@@ -163,5 +166,5 @@ async def test_a_damaged_journal_is_told(journal: Journal) -> None:
     await put(journal, 1, {"a": b"1\n"})
     ref = Path(journal.folder, "refs/heads/journal")
     ref.write_text("0" * 39 + "1\n")
-    with pytest.raises(DamagedError, match="git failed on the journal"):
+    with pytest.raises(JournalDamagedError, match="git failed on the journal"):
         await journal.entries()

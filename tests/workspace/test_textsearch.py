@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.process.programs import find_program
-from codewhale.workspace.textsearch import Found, TextQuery, portable, search
+from codewhale.workspace.textsearch import TextMatches, TextQuery, portable, search
 from codewhale.workspace.walk import Walker
 from support.repos import write
 
@@ -53,7 +53,7 @@ async def test_ripgrep_changes_nothing_but_the_time(corpus: Path, ignore_case: b
     assert some > len(PATTERNS) * 0.7
 
 
-async def by_hand(corpus: Path, files: tuple[str, ...], query: TextQuery) -> Found:
+async def by_hand(corpus: Path, files: tuple[str, ...], query: TextQuery) -> TextMatches:
     """The same search line by line, for which every pattern is taken as one of its own kind."""
     query = TextQuery(f"(?:{query.pattern})(?=)" if not query.pattern.startswith("(?i)") else query.pattern + "(?=)",
                   query.ignore_case, query.context, query.limit)  # fmt: skip

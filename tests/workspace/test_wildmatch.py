@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codewhale.workspace.ignore import Rules, Wild, literal_length
+from codewhale.workspace.ignore import IgnoreRules, WildPattern, literal_length
 from support.repos import raw_git
 
 SLOW = [
@@ -40,7 +40,7 @@ PIECES = st.lists(
 @pytest.mark.parametrize("pattern", SLOW, ids=lambda pattern: f"{pattern[:12]!r}x{len(pattern)}")
 def test_no_pattern_takes_long(pattern: bytes) -> None:
     began = time.process_time()
-    rules = Rules().adding("", pattern + b"\n")
+    rules = IgnoreRules().adding("", pattern + b"\n")
     for path in ("a" * 250, "/".join(["a" * 200] * 18), "/".join("a" * 100)):
         rules.ignores(path, False)
     assert time.process_time() - began < 5.0
@@ -49,7 +49,7 @@ def test_no_pattern_takes_long(pattern: bytes) -> None:
 def test_thousands_of_rules_are_asked_quickly() -> None:
     lines = [b"/out/gen%d/" % number for number in range(9_000)] + [b"*.e%d" % number for number in range(9_000)]
     began = time.process_time()
-    rules = Rules().adding("", b"\n".join(lines))
+    rules = IgnoreRules().adding("", b"\n".join(lines))
     assert [rules.ignores(f"src/a{number}.e{number}", False) for number in range(10_000)] == [True] * 9_000 + [
         False
     ] * 1_000
@@ -59,7 +59,7 @@ def test_thousands_of_rules_are_asked_quickly() -> None:
 
 def test_rules_give_up_when_the_time_is_spent() -> None:
     clock = iter([False] * 7)
-    rules = Rules(spent=lambda: next(clock, True)).adding("", b"".join(b"[a-c]%d\n" % n for n in range(500)))
+    rules = IgnoreRules(spent=lambda: next(clock, True)).adding("", b"".join(b"[a-c]%d\n" % n for n in range(500)))
     with pytest.raises(TimeoutError):
         rules.ignores("x", False)
     with pytest.raises(TimeoutError):
@@ -67,20 +67,20 @@ def test_rules_give_up_when_the_time_is_spent() -> None:
 
 
 def test_more_rules_than_may_be_in_force_are_passed_over() -> None:
-    rules = Rules().adding("", b"".join(b"n%d\n" % number for number in range(30_000)))
+    rules = IgnoreRules().adding("", b"".join(b"n%d\n" % number for number in range(30_000)))
     assert rules.ignores("n19999", False) and not rules.ignores("n20000", False)
 
 
 @pytest.mark.parametrize("pattern", [b"[a", b"[[:bogus:]]", b"a\\", b"[a-\\", b"[[:alpha:", b"[/]"])
 def test_a_pattern_that_matches_nothing_is_refused(pattern: bytes) -> None:
     with pytest.raises(ValueError):
-        Wild(pattern)
+        WildPattern(pattern)
 
 
 def test_what_stands_before_the_first_star_is_compared_as_it_is() -> None:
     assert literal_length(b"src/gen*") == 7 and literal_length(b"plain") == 5
-    assert Wild(b"foo**/bar", 3).matches(b"foobar")  # git tries what follows the plain part by itself
-    assert Wild(b"foo**/bar", 3).matches(b"foox/bar") and not Wild(b"foo**/bar", 3).matches(b"fo/bar")
+    assert WildPattern(b"foo**/bar", 3).matches(b"foobar")  # git tries what follows the plain part by itself
+    assert WildPattern(b"foo**/bar", 3).matches(b"foox/bar") and not WildPattern(b"foo**/bar", 3).matches(b"fo/bar")
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_random_patterns_match_as_git_has_it(repo: Path, lines: list[str], texts
         check=False,
     )
     ignored = {path.removeprefix("./") for path in judged.decode().split("\0")}
-    rules = Rules().adding("", data)
+    rules = IgnoreRules().adding("", data)
     for path in paths:
         assert _hides(rules, path) is (path in ignored), (data, path)
 
@@ -117,7 +117,7 @@ def _plain(text: str) -> str:
     return "/".join(step for step in text.split("/") if step not in ("", ".", ".."))
 
 
-def _hides(rules: Rules, path: str) -> bool:
+def _hides(rules: IgnoreRules, path: str) -> bool:
     steps = path.split("/")
     above = ("/".join(steps[:count]) for count in range(1, len(steps)))
     return any(rules.ignores(folder, True) for folder in above) or rules.ignores(path, False)
@@ -134,7 +134,7 @@ def test_names_that_are_not_utf8_are_judged_by_their_bytes(tmp_path: Path) -> No
         input=b"\0".join(names),
         capture_output=True,
     ).stdout.split(b"\0")
-    rules = Rules().adding("", rule)
+    rules = IgnoreRules().adding("", rule)
     assert [rules.ignores(name.decode("utf-8", "surrogateescape"), False) for name in names] == [
         name in told for name in names
     ]

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from codewhale.services.jobs.artifacts import LogArchive
     from codewhale.services.jobs.user_commands import UserCommands
     from codewhale.services.skills import SkillStore
-    from codewhale.workspace.file_search import Mentions
+    from codewhale.workspace.file_search import FileFinder
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.undo import Undo
 
@@ -62,7 +62,7 @@ INDEX_SHOWN = 50
 INDEX_BUILDING = "The code index of this repository is being built in the background."
 
 
-T = TypeVar("T", "CodeSearch", "Hooks", "Mentions", "UserCommands", "ShellJobs", "Undo")
+T = TypeVar("T", "CodeSearch", "Hooks", "FileFinder", "UserCommands", "ShellJobs", "Undo")
 
 
 class Container:
@@ -313,10 +313,10 @@ class Services:
         return CodeMaps(self.code_search)
 
     @cached_property
-    def mentions(self) -> "Mentions":
-        from codewhale.workspace.file_search import FrecencyStore, Mentions
+    def mentions(self) -> "FileFinder":
+        from codewhale.workspace.file_search import FileFinder, FrecencyStore
 
-        return self._closing(Mentions(FrecencyStore(self._app.place.home, self._app.clock)))
+        return self._closing(FileFinder(FrecencyStore(self._app.place.home, self._app.clock)))
 
     @cached_property
     def attaching(self) -> "AttachmentReader":

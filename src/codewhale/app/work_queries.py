@@ -14,13 +14,13 @@ from codewhale.protocol.events import MessageAdded
 from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView
 from codewhale.services.jobs.job import JobView
 from codewhale.session.store import SessionStore
-from codewhale.workspace.git import differences, standing
+from codewhale.workspace.git import differences, workspace_status
 from codewhale.workspace.patching import unified_diff
 from codewhale.workspace.undo.journal import SnapshotError
 from codewhale.workspace.undo.render import plan_lines, refusal_lines, turn_line
 
 if TYPE_CHECKING:
-    from codewhale.workspace.undo import Plan, Undo
+    from codewhale.workspace.undo import Undo, UndoPlan
 
 TAIL = 2_000
 LINE = 400
@@ -43,7 +43,7 @@ class WorkQueries:
         rows += [_job(view, "") for view in jobs.stale(session)]
         return tuple(sorted(rows, key=lambda row: row.status != "Running"))
 
-    workspace = staticmethod(standing)
+    workspace = staticmethod(workspace_status)
 
     async def diff(self, session: str, workspace: str, path: str = "") -> tuple[DiffBlock, ...]:
         """What differs from the last commit; without git, all that the session's turns changed and that still stands.
@@ -80,7 +80,7 @@ class WorkQueries:
         files = tuple(line for line in plan_lines(plan) if line not in refused)
         return UndoView(rows, files, refused, diffs)
 
-    async def _contents(self, undo: "Undo", plan: "Plan", back: bool) -> tuple[DiffBlock, ...]:
+    async def _contents(self, undo: "Undo", plan: "UndoPlan", back: bool) -> tuple[DiffBlock, ...]:
         """The differences of a plan: as its taking back would make them, or as the agent had made them."""
         room, blocks = DIFF_ROOM, []
         for path, now, then in await undo.contents(plan):

@@ -10,7 +10,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
 from codewhale.workspace.patching import unified_diff
-from codewhale.workspace.undo import Done, Plan, Turn, Undo
+from codewhale.workspace.undo import Undo, UndoPlan, UndoResult, UndoTurn
 from codewhale.workspace.undo.journal import SnapshotError
 from codewhale.workspace.undo.render import MOST_LISTED, done_lines, plan_lines, turn_line
 
@@ -27,7 +27,7 @@ class UndoCommands:
         self._undo = undo
         self._control = control
         self._tell = tell
-        self._seen: dict[str, tuple[str, Plan]] = {}
+        self._seen: dict[str, tuple[str, UndoPlan]] = {}
 
     @command("/undo", "[N] [preview|yes]")
     async def undo(self, args: str, context: CommandContext) -> CommandOutput:
@@ -79,7 +79,7 @@ class UndoCommands:
         again = "/restore back brings it back." if done.changes else ""
         return CommandOutput(f"{text}\n{again}".strip(), ok=bool(done.changes))
 
-    async def _shown(self, plan: Plan) -> str:
+    async def _shown(self, plan: UndoPlan) -> str:
         """The files of a plan and as much of their differences as fits."""
         lines, room = plan_lines(plan), DIFF_ROOM
         for path, now, then in await self._undo.contents(plan):
@@ -92,7 +92,7 @@ class UndoCommands:
                 lines += ["", diff.rstrip("\n")]
         return "\n".join(lines)
 
-    def _record(self, session: str, done: Done) -> None:
+    def _record(self, session: str, done: UndoResult) -> None:
         """Let the session's log and the model know."""
         for change in done.changes:
             self._tell(session, FileChanged("undo", change))
@@ -114,7 +114,7 @@ def _split(args: str) -> tuple[str | None, str]:
     return place, word
 
 
-def _since(place: str, turns: tuple[Turn, ...], last: Turn | None) -> int | str:
+def _since(place: str, turns: tuple[UndoTurn, ...], last: UndoTurn | None) -> int | str:
     """The entry from which on all is taken back, or why there is none."""
     if place == "back":
         return (
@@ -128,13 +128,13 @@ def _since(place: str, turns: tuple[Turn, ...], last: Turn | None) -> int | str:
     return turns[number - 1].since
 
 
-def _list(turns: tuple[Turn, ...], last: Turn | None) -> str:
+def _list(turns: tuple[UndoTurn, ...], last: UndoTurn | None) -> str:
     lines = [f"{number:>3}  {turn_line(turn)}" for number, turn in enumerate(turns[:MOST_LISTED], 1)]
     if last is not None:
         lines.append("back  brings back what was undone last")
     return "\n".join(lines) or "No turn of this session has changed a file."
 
 
-def _summary(done: Done) -> str:
+def _summary(done: UndoResult) -> str:
     files = "1 file" if len(done.changes) == 1 else f"{len(done.changes)} files"
     return f"Taken back in {files}." if done.changes else "Nothing could be taken back."

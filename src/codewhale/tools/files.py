@@ -22,8 +22,8 @@ from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, 
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.workspace.documents import PdfText, image_facts, pdf_text
 from codewhale.workspace.files import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
-from codewhale.workspace.patching import Replaced, Replacer, unified_diff
-from codewhale.workspace.walk import Entry, Walker
+from codewhale.workspace.patching import Replacement, Replacer, unified_diff
+from codewhale.workspace.walk import DirEntry, Walker
 
 WHOLE_LINES, MOST_LINES = 200, 500
 WHOLE_BYTES = 16_384
@@ -310,11 +310,11 @@ def _is_text(space: Workspace, path: str) -> bool:
         return not looks_binary(space.begin(file, _HEAD))
 
 
-def _rows(space: Workspace, folder: str, found: tuple[Entry, ...]) -> list[tuple[bool, str]]:
+def _rows(space: Workspace, folder: str, found: tuple[DirEntry, ...]) -> list[tuple[bool, str]]:
     return sorted((not _is_dir(space, folder, entry), entry.name) for entry in found)
 
 
-def _is_dir(space: Workspace, folder: str, entry: Entry) -> bool:
+def _is_dir(space: Workspace, folder: str, entry: DirEntry) -> bool:
     if not entry.is_link:
         return entry.is_dir
     try:
@@ -406,7 +406,7 @@ def _edit(space: Workspace, args: EditFile, session: str) -> ToolResult:
     return _changed(change, file.data, data, summary, {"replacements": len(done.lines), "matched": done.how})
 
 
-def _replaced(path: str, form: TextForm, args: EditFile) -> Replaced:
+def _replaced(path: str, form: TextForm, args: EditFile) -> Replacement:
     marked = form.bom and args.search.startswith("\ufeff")
     search, put = (args.search[1:], args.replace.removeprefix("\ufeff")) if marked else (args.search, args.replace)
     return Replacer(path, form.text, search, put).replace(args.replace_all)

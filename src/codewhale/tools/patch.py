@@ -12,7 +12,7 @@ from codewhale.tools.base import Args, Doc, tool
 from codewhale.workspace.files import Workspace, Workspaces
 from codewhale.workspace.patching import (
     MAX_FUZZ,
-    Options,
+    PatchOptions,
     PatchResult,
     apply_patch,
     patch_paths,
@@ -75,7 +75,7 @@ def _apply(space: Workspace, session: str, args: ApplyPatch) -> PatchResult:
     if args.changes is not None:
         return replace_files(space, session, [(change.path, change.content) for change in args.changes])
     assert args.patch is not None
-    return apply_patch(space, session, args.patch, Options(args.path, args.fuzz, args.create_if_missing))
+    return apply_patch(space, session, args.patch, PatchOptions(args.path, args.fuzz, args.create_if_missing))
 
 
 def _one_of_two(both: bool) -> ToolError:

@@ -19,8 +19,8 @@ from codewhale.workspace.file_search import score
 from codewhale.workspace.files.errors import locate
 from codewhale.workspace.ignore import EXCLUDES
 from codewhale.workspace.projectmap import build_map
-from codewhale.workspace.textsearch import Found, PatternError, PatternTooSlow, TextQuery, escaped, search
-from codewhale.workspace.walk import Listing, Walker
+from codewhale.workspace.textsearch import PatternError, PatternTooSlow, TextMatches, TextQuery, escaped, search
+from codewhale.workspace.walk import FileListing, Walker
 
 SECONDS = 30.0
 GREP_EXCLUDES = (
@@ -200,7 +200,7 @@ def _globs(name: str, args: GrepFiles | FileSearch, field: str, globs: list[str]
         )
 
 
-def _instead(args: GrepFiles, listing: Listing, found: Found) -> str:
+def _instead(args: GrepFiles, listing: FileListing, found: TextMatches) -> str:
     """What to try where nothing matches."""
     if not found.complete or listing.truncated:
         return "Not every file was searched: give a path inside."
@@ -215,7 +215,7 @@ def _instead(args: GrepFiles, listing: Listing, found: Found) -> str:
     return f"No line matches. Try {case}a shorter pattern, or codebase_search, which finds code by what it does."
 
 
-def _grep_result(found: Found, listing: Listing, hint: str) -> ToolResult:
+def _grep_result(found: TextMatches, listing: FileListing, hint: str) -> ToolResult:
     truncated = found.total > len(found.matches) or not found.complete or listing.truncated
     told: dict[str, Any] = {
         "total_matches": found.total,

@@ -9,7 +9,7 @@ from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Preview, Subject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.workspace.patching import unified_diff
-from codewhale.workspace.undo import Plan, Refusal, Turn, Undo
+from codewhale.workspace.undo import Undo, UndoPlan, UndoRefusal, UndoTurn
 from codewhale.workspace.undo.journal import SnapshotError
 from codewhale.workspace.undo.render import MOST_LISTED, place, refusal_lines
 
@@ -61,7 +61,7 @@ class UndoTools:
             display += (MarkdownBlock("\n".join(notes)),)
         return Preview(display, partial(self._carry_out, plan, turns, display))
 
-    async def _carry_out(self, plan: Plan, turns: tuple[Turn, ...], display: tuple[Block, ...]) -> ToolResult:
+    async def _carry_out(self, plan: UndoPlan, turns: tuple[UndoTurn, ...], display: tuple[Block, ...]) -> ToolResult:
         try:
             done = await self._undo.carry_out(plan)
         except SnapshotError as error:
@@ -80,7 +80,7 @@ class UndoTools:
         return ToolResult(pretty(said), ok=ok, display=display, metadata=facts, changes=done.changes)
 
 
-def _conflict(refusal: Refusal) -> dict[str, Any]:
+def _conflict(refusal: UndoRefusal) -> dict[str, Any]:
     return {"place": place(refusal), "path": refusal.path, "reason": refusal.reason}
 
 
@@ -103,7 +103,7 @@ def _too_far(wanted: int, there: int) -> ToolError:
     )
 
 
-def _nothing(plan: Plan) -> ToolError:
+def _nothing(plan: UndoPlan) -> ToolError:
     told = "; ".join(refusal_lines(plan.refused)) or "the files are already as they were before"
     path = next((refusal.path for refusal in plan.refused if refusal.path), "")
     return ToolError(

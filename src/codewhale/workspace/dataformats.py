@@ -13,7 +13,7 @@ from msgspec import Struct
 _TOML_PLACE = re.compile(r"\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
-class Fault(Struct, frozen=True):
+class ParseFault(Struct, frozen=True):
     """Why text does not parse; `line` and `column` count from 1, 0 when unknown."""
 
     message: str
@@ -27,13 +27,13 @@ def judge(data: bytes, source: str, wanted: str) -> dict[str, Any]:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        fault = Fault(f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}", line)
+        fault = ParseFault(f"not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}", line)
         return _invalid((_by_name(source) or "json") if wanted == "auto" else wanted, source, "", fault)
     kinds = [wanted] if wanted != "auto" else _candidates(source, text)
     faults = []
     for kind in kinds:
         found = _PARSERS[kind](text)
-        if not isinstance(found, Fault):
+        if not isinstance(found, ParseFault):
             return {"valid": True, "format": kind, "source": source, "summary": _summary(found[0])}
         faults.append((kind, found))
     return _invalid(faults[0][0], source, text, faults[0][1])
@@ -58,7 +58,7 @@ def _candidates(source: str, text: str) -> list[str]:
     return ["toml", "json"] if likely_toml else ["json", "toml"]
 
 
-def _json(text: str) -> tuple[Any] | Fault:
+def _json(text: str) -> tuple[Any] | ParseFault:
     def constant(word: str) -> None:
         raise ValueError(f"{word} is not JSON")
 
@@ -66,28 +66,28 @@ def _json(text: str) -> tuple[Any] | Fault:
         # Numbers are not converted: one of a million digits is still valid.
         return (json.loads(text, parse_constant=constant, parse_int=_number, parse_float=_number),)
     except json.JSONDecodeError as error:
-        return Fault(error.msg, error.lineno, error.colno)
+        return ParseFault(error.msg, error.lineno, error.colno)
     except (ValueError, RecursionError) as error:
-        return Fault("nested too deeply" if isinstance(error, RecursionError) else str(error))
+        return ParseFault("nested too deeply" if isinstance(error, RecursionError) else str(error))
 
 
-def _toml(text: str) -> tuple[Any] | Fault:
+def _toml(text: str) -> tuple[Any] | ParseFault:
     try:
         return (tomllib.loads(text),)
     except (ValueError, RecursionError) as error:
         if isinstance(error, RecursionError):
-            return Fault("nested too deeply")
+            return ParseFault("nested too deeply")
         place = _TOML_PLACE.search(str(error))
         message = _TOML_PLACE.sub("", str(error)).strip()
         if place is None:
-            return Fault(message)
+            return ParseFault(message)
         if place[1] is None:
             lines = text.split("\n")
-            return Fault(f"{message} at the end", len(lines), len(lines[-1]) + 1)
-        return Fault(message, int(place[1]), int(place[2]))
+            return ParseFault(f"{message} at the end", len(lines), len(lines[-1]) + 1)
+        return ParseFault(message, int(place[1]), int(place[2]))
 
 
-_PARSERS: dict[str, Callable[[str], tuple[Any] | Fault]] = {"json": _json, "toml": _toml}
+_PARSERS: dict[str, Callable[[str], tuple[Any] | ParseFault]] = {"json": _json, "toml": _toml}
 
 
 def _number(_: str) -> int:
@@ -112,7 +112,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "date or time")
 
 
-def _invalid(kind: str, source: str, text: str, fault: Fault) -> dict[str, Any]:
+def _invalid(kind: str, source: str, text: str, fault: ParseFault) -> dict[str, Any]:
     error: dict[str, Any] = {"message": fault.message}
     if fault.line:
         error["line"] = fault.line

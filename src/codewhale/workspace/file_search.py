@@ -65,7 +65,7 @@ MAX_BYTES = 1 << 20
 HALF_LIFE = 7 * 86_400.0
 
 
-class _Kept(Struct, frozen=True):
+class _UsageFile(Struct, frozen=True):
     """`rows` are (score at a time, that time in Unix seconds) by path."""
 
     root: str
@@ -85,7 +85,7 @@ class FrecencyStore:
         rows, now = self._rows(root), self._clock.now()
         rows[path] = (_faded(rows.get(path), now) + 1.0, now)
         kept = sorted(rows, key=lambda name: _faded(rows[name], now), reverse=True)[:MOST_FILES]
-        data = msgspec.json.encode(_Kept(root, {name: rows[name] for name in kept}))
+        data = msgspec.json.encode(_UsageFile(root, {name: rows[name] for name in kept}))
         with contextlib.suppress(OSError, UnicodeEncodeError):
             private_dir(self._home)
             private_dir(self._folder)
@@ -99,7 +99,7 @@ class FrecencyStore:
     def _rows(self, root: str) -> dict[str, tuple[float, float]]:
         try:
             with open(self._place(root), "rb") as file:
-                return dict(msgspec.json.decode(file.read(MAX_BYTES), type=_Kept).rows)
+                return dict(msgspec.json.decode(file.read(MAX_BYTES), type=_UsageFile).rows)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return {}
 
@@ -125,10 +125,10 @@ FRESH_SECONDS = 3.0
 MOST_ROOTS = 8
 MOST_ROWS = 200
 LONGEST = 200
-_EDGE = re.compile(r"(?:^|[/_.\- ])(\w)")
+_WORD_STARTS = re.compile(r"(?:^|[/_.\- ])(\w)")
 
 
-class _Seen(Struct):
+class _FolderFiles(Struct):
     """The files of a folder as they were at a time, and those of them that fitted the last text."""
 
     paths: tuple[str, ...]
@@ -136,12 +136,12 @@ class _Seen(Struct):
     last: tuple[str, tuple[str, ...]] = ("", ())
 
 
-class Mentions:
+class FileFinder:
     """Files by their paths. What was used often and lately comes first among equals."""
 
     def __init__(self, frecency: FrecencyStore) -> None:
         self._frecency = frecency
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _FolderFiles] = {}
         self._walks: dict[str, asyncio.Task[None]] = {}
 
     async def find(self, workspace: str, text: str, limit: int) -> tuple[FileMatch, ...]:
@@ -182,11 +182,11 @@ class Mentions:
             paths = await asyncio.to_thread(_with_folders, (*listing.files, *listing.links))
         except (OSError, ValueError):
             pass  # a workspace that is gone has no files
-        self._seen[root] = _Seen(paths, time.monotonic())
+        self._seen[root] = _FolderFiles(paths, time.monotonic())
         while len(self._seen) > MOST_ROOTS:
             del self._seen[next(iter(self._seen))]
 
-    def _ranked(self, root: str, seen: _Seen, typed: str, limit: int) -> tuple[FileMatch, ...]:
+    def _ranked(self, root: str, seen: _FolderFiles, typed: str, limit: int) -> tuple[FileMatch, ...]:
         wanted = typed.lower().replace(" ", "").removeprefix("./")
         ranks = self._frecency.scores(root)
         text, fitted = seen.last  # taken and set as one: questions are answered side by side
@@ -205,40 +205,21 @@ def fits(paths: Sequence[str], wanted: str) -> tuple[str, ...]:
 
 def best(paths: Iterable[str], wanted: str, ranks: Mapping[str, float], limit: int) -> tuple[FileMatch, ...]:
     """The `limit` best of paths that fit: by how they fit, then by use, then short before long."""
-    scored = ((_score(path, wanted) + 12.0 * math.log1p(ranks.get(path, 0.0)), path) for path in paths)
-    found = heapq.nsmallest(limit, ((-score, len(path), path) for score, path in scored))
-    return tuple(FileMatch(path, round(-score, 2)) for score, _, path in found)
+    scored = ((_fit(path, wanted) + 0.12 * math.log1p(ranks.get(path, 0.0)), path) for path in paths)
+    found = heapq.nsmallest(limit, ((-fit, len(path), path) for fit, path in scored))
+    return tuple(FileMatch(path, round(-fit, 2)) for fit, _, path in found)
 
 
-def _score(path: str, wanted: str) -> float:
-    """How well letters fit: a name that is them, begins with them, holds them; a path that holds them; the beginnings
-    of its words; letters that stand together. Deep and long paths lose a little."""
-    cost = path.count("/") * 1.0 + len(path) * 0.02
+def _fit(path: str, wanted: str) -> float:
+    """`score`, but the beginnings of words go before other scattered letters; deep and long paths lose a little."""
+    cost = path.count("/") * 0.01 + len(path) * 0.0002
     if not wanted:
         return -cost
-    low = path.lower()
-    name = low.rstrip("/").rpartition("/")[2]
-    if name == wanted or name.partition(".")[0] == wanted:
-        return 100.0 - cost
-    if name.startswith(wanted):
-        return 90.0 - cost
-    if (at := name.find(wanted)) >= 0:
-        return 75.0 - min(at, 20) * 0.2 - cost
-    if wanted in low:
-        return 65.0 - cost
-    if "".join(_EDGE.findall(low)).find(wanted) >= 0:
-        return 55.0 - cost
-    return _together(low, wanted) - cost
-
-
-def _together(path: str, wanted: str) -> float:
-    """Up to 45: the share of letters that follow one another, matched from the end, where the name is."""
-    at, joined = len(path), 0
-    for char in reversed(wanted):
-        before = path.rfind(char, 0, at)
-        joined += before == at - 1
-        at = before
-    return 15.0 + 30.0 * joined / len(wanted)
+    plain = path.rstrip("/")
+    fit = score(wanted, plain) or 0.0
+    if wanted not in plain.lower():
+        fit = 0.69 if wanted in "".join(_WORD_STARTS.findall(plain.lower())) else 0.7 * fit
+    return fit - cost
 
 
 def _with_folders(files: Sequence[str]) -> tuple[str, ...]:

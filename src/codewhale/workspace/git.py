@@ -230,7 +230,7 @@ def branch_of(workspace: str) -> str:
     return (head[:12] if re.fullmatch(r"[0-9a-f]{40,64}", head) else head) if head else ""
 
 
-async def standing(workspace: str) -> WorkspaceRow:
+async def workspace_status(workspace: str) -> WorkspaceRow:
     return WorkspaceRow(workspace, branch_of(workspace), await _changed(workspace))
 
 

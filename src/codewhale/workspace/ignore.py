@@ -40,7 +40,7 @@ def literal_length(pattern: bytes) -> int:
     return len(pattern) if special is None else special.start()
 
 
-class Wild:
+class WildPattern:
     """A compiled pattern: what a path must begin with, and the steps after that. Raises ValueError for a pattern that
     matches nothing."""
 
@@ -207,7 +207,7 @@ class _Layer:
         self._names: dict[bytes, tuple[int, int]] = {}  # the last rule for anything, the last for folders alone
         self._paths: dict[bytes, tuple[int, int]] = {}
         self._endings: dict[int, dict[bytes, tuple[int, int]]] = {}
-        self._wild: list[tuple[int, bool, bool, Wild]] = []  # (number, for folders, matches the name alone, pattern)
+        self._wild: list[tuple[int, bool, bool, WildPattern]] = []  # (number, of folders, by name, pattern)
 
     def __len__(self) -> int:
         return len(self._verdicts)
@@ -231,7 +231,7 @@ class _Layer:
             _put(self._endings.setdefault(len(pattern) - 1, {}), pattern[1:], number, folders)
         else:
             try:
-                self._wild.append((number, folders, by_name, Wild(pattern, 0 if by_name else plain)))
+                self._wild.append((number, folders, by_name, WildPattern(pattern, 0 if by_name else plain)))
             except ValueError:
                 return
         self._verdicts.append(verdict)
@@ -254,7 +254,7 @@ class _Layer:
         return self._verdicts[last] if last >= 0 else None
 
 
-class Rules:
+class IgnoreRules:
     """The rules in force in one folder: its own, those of the folders above it, and the person's global ones. They
     give up once the time is `spent`."""
 
@@ -263,12 +263,12 @@ class Rules:
         self._spent = spent
 
     @classmethod
-    def personal(cls, spent: Callable[[], bool] = lambda: False) -> "Rules":
+    def personal(cls, spent: Callable[[], bool] = lambda: False) -> "IgnoreRules":
         """The person's global rules alone ($XDG_CONFIG_HOME/git/ignore)."""
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
         return cls((), spent).adding("", _read(os.path.join(base, "git", "ignore"), _OPEN & ~os.O_NOFOLLOW))
 
-    def entering(self, folder: str, fd: int, names: set[str]) -> "Rules":
+    def entering(self, folder: str, fd: int, names: set[str]) -> "IgnoreRules":
         """The rules inside `folder` (path from the walk's root, "" for the root itself), open as `fd` and holding
         `names`."""
         rules = self
@@ -277,7 +277,7 @@ class Rules:
                 rules = rules.adding(folder, _read(name, _OPEN, fd))
         return rules
 
-    def adding(self, folder: str, data: bytes) -> "Rules":
+    def adding(self, folder: str, data: bytes) -> "IgnoreRules":
         """These rules and those of a rule file in `folder`. Lines that cannot be understood are passed over, and so
         is what goes beyond the bounds. Raises TimeoutError."""
         layer = _Layer(_bytes(folder) + b"/" if folder else b"")
@@ -288,7 +288,7 @@ class Rules:
             if count % _CHECK == 0:
                 _go_on(self._spent)
             layer.add(line)
-        return Rules((*self._layers, layer), self._spent) if len(layer) else self
+        return IgnoreRules((*self._layers, layer), self._spent) if len(layer) else self
 
     def ignores(self, path: str, is_dir: bool) -> bool:
         """Whether `path` (from the walk's root) is ignored by itself; its folder must not be. Raises TimeoutError."""

@@ -67,7 +67,7 @@ class TextQuery(Struct, frozen=True):
     limit: int = 100
 
 
-class Match(Struct, frozen=True):
+class LineMatch(Struct, frozen=True):
     """A matching line, numbered from 1, without its line end; long ones are cut around the match."""
 
     file: str
@@ -77,11 +77,11 @@ class Match(Struct, frozen=True):
     context_after: list[str]
 
 
-class Found(Struct, frozen=True):
+class TextMatches(Struct, frozen=True):
     """The first matches by path and line. `total` counts every matching line seen, `searched` the files read as text;
     `complete` is False when the time ran out before the last file."""
 
-    matches: list[Match]
+    matches: list[LineMatch]
     total: int
     searched: int
     complete: bool
@@ -144,13 +144,13 @@ def _repeat_length(text: str) -> int:
     return len(inside) + 2 if good and len(low) < 4 and len(high) < 4 and (comma or not high) else 0
 
 
-async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: float, rg: str | None) -> Found:
+async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: float, rg: str | None) -> TextMatches:
     """Search `files` (paths beneath `root`), in their order. Binary files, files over 10 MiB and links are passed over.
 
     `rg` is the path of ripgrep or None. Raises PatternError, PatternTooSlow.
     """
     if not is_tame(query.pattern, ignore_case=query.ignore_case):
-        return await _apart(_Order(root, list(files), query, seconds))
+        return await _search_isolated(_SearchRequest(root, list(files), query, seconds))
     scan = _Scan(Root(root), query, seconds)
     try:
         if rg is None or len(files) < _WORTH_RG or scan.portable is None:
@@ -163,44 +163,44 @@ async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: 
             return await asyncio.to_thread(scan.all, files)
         promising = [file for file in files if file in hits or sampled.get(file) is False]
         found = await asyncio.to_thread(scan.all, promising)
-        return Found(found.matches, found.total, len(sampled.keys() | scan.read), found.complete)
+        return TextMatches(found.matches, found.total, len(sampled.keys() | scan.read), found.complete)
     finally:
         scan.stop()
 
 
-class _Order(Struct):
+class _SearchRequest(Struct):
     root: str
     files: list[str]
     query: TextQuery
     seconds: float
 
 
-class _Said(Struct):
+class _SearchAnswer(Struct):
     """What that process says: what it found, or which fault it met and where."""
 
-    found: Found | None = None
+    found: TextMatches | None = None
     fault: str = ""
     position: int = -1
 
 
-async def _apart(order: _Order) -> Found:
+async def _search_isolated(order: _SearchRequest) -> TextMatches:
     work = IsolatedWork(__name__, msgspec.json.encode(order), (), order.root, order.seconds + _GRACE, 64 << 20)
     done = await work.do()
     if done.exit_code != 0 or done.timed_out or done.stdout_gap >= 0:
         raise PatternTooSlow("")
-    said = msgspec.json.decode(done.stdout, type=_Said)
+    said = msgspec.json.decode(done.stdout, type=_SearchAnswer)
     if said.found is not None:
         return said.found
     raise PatternTooSlow(said.fault) if said.position < 0 else PatternError(said.fault, said.position)
 
 
-def _carried_out(order: _Order) -> _Said:
+def _answer(order: _SearchRequest) -> _SearchAnswer:
     try:
-        return _Said(_Scan(Root(order.root), order.query, order.seconds).all(order.files))
+        return _SearchAnswer(_Scan(Root(order.root), order.query, order.seconds).all(order.files))
     except PatternError as error:
-        return _Said(fault=error.reason, position=error.position)
+        return _SearchAnswer(fault=error.reason, position=error.position)
     except PatternTooSlow as slow:
-        return _Said(fault=str(slow))
+        return _SearchAnswer(fault=str(slow))
 
 
 async def _files_with(
@@ -255,7 +255,7 @@ class _Scan:
         self._deadline = time.monotonic() + seconds
         self._stop = threading.Event()
         self._pattern = compile_pattern(query)
-        self._matches: list[Match] = []
+        self._matches: list[LineMatch] = []
         self._total = 0
         self._complete = True
         self.portable = portable(query.pattern)
@@ -264,7 +264,7 @@ class _Scan:
     def stop(self) -> None:
         self._stop.set()
 
-    def all(self, files: Sequence[str]) -> Found:
+    def all(self, files: Sequence[str]) -> TextMatches:
         for file in files:
             if self._spent():
                 break
@@ -272,7 +272,7 @@ class _Scan:
             if text is not None:
                 self.read.add(file)
                 self._search(file, text)
-        return Found(self._matches, self._total, len(self.read), self._complete)
+        return TextMatches(self._matches, self._total, len(self.read), self._complete)
 
     def sampled(self, files: Sequence[str]) -> dict[str, bool]:
         """Those of `files` that a search would read (regular, not too large, not binary by their first 8 KiB), each
@@ -379,7 +379,7 @@ def _is_utf8(sample: bytes) -> bool:
     return True
 
 
-def _match(file: str, text: str, hit: Hit, context: int) -> Match:
+def _match(file: str, text: str, hit: Hit, context: int) -> LineMatch:
     number, start, column = hit
     end = _line_end(text, start)
     before: list[str] = []
@@ -394,7 +394,7 @@ def _match(file: str, text: str, hit: Hit, context: int) -> Match:
         stop = _line_end(text, below)
         after.append(cut(text[below:stop], 0))
         below = stop + 1
-    return Match(file, number, cut(text[start:end], column), before, after)
+    return LineMatch(file, number, cut(text[start:end], column), before, after)
 
 
 def _line_end(text: str, start: int) -> int:
@@ -421,5 +421,5 @@ def escaped(text: str) -> str:
 
 if __name__ == "__main__":
     sys.stdout.buffer.write(
-        msgspec.json.encode(_carried_out(msgspec.json.decode(sys.stdin.buffer.read(), type=_Order)))
+        msgspec.json.encode(_answer(msgspec.json.decode(sys.stdin.buffer.read(), type=_SearchRequest)))
     )

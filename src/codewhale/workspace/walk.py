@@ -20,7 +20,7 @@ from msgspec import Struct
 from codewhale.process.repository import find_repository
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.git import git
-from codewhale.workspace.ignore import Rules
+from codewhale.workspace.ignore import IgnoreRules
 
 MOST_FILES = 200_000
 SECONDS = 20.0
@@ -34,7 +34,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 R = TypeVar("R")
 
 
-class Entry(Struct, frozen=True):
+class DirEntry(Struct, frozen=True):
     """One name in a folder. Neither `is_dir`, `is_link` nor `is_file`: a FIFO, socket or device."""
 
     name: str
@@ -43,7 +43,7 @@ class Entry(Struct, frozen=True):
     is_file: bool
 
 
-class Listing(Struct, frozen=True):
+class FileListing(Struct, frozen=True):
     """What a walk found: paths from the walker's root, POSIX, sorted. `files` are regular files, `links` symlinks;
     `unnamed` counts entries left out because their name is not UTF-8. `truncated` tells that a bound was met."""
 
@@ -63,7 +63,7 @@ class Walker:
 
     async def files(
         self, path: str = ".", *, include_ignored: bool = False, skip: frozenset[str] = frozenset()
-    ) -> Listing:
+    ) -> FileListing:
         """Every file beneath `path` (a folder or one file), without those git ignores unless `include_ignored`.
 
         Folders named in `skip` are not entered. An ignored `path` is walked all the same: it was asked for. Raises
@@ -72,22 +72,22 @@ class Walker:
         start = self._inside(path)
         mode = os.lstat(os.path.join(self.root, start)).st_mode
         if stat.S_ISREG(mode):
-            return Listing((start,))
+            return FileListing((start,))
         if not stat.S_ISDIR(mode):
             raise NotADirectoryError(f"{path} is neither a file nor a folder")
-        gathering = _Gathering(self.root, include_ignored, skip, self._limit, self._seconds)
+        gathering = _Walk(self.root, include_ignored, skip, self._limit, self._seconds)
         try:
             return await gathering.run(start)
         finally:
             gathering.stop()
 
-    async def entries(self, path: str = ".", *, include_ignored: bool = False) -> tuple[Entry, ...]:
+    async def entries(self, path: str = ".", *, include_ignored: bool = False) -> tuple[DirEntry, ...]:
         """The entries of one folder, by name, without those git ignores unless `include_ignored`.
 
         Raises like `files`; NotADirectoryError for anything but a folder, TimeoutError where it takes too long.
         """
         start = self._inside(path)
-        patience = _Patience(self._seconds)
+        patience = _TimeLimit(self._seconds)
         try:
             found = await asyncio.to_thread(_scan, self.root, start, patience)
             hidden = set() if include_ignored else await self._ignored(start, found, patience)
@@ -106,7 +106,7 @@ class Walker:
             raise ValueError(f"{path} leads outside {self.root}")
         return os.path.relpath(real, self.root)
 
-    async def _ignored(self, start: str, found: tuple[Entry, ...], patience: "_Patience") -> set[str]:
+    async def _ignored(self, start: str, found: tuple[DirEntry, ...], patience: "_TimeLimit") -> set[str]:
         folder = os.path.join(self.root, start)
         told: set[str] | None = None
         if found and find_repository(folder) is not None:
@@ -117,7 +117,7 @@ class Walker:
         return told | {".git"}
 
 
-class _Patience:
+class _TimeLimit:
     """How long something may take. Whoever waits for a thread ends it by `stop`."""
 
     def __init__(self, seconds: float) -> None:
@@ -136,7 +136,7 @@ class _Patience:
         return self._stop.is_set() or time.monotonic() > self._deadline
 
 
-class _Gathering:
+class _Walk:
     """One walk: what is found so far and the bounds that end it. Its threads stop soon after `stop()`."""
 
     def __init__(self, root: str, include_ignored: bool, skip: frozenset[str], limit: int, seconds: float) -> None:
@@ -144,7 +144,7 @@ class _Gathering:
         self._include_ignored = include_ignored
         self._skip = skip | {".git"}
         self._limit = limit
-        self._patience = _Patience(seconds)
+        self._patience = _TimeLimit(seconds)
         self._files: set[str] = set()
         self._links: set[str] = set()
         self._unnamed = 0
@@ -154,7 +154,7 @@ class _Gathering:
     def stop(self) -> None:
         self._patience.stop()
 
-    async def run(self, start: str) -> Listing:
+    async def run(self, start: str) -> FileListing:
         await self._gather(start)
         asked = 0
         while self._nested and not self._spent():
@@ -163,7 +163,7 @@ class _Gathering:
                 self._truncated = True
                 break
             await self._gather(self._nested.pop())
-        return Listing(tuple(sorted(self._files)), tuple(sorted(self._links)), self._unnamed, self._truncated)
+        return FileListing(tuple(sorted(self._files)), tuple(sorted(self._links)), self._unnamed, self._truncated)
 
     async def _gather(self, start: str) -> None:
         folder = os.path.join(self._root, start)
@@ -238,14 +238,14 @@ class _Gathering:
         except OSError:
             return
         try:
-            above = Rules() if self._include_ignored else _rules_above(self._root, start, self._patience)
+            above = IgnoreRules() if self._include_ignored else _rules_above(self._root, start, self._patience)
             self._descend(fd, start, above, 0)
         except TimeoutError:
             self._truncated = True
         finally:
             os.close(fd)
 
-    def _descend(self, fd: int, folder: str, above: Rules, depth: int) -> None:
+    def _descend(self, fd: int, folder: str, above: IgnoreRules, depth: int) -> None:
         try:
             entries = list(self._scanned(fd))
         except OSError:  # it may be opened and not read, as some of /proc
@@ -266,7 +266,7 @@ class _Gathering:
             elif entry.is_dir:
                 self._enter(fd, entry.name, path, rules, depth)
 
-    def _enter(self, above: int, name: str, path: str, rules: Rules, depth: int) -> None:
+    def _enter(self, above: int, name: str, path: str, rules: IgnoreRules, depth: int) -> None:
         if depth >= _DEEPEST:
             self._truncated = True
             return
@@ -282,7 +282,7 @@ class _Gathering:
         finally:
             os.close(fd)
 
-    def _scanned(self, fd: int) -> Iterator[Entry]:
+    def _scanned(self, fd: int) -> Iterator[DirEntry]:
         for raw, entry in _scan_open(fd):
             if entry is None:
                 self._unnamed += 1
@@ -305,7 +305,7 @@ async def _is_ignored(folder: str) -> bool:
     return done.exit_code == 0
 
 
-async def _ignored_by_git(folder: str, found: tuple[Entry, ...]) -> set[str] | None:
+async def _ignored_by_git(folder: str, found: tuple[DirEntry, ...]) -> set[str] | None:
     """The names git ignores, None where it cannot say."""
     names = "".join(f"./{entry.name}\0" for entry in found).encode()
     done = await git(("check-ignore", "-z", "--stdin"), folder, stdin=names, output_limit=_LIST_LIMIT)
@@ -319,7 +319,7 @@ async def _ignored_by_git(folder: str, found: tuple[Entry, ...]) -> set[str] | N
     return ignored
 
 
-def _ignored_by_rules(root: str, start: str, found: tuple[Entry, ...], patience: _Patience) -> set[str]:
+def _ignored_by_rules(root: str, start: str, found: tuple[DirEntry, ...], patience: _TimeLimit) -> set[str]:
     fd = _open_folder(root, start)
     try:
         rules = _rules_above(root, start, patience).entering(start, fd, {entry.name for entry in found})
@@ -328,10 +328,10 @@ def _ignored_by_rules(root: str, start: str, found: tuple[Entry, ...], patience:
     return {entry.name for entry in found if rules.ignores(os.path.join(start, entry.name), entry.is_dir)}
 
 
-def _rules_above(root: str, start: str, patience: _Patience) -> Rules:
+def _rules_above(root: str, start: str, patience: _TimeLimit) -> IgnoreRules:
     """The rules of the folders above `start` ("" is the root), none where they ignore `start` itself: then it was
     asked for in spite of them."""
-    rules, folder = Rules.personal(patience.spent), ""
+    rules, folder = IgnoreRules.personal(patience.spent), ""
     for step in start.split("/") if start else ():
         fd = _open_folder(root, folder)
         try:
@@ -340,11 +340,11 @@ def _rules_above(root: str, start: str, patience: _Patience) -> Rules:
             os.close(fd)
         folder = os.path.join(folder, step)
         if rules.ignores(folder, True):
-            return Rules()
+            return IgnoreRules()
     return rules
 
 
-def _scan(root: str, start: str, patience: _Patience) -> tuple[Entry, ...]:
+def _scan(root: str, start: str, patience: _TimeLimit) -> tuple[DirEntry, ...]:
     fd = _open_folder(root, start)
     try:
         entries = []
@@ -357,14 +357,14 @@ def _scan(root: str, start: str, patience: _Patience) -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.name))
 
 
-def _scan_open(fd: int) -> Iterator[tuple[str, Entry | None]]:
+def _scan_open(fd: int) -> Iterator[tuple[str, DirEntry | None]]:
     """(raw name, entry or None when the name is not UTF-8) of the folder open as `fd`."""
     with os.scandir(fd) as scan:
         for item in scan:
             name = _name(os.fsencode(item.name))
             link = item.is_symlink()
             is_dir, is_file = item.is_dir(follow_symlinks=False), item.is_file(follow_symlinks=False)
-            yield item.name, None if name is None else Entry(name, is_dir, link, is_file)
+            yield item.name, None if name is None else DirEntry(name, is_dir, link, is_file)
 
 
 def _is_repository(fd: int) -> bool:
@@ -398,7 +398,7 @@ COPIED_FILES = 50_000
 COPIED_BYTES = 1 << 30
 
 
-class TooLargeError(Exception):
+class WorkspaceTooLargeError(Exception):
     """The workspace is beyond the bounds; the text says which."""
 
 
@@ -407,7 +407,7 @@ async def copy_workspace(root: str, target: str) -> int:
     as links; a repository's hooks are left out. Raises TooLargeError, OSError."""
     listing = await Walker(root, limit=COPIED_FILES).files()
     if listing.truncated:
-        raise TooLargeError(f"{root} holds more than {COPIED_FILES} files")
+        raise WorkspaceTooLargeError(f"{root} holds more than {COPIED_FILES} files")
     return await asyncio.to_thread(_copy, root, target, (*listing.files, *listing.links))
 
 
@@ -423,7 +423,7 @@ def _copy(root: str, target: str, names: tuple[str, ...]) -> int:
         except FileNotFoundError:
             continue
         if left < 0:
-            raise TooLargeError(f"{root} holds more than {COPIED_BYTES >> 20} MiB")
+            raise WorkspaceTooLargeError(f"{root} holds more than {COPIED_BYTES >> 20} MiB")
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         shutil.copy2(source, copy, follow_symlinks=False)
         count += 1

@@ -1,10 +1,10 @@
 """What each session knows of each file."""
 
-from codewhale.workspace.files.workspace import Ledger
+from codewhale.workspace.files.workspace import ReadLedger
 
 
 def test_the_ledger_forgets_the_longest_unused() -> None:
-    ledger = Ledger()
+    ledger = ReadLedger()
     for number in range(5000):
         ledger.note("s", f"f{number}", "x")
     assert ledger.known("s", "f0") is None and ledger.known("s", "f4999") == "x"

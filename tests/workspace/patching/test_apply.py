@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.workspace.patching import Options, apply_patch, apply_patch_text, replace_files
+from codewhale.workspace.patching import PatchOptions, apply_patch, apply_patch_text, replace_files
 from support.patchcases import against_git
 from support.patchland import SUITES, read_tree, workspace, write_tree
 
@@ -71,13 +71,13 @@ def test_dry_run_writes_nothing(tmp_path: Path) -> None:
 def test_options_and_contents(tmp_path: Path) -> None:
     write_tree(tmp_path / "w", {"real.txt": b"one\n"})
     space = workspace(tmp_path / "w", tmp_path / "store")
-    result = apply_patch(space, "s", "@@ -1 +1 @@\n-one\n+ONE\n", Options(path="real.txt"))
+    result = apply_patch(space, "s", "@@ -1 +1 @@\n-one\n+ONE\n", PatchOptions(path="real.txt"))
     assert result.preflight["path_override"] == "real.txt" and not result.preflight["header_path_mismatch"]
-    result = apply_patch(space, "s", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ONE\n+two\n", Options(path="real.txt"))
+    result = apply_patch(space, "s", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ONE\n+two\n", PatchOptions(path="real.txt"))
     assert result.preflight["header_path_mismatch"]
     insert = "--- a/new.txt\n+++ b/new.txt\n@@ -0,0 +1 @@\n+hello\n"
     with pytest.raises(ToolError, match="no such file"):
-        apply_patch(space, "s", insert, Options())
-    assert apply_patch(space, "s", insert, Options(create_if_missing=True)).report["file_summaries"][0]["created"]
+        apply_patch(space, "s", insert, PatchOptions())
+    assert apply_patch(space, "s", insert, PatchOptions(create_if_missing=True)).report["file_summaries"][0]["created"]
     replace_files(space, "s", [("real.txt", "three"), ("d/e.txt", "four\n")])
     assert read_tree(tmp_path / "w") == {"real.txt": b"three", "new.txt": b"hello\n", "d/e.txt": b"four\n"}

@@ -1,10 +1,10 @@
 """A hunk's own arithmetic."""
 
-from codewhale.workspace.patching.model import Hunk, Line
+from codewhale.workspace.patching.model import Hunk, PatchLine
 
 
-def lines(text: str) -> tuple[Line, ...]:
-    return tuple(Line(row[0], row[1:]) for row in text.split("|"))
+def lines(text: str) -> tuple[PatchLine, ...]:
+    return tuple(PatchLine(row[0], row[1:]) for row in text.split("|"))
 
 
 def test_old_new_and_context() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.workspace.patching.plan import Options
+from codewhale.workspace.patching.plan import PatchOptions
 from support.patchtext import outcome, plan
 
 
@@ -44,7 +44,7 @@ def test_latin_1_files() -> None:
 
 
 def test_a_path_for_hunks_without_header() -> None:
-    assert outcome({"f": b"1\n"}, "@@ -1 +1 @@\n-1\n+2\n", Options(path="f")) == {"f": b"2\n"}
+    assert outcome({"f": b"1\n"}, "@@ -1 +1 @@\n-1\n+2\n", PatchOptions(path="f")) == {"f": b"2\n"}
 
 
 def test_a_deletion_must_name_every_line() -> None:
@@ -68,4 +68,4 @@ def test_nothing_is_created_or_moved_over_a_file() -> None:
 @pytest.mark.parametrize("fuzz", [-1, 4, 50])
 def test_fuzz_has_bounds(fuzz: int) -> None:
     with pytest.raises(ToolError, match="fuzz is"):
-        outcome({"f": b"1\n"}, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+2\n", Options(fuzz=fuzz))
+        outcome({"f": b"1\n"}, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+2\n", PatchOptions(fuzz=fuzz))

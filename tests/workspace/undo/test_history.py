@@ -9,11 +9,11 @@ import pytest
 
 from codewhale.lib.clock import Clock
 from codewhale.testing import FakeClock
-from codewhale.workspace.undo.history import Bounds, History
-from codewhale.workspace.undo.journal import Entry, SnapshotError
+from codewhale.workspace.undo.history import Bounds, FileHistory
+from codewhale.workspace.undo.journal import JournalEntry, SnapshotError
 from codewhale.workspace.undo.scan import TooMuchError
 
-CALL = Entry(0, 0.0, "call", "s", 1, "c", "tool")
+CALL = JournalEntry(0, 0.0, "call", "s", 1, "c", "tool")
 
 
 @pytest.fixture
@@ -22,11 +22,13 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def history(root: Path, bounds: Bounds | None = None, clock: Clock | None = None) -> History:
-    return History(str(root), str(root.parent / "journal"), clock or FakeClock(), (), bounds or Bounds())
+def history(root: Path, bounds: Bounds | None = None, clock: Clock | None = None) -> FileHistory:
+    return FileHistory(str(root), str(root.parent / "journal"), clock or FakeClock(), (), bounds or Bounds())
 
 
-async def look(it: History, paths: list[str] | None = None, author: Entry | None = None) -> tuple[Entry, ...]:
+async def look(
+    it: FileHistory, paths: list[str] | None = None, author: JournalEntry | None = None
+) -> tuple[JournalEntry, ...]:
     async with it.held():
         return await it.look(paths, author)
 
@@ -105,7 +107,7 @@ async def test_old_turns_are_forgotten_and_files_are_not(root: Path) -> None:
     it = history(root, Bounds(turns=10), clock)
     for turn in range(1, 33):
         (root / "a").write_text(f"{turn}\n")
-        await look(it, ["a"], Entry(0, 0.0, "call", "s", turn, "c", "tool"))
+        await look(it, ["a"], JournalEntry(0, 0.0, "call", "s", turn, "c", "tool"))
     fewer = history(root, Bounds(turns=10), clock)
     async with fewer.held():
         assert [entry.turn for entry in fewer.entries] == list(range(23, 33))

@@ -8,11 +8,11 @@ import pytest
 
 from codewhale.lib.beneath import Root
 from codewhale.workspace.undo.journal import FileState, blob_id
-from codewhale.workspace.undo.scan import FILE_LIMIT, Known, Look, Looker, TooLongError, changed
+from codewhale.workspace.undo.scan import FILE_LIMIT, FileLook, FileScanner, KnownFile, TooLongError, change_of
 
 
-def look(root: Path, *paths: str, known: dict[str, Known] | None = None) -> dict[str, Look]:
-    return {one.path: one for one in Looker(Root(str(root)), 60.0).all(paths, known or {})}
+def look(root: Path, *paths: str, known: dict[str, KnownFile] | None = None) -> dict[str, FileLook]:
+    return {one.path: one for one in FileScanner(Root(str(root)), 60.0).all(paths, known or {})}
 
 
 def age(path: Path) -> None:
@@ -40,7 +40,7 @@ def test_what_is_known_and_the_same_is_not_told_again_and_what_is_gone_is(tmp_pa
     first = {path: one.known for path, one in look(tmp_path, "same", "other", "gone", "mode").items() if one.known}
     assert all(known.identity == () for known in first.values())  # touched just now: read once more
     known = {
-        path: Known(one.state, (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_mode))
+        path: KnownFile(one.state, (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_mode))
         for path, one in first.items()
         if (s := os.stat(tmp_path / path))
     }
@@ -49,19 +49,19 @@ def test_what_is_known_and_the_same_is_not_told_again_and_what_is_gone_is(tmp_pa
     (tmp_path / "mode").chmod(0o600)
     seen = look(tmp_path, *known, known=known)
     assert seen.keys() == {"other", "gone", "mode"} and seen["gone"].known is None
-    change = changed(seen["mode"], known["mode"])
+    change = change_of(seen["mode"], known["mode"])
     assert change is not None and change.change.before != change.change.after
 
 
 def test_a_state_whose_permission_bits_are_unknown_is_no_change(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     (tmp_path / "a").chmod(0o664)
-    known = Known(FileState(stat.S_IFREG, blob_id(b"1"), 1), ())
+    known = KnownFile(FileState(stat.S_IFREG, blob_id(b"1"), 1), ())
     (seen,) = look(tmp_path, "a", known={"a": known}).values()
-    assert changed(seen, known) is None
+    assert change_of(seen, known) is None
     (tmp_path / "a").chmod(0o775)
     (seen,) = look(tmp_path, "a", known={"a": known}).values()
-    assert changed(seen, known) is not None
+    assert change_of(seen, known) is not None
 
 
 def test_nothing_is_read_through_a_link_and_nothing_too_large_is_read(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_nothing_is_read_through_a_link_and_nothing_too_large_is_read(tmp_path: 
 
 def test_it_ends_when_it_is_told_or_takes_too_long(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
-    looker = Looker(Root(str(tmp_path)), 60.0)
+    looker = FileScanner(Root(str(tmp_path)), 60.0)
     looker.stop.set()
     with pytest.raises(TooLongError):
         list(looker.all(["a"], {}))
     with pytest.raises(TooLongError):
-        list(Looker(Root(str(tmp_path)), -1.0).all(["a"], {}))
+        list(FileScanner(Root(str(tmp_path)), -1.0).all(["a"], {}))

@@ -1,15 +1,15 @@
 """Which turns stand, after any order of turns and undos."""
 
 from codewhale.workspace.undo.history import last_undo, live_turns
-from codewhale.workspace.undo.journal import Change, Entry
+from codewhale.workspace.undo.journal import Change, JournalEntry
 
 
-def entry(number: int, turn: int, kind: str = "call", since: int = 0, session: str = "s") -> Entry:
+def entry(number: int, turn: int, kind: str = "call", since: int = 0, session: str = "s") -> JournalEntry:
     change = (Change(f"f{number}", None, None),)
-    return Entry(number, float(number), kind, session, turn, "c", f"t{turn}", since, 0, change)  # type: ignore[arg-type]
+    return JournalEntry(number, float(number), kind, session, turn, "c", f"t{turn}", since, 0, change)  # type: ignore[arg-type]
 
 
-def numbers(*entries: Entry) -> list[int]:
+def numbers(*entries: JournalEntry) -> list[int]:
     return [turn.number for turn in live_turns(entries, "s")]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from codewhale.protocol.events import Notice
 from codewhale.protocol.tools import CommandSubject, PathSubject
-from codewhale.workspace.undo import Refusal
+from codewhale.workspace.undo import UndoRefusal
 from codewhale.workspace.undo.journal import SnapshotError
 from support.repos import make_repo, raw_git
 from support.undoing import Scene
@@ -48,7 +48,7 @@ async def test_what_others_changed_meanwhile_stays_and_a_touched_hunk_is_told(sc
     scene.write("a.txt", text)
     scene.write("mine.txt", "a person's file\n")
     plan = await scene.plan()
-    assert plan.refused == (Refusal("a.txt", "somebody changed these lines since", (10, 9)),)
+    assert plan.refused == (UndoRefusal("a.txt", "somebody changed these lines since", (10, 9)),)
     assert scene.read("a.txt").decode() == text
     done = await scene.undo.carry_out(plan)
     assert scene.read("a.txt").decode() == text.replace("AGENT TOP\n", "")
@@ -177,7 +177,7 @@ async def test_what_was_changed_after_the_plan_was_seen_is_left_and_told(scene: 
     scene.write("a", "person\n")
     done = await scene.undo.carry_out(plan)
     assert (scene.read("a"), scene.read("b")) == (b"person\n", b"1\n")
-    assert done.refused == (Refusal("a", "it was changed just now"),)
+    assert done.refused == (UndoRefusal("a", "it was changed just now"),)
 
 
 async def test_a_call_that_was_cut_short_is_written_down_and_a_reading_one_costs_nothing(scene: Scene) -> None:

@@ -6,45 +6,45 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.workspace.undo.resolve import Hunk, Step, Woven, lines_of, take_back
+from codewhale.workspace.undo.resolve import LineRange, TextRevision, WovenText, lines_of, take_back
 
 
-def hunks(before: Sequence[bytes], after: Sequence[bytes]) -> list[Hunk]:
+def hunks(before: Sequence[bytes], after: Sequence[bytes]) -> list[LineRange]:
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     return [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
 
 
-def woven(base: bytes, *versions: tuple[str, bytes]) -> Woven:
+def woven(base: bytes, *versions: tuple[str, bytes]) -> WovenText:
     """`versions` as (whose, text); the agent's ("a") are taken back."""
     steps, before = [], lines_of(base)
     for who, text in versions:
         after = lines_of(text)
-        steps.append(Step(after, hunks(before, after), who == "a"))
+        steps.append(TextRevision(after, hunks(before, after), who == "a"))
         before = after
     return take_back(lines_of(base), steps)
 
 
 def test_a_hunk_goes_and_what_others_did_elsewhere_stays() -> None:
     done = woven(b"1\n2\n3\n4\n", ("a", b"1\nA\n3\n4\n"), ("p", b"1\nA\n3\n4\nP\n"))
-    assert done == Woven(b"1\n2\n3\n4\nP\n", 1, ())
+    assert done == WovenText(b"1\n2\n3\n4\nP\n", 1, ())
 
 
 def test_a_hunk_whose_line_was_changed_since_stays_and_is_told_and_the_others_go() -> None:
     done = woven(b"1\n2\n3\n4\n5\n", ("a", b"1\nA\nB\n4\nC\n"), ("p", b"P\n1\nA\nmine\n4\nC\n"))
-    assert done == Woven(b"P\n1\nA\nmine\n4\n5\n", 1, ((3, 3),))
+    assert done == WovenText(b"P\n1\nA\nmine\n4\n5\n", 1, ((3, 3),))
 
 
 def test_a_line_put_between_the_lines_of_a_hunk_touches_it() -> None:
-    assert woven(b"1\n", ("a", b"1\nA\nB\n"), ("p", b"1\nA\nP\nB\n")) == Woven(b"1\nA\nP\nB\n", 0, ((2, 4),))
+    assert woven(b"1\n", ("a", b"1\nA\nB\n"), ("p", b"1\nA\nP\nB\n")) == WovenText(b"1\nA\nP\nB\n", 0, ((2, 4),))
 
 
 def test_a_line_put_where_lines_were_taken_away_touches_that() -> None:
-    assert woven(b"1\n2\n3\n", ("a", b"1\n3\n"), ("p", b"1\nP\n3\n")) == Woven(b"1\nP\n3\n", 0, ((3, 2),))
+    assert woven(b"1\n2\n3\n", ("a", b"1\n3\n"), ("p", b"1\nP\n3\n")) == WovenText(b"1\nP\n3\n", 0, ((3, 2),))
 
 
 def test_lines_right_before_and_right_behind_a_hunk_do_not_touch_it() -> None:
     done = woven(b"1\n2\n3\n", ("a", b"1\nA\n3\n"), ("p", b"1\nP\nA\nQ\n3\n"))
-    assert done == Woven(b"1\nP\n2\nQ\n3\n", 1, ())
+    assert done == WovenText(b"1\nP\n2\nQ\n3\n", 1, ())
 
 
 def test_a_replacement_across_lines_that_were_taken_away_touches_that() -> None:
@@ -54,7 +54,7 @@ def test_a_replacement_across_lines_that_were_taken_away_touches_that() -> None:
 
 def test_an_earlier_hunk_goes_although_a_later_one_of_the_agent_stood_on_it() -> None:
     done = woven(b"1\n2\n3\n", ("a", b"1\nA\n3\n"), ("p", b"P\n1\nA\n3\n"), ("a", b"P\n1\nB\n3\n"))
-    assert done == Woven(b"P\n1\n2\n3\n", 2, ())
+    assert done == WovenText(b"P\n1\n2\n3\n", 2, ())
 
 
 def test_what_a_refused_hunk_of_the_agent_stands_on_stays_too() -> None:
@@ -87,7 +87,7 @@ def test_the_lines_of_others_are_all_there_and_in_order_and_the_agents_only_wher
             theirs += [] if mine else new
             gone_for_good |= set() if mine else set(text[place : place + gone])
             text[place : place + gone] = new
-        steps.append(Step(list(text), hunks(before, text), mine))
+        steps.append(TextRevision(list(text), hunks(before, text), mine))
     done = take_back(base, steps)
     kept = lines_of(done.data)
     assert len(set(kept)) == len(kept) and not gone_for_good & set(kept)

@@ -35,7 +35,7 @@ from codewhale.protocol.tools import CallContext, Effect
 from codewhale.repair.repairer import CallRepairer
 from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
 from codewhale.session.state import kept_output
-from codewhale.workspace.walk import TooLargeError, copy_workspace
+from codewhale.workspace.walk import WorkspaceTooLargeError, copy_workspace
 
 READ_SECONDS = 60.0
 # Families whose tools read the workspace alone; all others look at a session as it runs.
@@ -166,7 +166,7 @@ async def _reading(home: str, session: str, environ: Mapping[str, str], log: lis
         scratch = os.path.realpath(folder)
         try:
             await copy_workspace(root, scratch)
-        except (TooLargeError, OSError) as error:
+        except (WorkspaceTooLargeError, OSError) as error:
             raise SessionError(f"the workspace cannot be copied to read in: {error}") from error
         copy = os.path.normpath(os.path.join(scratch, os.path.relpath(workspace, root)))
         async with parts.closers:

@@ -1,5 +1,5 @@
 """The files of a workspace: everything a tool reads or writes there goes through here."""
 
-from codewhale.workspace.files.workspace import READ_LIMIT, Edit, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
+from codewhale.workspace.files.workspace import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
 
-__all__ = ["READ_LIMIT", "Edit", "FileBytes", "FileEdit", "OpenFile", "Workspace", "Workspaces"]
+__all__ = ["READ_LIMIT", "FileBytes", "FileEdit", "OpenFile", "Workspace", "Workspaces"]

@@ -30,7 +30,7 @@ _REASONS = {
 }
 
 
-class Refusals:
+class PathErrors:
     def __init__(self, root: Root) -> None:
         self._root = root
 

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from codewhale.lib.staging import Slot, Staging
 from codewhale.protocol.errors import Look, SessionError, ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.session.artifacts import ArtifactStore
-from codewhale.workspace.files.errors import Redact, Refusals, refuse_kind, refuse_marks, too_large
+from codewhale.workspace.files.errors import PathErrors, Redact, refuse_kind, refuse_marks, too_large
 
 
 class FileBytes(Struct, frozen=True):
@@ -58,39 +58,10 @@ class FileEdit(Struct, frozen=True, omit_defaults=True):
     base: str | None = None
 
 
-class Edit(Protocol):
-    """Anything shaped like a FileEdit."""
-
-    @property
-    def path(self) -> str:
-        """Where the bytes go."""
-        ...
-
-    @property
-    def data(self) -> bytes | None:
-        """The bytes, None to delete."""
-        ...
-
-    @property
-    def move_from(self) -> str:
-        """The file it was, or ""."""
-        ...
-
-    @property
-    def executable(self) -> bool | None:
-        """The execute bits, None to keep them."""
-        ...
-
-    @property
-    def base(self) -> str | None:
-        """The sha256 it was worked out from."""
-        ...
-
-
-def spread(edits: Sequence[Edit]) -> list[Edit]:
+def with_deletions(edits: Sequence[FileEdit]) -> list[FileEdit]:
     """The edits, each move followed by the deletion of what it moved, unless another edit writes there."""
     paths = {edit.path for edit in edits}
-    whole: list[Edit] = []
+    whole: list[FileEdit] = []
     for edit in edits:
         whole.append(edit)
         if edit.move_from and edit.move_from not in paths:
@@ -101,7 +72,7 @@ def spread(edits: Sequence[Edit]) -> list[Edit]:
 MAX_SESSIONS, MAX_FILES = 64, 4096
 
 
-class Ledger:
+class ReadLedger:
     """The hash of each file as each session last read or wrote it. Bounded: the longest unused goes first."""
 
     def __init__(self) -> None:
@@ -143,8 +114,8 @@ class Workspace:
         self._redact = redact
         self.root = self._root.path
         self.artifacts = artifacts
-        self._refusals = Refusals(self._root)
-        self._ledger = Ledger()
+        self._refusals = PathErrors(self._root)
+        self._ledger = ReadLedger()
         self._writing = threading.Lock()
 
     def relative(self, path: str, write: bool = True) -> str:
@@ -221,6 +192,10 @@ class Workspace:
         with self.open(path) as file:
             return self.take(file, session, limit)
 
+    def load(self, path: str) -> bytes | None:
+        """The bytes of a file, None where there is none."""
+        return self.read(path).data if self.exists(path) else None
+
     def take(self, file: OpenFile, session: str = "", limit: int = READ_LIMIT) -> FileBytes:
         """What `read` answers, of a file that is open and of which nothing but the head was read."""
         data = b"" if file.size > limit else file.head + self._read_bounded(file.name, file.stream, limit)
@@ -234,13 +209,13 @@ class Workspace:
         self.check_name(path)
         return self.apply(session, (FileEdit(path, data),), stale_check)[0]
 
-    def apply(self, session: str, edits: Sequence[Edit], stale_check: bool = True) -> tuple[FileChange, ...]:
+    def apply(self, session: str, edits: Sequence[FileEdit], stale_check: bool = True) -> tuple[FileChange, ...]:
         """Make every edit or none. Answers one change per file touched, in order; a file that already was as
         wanted has equal hashes and was left alone. Raises ToolError with nothing changed."""
         with self._writing:
             staging = Staging(self._root)
             try:
-                changes = [self._stage(staging, session, edit, stale_check) for edit in spread(edits)]
+                changes = [self._stage(staging, session, edit, stale_check) for edit in with_deletions(edits)]
                 staging.commit()
             except (PathRefused, OSError) as error:
                 raise self._refusals.explain(staging.at, error, write=True)
@@ -250,9 +225,9 @@ class Workspace:
             self._ledger.note(session, change.path, change.after)
         return tuple(changes)
 
-    def check(self, session: str, edits: Sequence[Edit]) -> None:
+    def check(self, session: str, edits: Sequence[FileEdit]) -> None:
         """Raise what `apply` would refuse, without writing."""
-        for edit in spread(edits):
+        for edit in with_deletions(edits):
             name = self.resolve(edit.path)
             self._refuse_protected(edit.path, name)
             old = self.read(name, limit=KEEP_LIMIT).sha256 if self.exists(name) else None
@@ -271,7 +246,7 @@ class Workspace:
         """Raise what `apply` would when the session last saw other bytes than these."""
         self._refuse_stale(session, self.resolve(file.path), file.sha256, None)
 
-    def _stage(self, staging: Staging, session: str, edit: Edit, stale_check: bool) -> FileChange:
+    def _stage(self, staging: Staging, session: str, edit: FileEdit, stale_check: bool) -> FileChange:
         staging.at = edit.path
         name = self._root.resolve(edit.path)
         self._refuse_protected(edit.path, name)
@@ -316,7 +291,7 @@ class Workspace:
         with os.fdopen(fd, "rb", buffering=0) as stream:
             return self._read_bounded(name, stream, KEEP_LIMIT)
 
-    def _mode(self, slot: Slot, edit: Edit) -> int:
+    def _mode(self, slot: Slot, edit: FileEdit) -> int:
         found = slot.found
         if edit.move_from:
             found = self._root.stat(edit.move_from)
@@ -370,7 +345,7 @@ class Workspace:
                 fix=Look("read_file", {"path": resolved}),
             )
 
-    def _refuse_slot(self, name: str, slot: Slot, edit: Edit) -> None:
+    def _refuse_slot(self, name: str, slot: Slot, edit: FileEdit) -> None:
         if slot.found is None:
             if edit.data is None:
                 raise self._refusals.missing(name)

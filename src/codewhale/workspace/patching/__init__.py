@@ -9,14 +9,14 @@ from codewhale.workspace.patching.apply import (
     replace_files,
     unified_diff,
 )
-from codewhale.workspace.patching.plan import MAX_FUZZ, Options
-from codewhale.workspace.patching.replace import Replaced, Replacer
+from codewhale.workspace.patching.plan import MAX_FUZZ, PatchOptions
+from codewhale.workspace.patching.replace import Replacement, Replacer
 
 __all__ = [
     "MAX_FUZZ",
-    "Options",
+    "PatchOptions",
     "PatchResult",
-    "Replaced",
+    "Replacement",
     "Replacer",
     "apply_patch",
     "apply_patch_text",

@@ -1,9 +1,8 @@
 """A patch carried out on a workspace: planned whole, then written whole or not at all. The same for the model's
 tool and for the command. And the diff of what was changed."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -12,9 +11,10 @@ from codewhale.lib.text import counted
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.files import FileChange
+from codewhale.workspace.files import Workspace
 from codewhale.workspace.patching.model import FilePatch, Patch
 from codewhale.workspace.patching.parse import parse
-from codewhale.workspace.patching.plan import Files, FileSummary, Options, Plan, Planned, make_plan
+from codewhale.workspace.patching.plan import FileSummary, PatchFiles, PatchOptions, PatchPlan, make_plan
 
 _CONTEXT = 3
 _MOST_LINES = 4000
@@ -76,7 +76,7 @@ def _body(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     left, right = old[low : len(old) - after], new[low : len(new) - after]
     if max(len(left), len(right)) > _MOST_LINES:
         lead, trail = head - low, tail - after
-        yield _range(low, len(left), len(right))
+        yield f"@@ -{_span(low, len(left))} +{_span(low, len(right))} @@"
         yield from (" " + line for line in left[:lead])
         yield from ("-" + line for line in left[lead : len(left) - trail])
         yield from ("+" + line for line in right[lead : len(right) - trail])
@@ -96,63 +96,8 @@ def _body(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
             yield from ("+" + line for line in right[b1:b2])
 
 
-def _range(low: int, old: int, new: int) -> str:
-    return f"@@ -{_span(low, old)} +{_span(low, new)} @@"
-
-
 def _span(start: int, count: int) -> str:
     return f"{start if count == 0 else start + 1},{count}" if count != 1 else str(start + 1)
-
-
-class Edited(Struct, frozen=True):
-    """A planned file as the workspace takes it; `base` is the sha256 it was worked out from, "" for a new file."""
-
-    path: str
-    data: bytes | None
-    move_from: str
-    executable: bool | None
-    base: str | None
-
-
-class HasData(Protocol):
-    """A file as read."""
-
-    @property
-    def data(self) -> bytes:
-        """Its bytes."""
-        ...
-
-
-class Target(Protocol):
-    """What a patch needs of a workspace."""
-
-    def relative(self, path: str) -> str:
-        """The normalised path. Raises ToolError for one that leads out."""
-        ...
-
-    def exists(self, path: str) -> bool:
-        """Whether anything is there."""
-        ...
-
-    def read(self, path: str) -> HasData:
-        """A regular file. Raises ToolError."""
-        ...
-
-    def check_name(self, path: str) -> None:
-        """Raise for a new file whose name was not meant as it is written."""
-        ...
-
-    def missing(self, path: str) -> ToolError:
-        """The error for a file that is not there."""
-        ...
-
-    def check(self, session: str, edits: Sequence[Edited]) -> None:
-        """Raise what `apply` would refuse."""
-        ...
-
-    def apply(self, session: str, edits: Sequence[Edited]) -> tuple[FileChange, ...]:
-        """Make every edit or none."""
-        ...
 
 
 class PatchResult(Struct, frozen=True):
@@ -166,18 +111,18 @@ class PatchResult(Struct, frozen=True):
 
 
 def apply_patch_text(
-    workspace: Target, session: str, text: str, path: str | None = None, fuzz: int = 3, dry_run: bool = False
+    workspace: Workspace, session: str, text: str, path: str | None = None, fuzz: int = 3, dry_run: bool = False
 ) -> PatchResult:
     """Apply a patch given as text. Raises ToolError with nothing changed."""
-    return apply_patch(workspace, session, text, Options(path, fuzz, dry_run=dry_run))
+    return apply_patch(workspace, session, text, PatchOptions(path, fuzz, dry_run=dry_run))
 
 
-def apply_patch(workspace: Target, session: str, text: str, options: Options) -> PatchResult:
+def apply_patch(workspace: Workspace, session: str, text: str, options: PatchOptions) -> PatchResult:
     """Apply a patch with all options. A ToolError carries the preflight as metadata once the patch could be read."""
     patch = parse(text)
     preflight = _preflight(patch, options)
     try:
-        files = Files(workspace.relative, _loader(workspace), workspace)
+        files = PatchFiles(workspace)
         plan = make_plan(patch, files, options, text)
         return _carry_out(workspace, session, plan, preflight, options.dry_run)
     except ToolError as error:
@@ -194,13 +139,13 @@ def patch_paths(text: str, path: str | None = None) -> dict[str, bool]:
         files = parse(text).files
     except ToolError:
         return {path: False} if path is not None else {}
-    touched = [(name, bool(file.executable)) for file in files for name in _touched(file, Options(path), True)]
+    touched = [(name, bool(file.executable)) for file in files for name in _touched(file, PatchOptions(path), True)]
     return {name: any(program for one, program in touched if one == name) for name, _ in touched}
 
 
-def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str, str]]) -> PatchResult:
+def replace_files(workspace: Workspace, session: str, contents: Sequence[tuple[str, str]]) -> PatchResult:
     """Write whole files as (path, content), all or none."""
-    files = Files(workspace.relative, _loader(workspace), workspace)
+    files = PatchFiles(workspace)
     summaries = []
     for path, content in contents:
         name = workspace.relative(path)
@@ -208,7 +153,7 @@ def replace_files(workspace: Target, session: str, contents: Sequence[tuple[str,
         created = files.get(name) is None
         files.now[name] = _encode(name, content)
         summaries.append(FileSummary(name, 0, 0, 0, 0, created, False, "", ()))
-    plan = Plan(files.edits(), tuple(summaries))
+    plan = PatchPlan(files.edits(), files.original, tuple(summaries))
     preflight = {
         "event": "apply_patch.preflight",
         "touched_files": [summary.path for summary in summaries],
@@ -239,30 +184,20 @@ def _encode(path: str, content: str) -> bytes:
         )
 
 
-def _carry_out(workspace: Target, session: str, plan: Plan, preflight: dict[str, Any], dry_run: bool) -> PatchResult:
-    edits = [_edited(edit) for edit in plan.edits]
+def _carry_out(
+    workspace: Workspace, session: str, plan: PatchPlan, preflight: dict[str, Any], dry_run: bool
+) -> PatchResult:
     changes: tuple[FileChange, ...] = ()
     if dry_run:
-        workspace.check(session, edits)
+        workspace.check(session, plan.edits)
     else:
-        changes = tuple(change for change in workspace.apply(session, edits) if change.before != change.after)
-    diffs = tuple(DiffBlock(e.path, unified_diff(e.path, e.before, e.data)) for e in plan.edits if e.before != e.data)
+        changes = tuple(change for change in workspace.apply(session, plan.edits) if change.before != change.after)
+    pairs = [(edit, plan.before[edit.path]) for edit in plan.edits]
+    diffs = tuple(DiffBlock(e.path, unified_diff(e.path, before, e.data)) for e, before in pairs if before != e.data)
     return PatchResult(_report(plan.summaries, plan.notes, dry_run), preflight, changes, diffs)
 
 
-def _edited(edit: Planned) -> Edited:
-    base = "" if edit.before is None else hashlib.sha256(edit.before).hexdigest()
-    return Edited(edit.path, edit.data, edit.move_from, edit.executable, base)
-
-
-def _loader(workspace: Target) -> Callable[[str], bytes | None]:
-    def load(path: str) -> bytes | None:
-        return workspace.read(path).data if workspace.exists(path) else None
-
-    return load
-
-
-def _preflight(patch: Patch, options: Options) -> dict[str, Any]:
+def _preflight(patch: Patch, options: PatchOptions) -> dict[str, Any]:
     touched = [name for file in patch.files for name in _touched(file, options)]
     override = options.path
     return {
@@ -278,7 +213,7 @@ def _preflight(patch: Patch, options: Options) -> dict[str, Any]:
     }
 
 
-def _touched(file: FilePatch, options: Options, every: bool = False) -> list[str]:
+def _touched(file: FilePatch, options: PatchOptions, every: bool = False) -> list[str]:
     names = (options.path,) if options.path is not None else file.names if every else file.names[:1]
     return [*names, *([file.move_to] if file.move_to else [])]
 

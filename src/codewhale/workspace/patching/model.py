@@ -8,7 +8,7 @@ from msgspec import Struct
 Kind = Literal["update", "create", "delete", "copy"]
 
 
-class Line(Struct, frozen=True):
+class PatchLine(Struct, frozen=True):
     """One line of a hunk: `tag` is " ", "-" or "+"; `text` has no newline (a carriage return stays); `ended`
     False says that the file ends there without one."""
 
@@ -25,7 +25,7 @@ class Hunk(Struct, frozen=True, dict=True):
     `strict` hunks also say where a final newline is missing. `number` is the hunk's line in the patch.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[PatchLine, ...]
     start: int | None = None
     after: bool = False
     anchors: tuple[str, ...] = ()
@@ -36,12 +36,12 @@ class Hunk(Struct, frozen=True, dict=True):
     number: int = 0
 
     @cached_property
-    def old(self) -> tuple[Line, ...]:
+    def old(self) -> tuple[PatchLine, ...]:
         """The lines that must be there: context and removals."""
         return tuple(line for line in self.lines if line.tag != "+")
 
     @cached_property
-    def new(self) -> tuple[Line, ...]:
+    def new(self) -> tuple[PatchLine, ...]:
         """The lines that will be there."""
         return tuple(line for line in self.lines if line.tag != "-")
 
@@ -98,7 +98,7 @@ class Patch(Struct, frozen=True):
 _MARK = "\ufeff"
 
 
-class Content(Struct, frozen=True, dict=True):
+class FileContent(Struct, frozen=True, dict=True):
     """`lines` have no newline (a carriage return stays); `ended` False says that the last lacks one. `mark` is
     the byte-order mark or "". `encoding` and `errors` are for writing back."""
 
@@ -118,7 +118,7 @@ class Content(Struct, frozen=True, dict=True):
         return text.encode(self.encoding, self.errors)
 
 
-def content_of(data: bytes, patch_text: str) -> Content:
+def file_content(data: bytes, patch_text: str) -> FileContent:
     """Split a file. Bytes that are no UTF-8 are read as Latin-1, or kept as they are where the patch itself
     carries such bytes. The mark is set apart unless the patch speaks of it."""
     encoding, errors = "utf-8", "strict"
@@ -133,4 +133,4 @@ def content_of(data: bytes, patch_text: str) -> Content:
     ended = lines[-1] == ""
     if ended:
         lines.pop()
-    return Content(tuple(lines), ended or not lines, mark, encoding, errors)
+    return FileContent(tuple(lines), ended or not lines, mark, encoding, errors)

@@ -4,7 +4,7 @@ lines that stand at a place name it instead of numbers."""
 import re
 
 from codewhale.workspace.patching.errors import cut_off, malformed
-from codewhale.workspace.patching.model import FilePatch, Hunk, Line, Patch
+from codewhale.workspace.patching.model import FilePatch, Hunk, Patch, PatchLine
 from codewhale.workspace.patching.unified import DiffReader
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
@@ -59,7 +59,7 @@ class _EnvelopeReader:
         )
 
     def _added(self, path: str) -> FilePatch:
-        lines: list[Line] = []
+        lines: list[PatchLine] = []
         number = self._at
         while self._at < len(self._lines) and not self._lines[self._at].startswith("*** "):
             text = self._lines[self._at]
@@ -70,7 +70,7 @@ class _EnvelopeReader:
                 if text.strip().startswith((*_OPENERS, _END)):
                     break
                 raise malformed(f"line {self._at + 1}: a line of a new file lacks its +", "+ before each line", text)
-            lines.append(Line("+", text[1:]))
+            lines.append(PatchLine("+", text[1:]))
             self._at += 1
         hunks = (Hunk(tuple(lines), 0, True, number=number),) if lines else ()
         return FilePatch("create", (path,), hunks, replaces=True)
@@ -116,8 +116,8 @@ class _EnvelopeReader:
             self._at += 1
         return tuple(anchors), start, heading
 
-    def _body(self, path: str) -> tuple[list[Line], bool]:
-        lines: list[Line] = []
+    def _body(self, path: str) -> tuple[list[PatchLine], bool]:
+        lines: list[PatchLine] = []
         bare = 0
         while self._at < len(self._lines):
             text = self._lines[self._at]
@@ -134,7 +134,7 @@ class _EnvelopeReader:
                     f"line {self._at + 1}: a hunk line begins with {text[0]!r}", "a space, + or - before each line",
                     text, path,
                 )  # fmt: skip
-            lines.append(Line(text[:1] or " ", text[1:]))
+            lines.append(PatchLine(text[:1] or " ", text[1:]))
             bare = 0 if text else bare + 1
             self._at += 1
         return lines[: len(lines) - bare], False

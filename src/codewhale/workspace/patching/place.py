@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.workspace.patching.errors import ambiguous, not_found
-from codewhale.workspace.patching.model import Content, Hunk, Line
+from codewhale.workspace.patching.model import FileContent, Hunk, PatchLine
 
 
 def _indent_of(text: str) -> str:
@@ -85,10 +85,10 @@ class Placement(Struct, frozen=True):
         return ", ".join(words)
 
 
-class Finder:
+class HunkPlacer:
     """The lines of one file, indexed once per comparison."""
 
-    def __init__(self, path: str, content: Content, fuzz: int) -> None:
+    def __init__(self, path: str, content: FileContent, fuzz: int) -> None:
         self._path = path
         self._content = content
         self._fuzz = fuzz
@@ -173,7 +173,7 @@ class Finder:
             return Placement(hunk, len(lines), EXACT)
         ends = self._anchored(hunk.anchors)
         if not ends:
-            wanted = tuple(Line(" ", anchor) for anchor in hunk.anchors)
+            wanted = tuple(PatchLine(" ", anchor) for anchor in hunk.anchors)
             raise not_found(self._path, name, Hunk((*wanted, *hunk.lines)), lines)
         return Placement(hunk, self._only(name, EXACT, ends) + 1, EXACT)
 

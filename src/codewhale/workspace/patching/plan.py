@@ -1,29 +1,31 @@
 """A patch worked out against the files it names, before anything is written: which files, and their new bytes."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from codewhale.protocol.errors import ToolError
+from codewhale.workspace.files import FileEdit
 from codewhale.workspace.patching.errors import malformed, overlapping
-from codewhale.workspace.patching.model import Content, FilePatch, Line, Patch, content_of
-from codewhale.workspace.patching.place import EXACT, FUZZY, INDENTED, LINE_ENDS, Finder, Placement
+from codewhale.workspace.patching.model import FileContent, FilePatch, Patch, PatchLine, file_content
+from codewhale.workspace.patching.place import EXACT, FUZZY, INDENTED, LINE_ENDS, HunkPlacer, Placement
 
 
-class Block(Struct, frozen=True):
+class _Block(Struct, frozen=True):
     """Old lines `begin` to `end` (0-based, half-open) become `lines`; hunk `number` says so."""
 
     begin: int
     end: int
-    lines: tuple[Line, ...]
+    lines: tuple[PatchLine, ...]
     number: int
     exact: bool
 
 
-def build(path: str, content: Content, finder: Finder, placed: Sequence[Placement]) -> bytes:
+def build(path: str, content: FileContent, finder: HunkPlacer, placed: Sequence[Placement]) -> bytes:
     """The file with every hunk in place. Raises ToolError where two hunks change the same line."""
-    blocks: list[Block] = []
+    blocks: list[_Block] = []
     for number, place in enumerate(placed, 1):
         blocks += _blocks(content, finder, place, number)
     blocks.sort(key=lambda block: (block.begin, block.end, block.number))
@@ -47,27 +49,27 @@ def build(path: str, content: Content, finder: Finder, placed: Sequence[Placemen
     return _encode(path, content, lines, ended)
 
 
-def _blocks(content: Content, finder: Finder, place: Placement, number: int) -> list[Block]:
+def _blocks(content: FileContent, finder: HunkPlacer, place: Placement, number: int) -> list[_Block]:
     hunk = place.hunk
     exact = hunk.strict and place.rung == EXACT and (bool(hunk.old) or not content.lines)
     added = iter(_added(content, finder, place, exact))
-    blocks: list[Block] = []
+    blocks: list[_Block] = []
     at = begin = place.at
-    fresh: list[Line] = []
-    for line in (*hunk.lines, Line(" ", "")):
+    fresh: list[PatchLine] = []
+    for line in (*hunk.lines, PatchLine(" ", "")):
         if line.tag == "+":
             fresh.append(next(added))
         elif line.tag == "-":
             at += 1
         else:
             if fresh or at > begin:
-                blocks.append(Block(begin, at, tuple(fresh), number, exact))
+                blocks.append(_Block(begin, at, tuple(fresh), number, exact))
             at, fresh = at + 1, []
             begin = at
     return blocks
 
 
-def _added(content: Content, finder: Finder, place: Placement, exact: bool) -> list[Line]:
+def _added(content: FileContent, finder: HunkPlacer, place: Placement, exact: bool) -> list[PatchLine]:
     """The new lines of a hunk as they are to be written."""
     hunk = place.hunk
     fresh = [line for line in hunk.lines if line.tag == "+"]
@@ -80,10 +82,10 @@ def _added(content: Content, finder: Finder, place: Placement, exact: bool) -> l
     crlf = sum(line.endswith("\r") for line in there) * 2 > len(there) if there else content.crlf
     if not content.lines:
         texts, crlf = [line.text for line in fresh], False
-    return [Line("+", text + "\r" if crlf else text, line.ended) for text, line in zip(texts, fresh, strict=True)]
+    return [PatchLine("+", text + "\r" if crlf else text, line.ended) for text, line in zip(texts, fresh, strict=True)]
 
 
-def _encode(path: str, content: Content, lines: list[str], ended: bool) -> bytes:
+def _encode(path: str, content: FileContent, lines: list[str], ended: bool) -> bytes:
     try:
         return content.encode(lines, ended)
     except UnicodeEncodeError as error:
@@ -101,7 +103,7 @@ MAX_FUZZ = 3
 _AS_WRITTEN = "path as written, nothing stripped (-p0)"
 
 
-class Options(Struct, frozen=True, omit_defaults=True):
+class PatchOptions(Struct, frozen=True, omit_defaults=True):
     """How to apply: `path` overrides the name in a patch of one file; up to `fuzz` context lines may be left
     out at each side; `create_if_missing` takes a missing file for an empty one."""
 
@@ -126,45 +128,29 @@ class FileSummary(Struct, frozen=True, omit_defaults=True):
     note: str = ""
 
 
-class Planned(Struct, frozen=True):
-    """The bytes a file is to have (None: none), `before` those they were worked out from."""
+class PatchPlan(Struct, frozen=True):
+    """Every file's outcome, what it was `before`, and what to report of it; `notes` are those of the patch."""
 
-    path: str
-    data: bytes | None
-    move_from: str = ""
-    executable: bool | None = None
-    before: bytes | None = None
-
-
-class Plan(Struct, frozen=True):
-    """Every file's outcome, and what to report of it; `notes` are those of the patch."""
-
-    edits: tuple[Planned, ...]
+    edits: tuple[FileEdit, ...]
+    before: dict[str, bytes | None]
     summaries: tuple[FileSummary, ...]
     notes: tuple[str, ...] = ()
 
 
-class Names(Protocol):
-    """What is said of names that lead to nothing."""
+class FileSource(Protocol):
+    """What working out a patch needs of a workspace; `load` gives None for a missing file."""
 
-    def missing(self, path: str) -> ToolError:
-        """The error for a file that should be there."""
-        ...
-
-    def check_name(self, path: str) -> None:
-        """Raise ToolError for a new file whose name was not meant as it is written."""
-        ...
+    def relative(self, path: str) -> str: ...
+    def load(self, path: str) -> bytes | None: ...
+    def missing(self, path: str) -> ToolError: ...
+    def check_name(self, path: str) -> None: ...
 
 
-class Files:
-    """The files as the patch has left them so far, over those on disk. `load` gives bytes or None for a missing
-    file, by its normalised path."""
+class PatchFiles:
+    """The files as the patch has left them so far, over those on disk."""
 
-    def __init__(self, normal: Callable[[str], str], load: Callable[[str], bytes | None], names: Names) -> None:
-        self.normal = normal
-        self.absent = names.missing
-        self.check_name = names.check_name
-        self._load = load
+    def __init__(self, source: FileSource) -> None:
+        self.source = source
         self.original: dict[str, bytes | None] = {}
         self.now: dict[str, bytes | None] = {}
         self.moved: dict[str, str] = {}
@@ -172,19 +158,23 @@ class Files:
 
     def get(self, path: str) -> bytes | None:
         if path not in self.now:
-            self.now[path] = self.original[path] = self._load(path)
+            self.now[path] = self.original[path] = self.source.load(path)
         return self.now[path]
 
-    def edits(self) -> tuple[Planned, ...]:
+    def edits(self) -> tuple[FileEdit, ...]:
         """The files that differ from those on disk, in the order they were first named."""
         return tuple(
-            Planned(path, data, self.moved.get(path, ""), self.executable.get(path), self.original[path])
+            FileEdit(path, data, self.moved.get(path, ""), self.executable.get(path), _sha256(self.original[path]))
             for path, data in self.now.items()
             if data != self.original[path] or path in self.executable
         )
 
 
-def make_plan(patch: Patch, files: Files, options: Options, text: str) -> Plan:
+def _sha256(data: bytes | None) -> str:
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def make_plan(patch: Patch, files: PatchFiles, options: PatchOptions, text: str) -> PatchPlan:
     """Work out every file. Raises ToolError at the first that cannot be done."""
     if not 0 <= options.fuzz <= MAX_FUZZ:
         raise _bad_fuzz(options.fuzz)
@@ -192,16 +182,16 @@ def make_plan(patch: Patch, files: Files, options: Options, text: str) -> Plan:
         names = ", ".join(file.names[0] if file.names else "?" for file in patch.files)
         raise malformed(f"path is given, and the patch has {len(patch.files)} files ({names})", "no path", options.path)
     summaries = [_File(file, files, options, text).apply() for file in patch.files]
-    return Plan(files.edits(), tuple(summaries), patch.notes)
+    return PatchPlan(files.edits(), files.original, tuple(summaries), patch.notes)
 
 
 class _File:
-    def __init__(self, patch: FilePatch, files: Files, options: Options, text: str) -> None:
+    def __init__(self, patch: FilePatch, files: PatchFiles, options: PatchOptions, text: str) -> None:
         self._patch = patch
         self._files = files
         self._options = options
         self._text = text
-        self._target = files.normal(patch.move_to) if patch.move_to else ""
+        self._target = files.source.relative(patch.move_to) if patch.move_to else ""
         self._path = self._named()
 
     def apply(self) -> FileSummary:
@@ -211,11 +201,11 @@ class _File:
             self._refuse_existing(path, before)
             before = None if patch.replaces else before
         elif before is None and not (self._options.create_if_missing and patch.kind == "update" and not target):
-            raise self._files.absent(path)
+            raise self._files.source.missing(path)
         if before is None and (patch.replaces or patch.kind == "update"):  # named as it is, with no prefix to strip
-            self._files.check_name(target or path)
-        content = content_of(before or b"", self._text)
-        finder = Finder(path, content, self._options.fuzz)
+            self._files.source.check_name(target or path)
+        content = file_content(before or b"", self._text)
+        finder = HunkPlacer(path, content, self._options.fuzz)
         placed = finder.place(patch.hunks)
         data = build(path, content, finder, placed) if placed or before is None else before
         if patch.kind == "delete":
@@ -231,10 +221,10 @@ class _File:
     def _named(self) -> str:
         """The path meant: the override, or the first of the names that exists, or the first."""
         if self._options.path is not None:
-            return self._files.normal(self._options.path)
+            return self._files.source.relative(self._options.path)
         if not self._patch.names:
             raise malformed("the hunks have no file header and no path is given", "--- a/PATH and +++ b/PATH", "@@")
-        names = [self._files.normal(name) for name in self._patch.names]
+        names = [self._files.source.relative(name) for name in self._patch.names]
         if self._patch.kind == "create" or len(names) == 1:
             return names[0]
         return next((name for name in names if self._files.get(name) is not None), names[0])

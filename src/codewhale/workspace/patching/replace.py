@@ -13,7 +13,7 @@ from msgspec import Struct
 from codewhale.lib.textform import line_end, with_line_end
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.workspace.patching.errors import clip, closest
-from codewhale.workspace.patching.model import Hunk, Line
+from codewhale.workspace.patching.model import Hunk, PatchLine
 from codewhale.workspace.patching.place import indent_map, reindent
 
 _GUTTER = pattern(r"^ *\d+│ ?", MULTILINE)
@@ -28,7 +28,7 @@ _SHOWN = 12
 _MOST_SIMILAR = 4000
 
 
-class Replaced(Struct, frozen=True):
+class Replacement(Struct, frozen=True):
     """The new text, how the old was found, and the lines (from 1) where it stood."""
 
     text: str
@@ -36,7 +36,7 @@ class Replaced(Struct, frozen=True):
     lines: tuple[int, ...]
 
 
-class Span(Struct, frozen=True):
+class _Span(Struct, frozen=True):
     """A match: flat-text offsets, and the text to put there."""
 
     start: int
@@ -53,15 +53,15 @@ class Replacer:
         self._search, self._put = _without_gutter(with_line_end(search, "\n"), with_line_end(put, "\n"))
         self._raw = (search, put)
 
-    def replace(self, every: bool) -> Replaced:
+    def replace(self, every: bool) -> Replacement:
         """Replace the one match, or `every` one. Raises ToolError for none, and for several unless `every`."""
         search, put = self._raw
         if "\r" in search and search in self._text:
             at = _all(self._text, search)
             self._refuse_many(len(at), [self._text.count("\n", 0, i) + 1 for i in at], every, "exact")
             lines = tuple(self._text.count("\n", 0, i) + 1 for i in at)
-            return Replaced(self._text.replace(search, put), "exact", lines)
-        ladder: tuple[tuple[str, Callable[[], list[Span]]], ...] = (
+            return Replacement(self._text.replace(search, put), "exact", lines)
+        ladder: tuple[tuple[str, Callable[[], list[_Span]]], ...] = (
             ("exact", self._exact),
             ("trailing whitespace", lambda: self._by_lines(str.rstrip)),
             ("indentation", lambda: self._by_lines(str.strip)),
@@ -72,17 +72,17 @@ class Replacer:
             if spans:
                 lines = tuple(self._flat.count("\n", 0, span.start) + 1 for span in spans)
                 self._refuse_many(len(spans), lines, every and how == "exact", how)
-                return Replaced(self._with(spans), self._named(how, spans), lines)
+                return Replacement(self._with(spans), self._named(how, spans), lines)
         raise self._miss()
 
-    def _exact(self) -> list[Span]:
-        return [Span(i, i + len(self._search), self._put) for i in _all(self._flat, self._search)]
+    def _exact(self) -> list[_Span]:
+        return [_Span(i, i + len(self._search), self._put) for i in _all(self._flat, self._search)]
 
-    def _plain(self) -> list[Span]:
+    def _plain(self) -> list[_Span]:
         starts = _all(self._flat.translate(_PLAIN), self._search.translate(_PLAIN))
-        return [Span(i, i + len(self._search), self._put) for i in starts]
+        return [_Span(i, i + len(self._search), self._put) for i in starts]
 
-    def _by_lines(self, form: Callable[[str], str]) -> list[Span]:
+    def _by_lines(self, form: Callable[[str], str]) -> list[_Span]:
         """Whole lines that agree under `form`."""
         wanted = self._search.split("\n")
         whole = wanted[-1] == "" and len(wanted) > 1
@@ -105,7 +105,7 @@ class Replacer:
                 end = starts[last] + len(lines[last])
                 if whole and end == len(self._flat):
                     put = put.removesuffix("\n")
-                spans.append(Span(starts[at], min(end + whole, len(self._flat)), put))
+                spans.append(_Span(starts[at], min(end + whole, len(self._flat)), put))
         return spans
 
     def _indented(self, wanted: Sequence[str], there: Sequence[str]) -> str | None:
@@ -113,7 +113,7 @@ class Replacer:
         moved = None if found is None else reindent(found, self._put.split("\n"))
         return None if moved is None else "\n".join(moved)
 
-    def _with(self, spans: Sequence[Span]) -> str:
+    def _with(self, spans: Sequence[_Span]) -> str:
         """The text with every span replaced, each in the line ends that stand there."""
         out, at = [], 0
         for span in spans:
@@ -125,7 +125,7 @@ class Replacer:
             at = end
         return "".join([*out, self._text[at:]])
 
-    def _named(self, how: str, spans: Sequence[Span]) -> str:
+    def _named(self, how: str, spans: Sequence[_Span]) -> str:
         if how == "exact" and any(
             "\r\n" in self._text[self._place(span.start) : self._place(span.end)] for span in spans
         ):
@@ -173,7 +173,7 @@ class Replacer:
         )
 
     def _nearest(self, wanted: Sequence[str], lines: Sequence[str]) -> tuple[int, int]:
-        start, hits = closest(Hunk(tuple(Line(" ", line) for line in wanted)), lines)
+        start, hits = closest(Hunk(tuple(PatchLine(" ", line) for line in wanted)), lines)
         if hits:
             return start, hits
         import difflib

@@ -4,7 +4,7 @@ import re
 
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.patching.errors import cut_off, malformed
-from codewhale.workspace.patching.model import FilePatch, Hunk, Kind, Line
+from codewhale.workspace.patching.model import FilePatch, Hunk, Kind, PatchLine
 
 _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
 _NUMBERED = re.compile(r"@@+ *-\S")
@@ -152,7 +152,7 @@ class DiffReader:
         hunk = Hunk(lines, int(match[1]), after, heading=match[5].strip(), recounted=counted is None, number=number)
         return _checked(hunk, header)
 
-    def _refuse_short(self, lines: tuple[Line, ...], header: str, declared: tuple[int, int]) -> None:
+    def _refuse_short(self, lines: tuple[PatchLine, ...], header: str, declared: tuple[int, int]) -> None:
         """Refuse the last hunk of a patch when it has fewer lines than it declares: the rest was cut off."""
         if self._fenced or any(line.strip() for line in self._lines[self._at :]):
             return
@@ -163,26 +163,26 @@ class DiffReader:
                 "came. If that is the whole hunk, correct the counts in its header"
             )
 
-    def _counted(self, old: int, new: int) -> tuple[Line, ...] | None:
+    def _counted(self, old: int, new: int) -> tuple[PatchLine, ...] | None:
         """Exactly the declared lines, or None when the counts are not what stands there."""
-        lines: list[Line] = []
+        lines: list[PatchLine] = []
         while old > 0 or new > 0:
             if self._at >= len(self._lines):
                 return None
             text = self._lines[self._at]
             tag = text[:1] if text not in ("", "\r") else " "
             if tag == "\\" and lines:
-                lines[-1] = Line(lines[-1].tag, lines[-1].text, False)
+                lines[-1] = PatchLine(lines[-1].tag, lines[-1].text, False)
                 self._at += 1
                 continue
             old -= tag in " -"
             new -= tag in " +"
             if tag not in " -+" or old < 0 or new < 0:
                 return None
-            lines.append(Line(tag, text[1:] if text not in ("", "\r") else text))
+            lines.append(PatchLine(tag, text[1:] if text not in ("", "\r") else text))
             self._at += 1
         if self._at < len(self._lines) and self._lines[self._at].startswith("\\"):
-            lines[-1] = Line(lines[-1].tag, lines[-1].text, False)
+            lines[-1] = PatchLine(lines[-1].tag, lines[-1].text, False)
             self._at += 1
         return tuple(lines) if self._ends_here() else None
 
@@ -194,20 +194,20 @@ class DiffReader:
             return True
         return self._lines[self._at][:1] not in ("+", "-", " ")
 
-    def _uncounted(self) -> tuple[Line, ...]:
+    def _uncounted(self) -> tuple[PatchLine, ...]:
         """Lines up to the next header, whatever the counts say."""
-        lines: list[Line] = []
+        lines: list[PatchLine] = []
         bare = 0
         while self._at < len(self._lines):
             text = self._lines[self._at]
             if text.startswith(("@@", "diff --git ", *_LAST_LINES)) or self._at_header() or text == "-- ":
                 break
             if text.startswith("\\") and lines:
-                lines[-1] = Line(lines[-1].tag, lines[-1].text, False)
+                lines[-1] = PatchLine(lines[-1].tag, lines[-1].text, False)
             elif text in ("", "\r"):
-                lines.append(Line(" ", text))
+                lines.append(PatchLine(" ", text))
             elif text[0] in " +-":
-                lines.append(Line(text[0], text[1:]))
+                lines.append(PatchLine(text[0], text[1:]))
             else:
                 raise malformed(
                     f"line {self._at + 1}: a hunk line begins with {text[0]!r}",

@@ -19,12 +19,29 @@ from codewhale.lib.clock import Clock
 from codewhale.lib.files import DISK, atomic_write, private_dir
 from codewhale.process.repository import find_repository
 from codewhale.process.sandbox.gitfiles import read_small
-from codewhale.workspace.undo.journal import Change, Content, DamagedError, Entry, Journal, SnapshotError, listed
-from codewhale.workspace.undo.scan import Known, Look, Looker, TooLongError, TooMuchError, changed, hidden, is_rule_file
+from codewhale.workspace.undo.journal import (
+    Change,
+    Journal,
+    JournalContent,
+    JournalDamagedError,
+    JournalEntry,
+    SnapshotError,
+    as_written,
+)
+from codewhale.workspace.undo.scan import (
+    FileLook,
+    FileScanner,
+    KnownFile,
+    TooLongError,
+    TooMuchError,
+    change_of,
+    ignored_before,
+    is_rule_file,
+)
 from codewhale.workspace.walk import Walker
 
 
-class Turn(Struct, frozen=True):
+class UndoTurn(Struct, frozen=True):
     """What a session's calls of one turn changed: from entry `since` on, at `at` (seconds since the epoch), by these
     tools, in these files. `number` is 0 for the last undo, which can be taken back like a turn."""
 
@@ -35,9 +52,9 @@ class Turn(Struct, frozen=True):
     paths: tuple[str, ...]
 
 
-def live_turns(entries: Sequence[Entry], session: str) -> list[Turn]:
-    live: list[Turn] = []
-    earlier: dict[int, list[Turn]] = {}
+def live_turns(entries: Sequence[JournalEntry], session: str) -> list[UndoTurn]:
+    live: list[UndoTurn] = []
+    earlier: dict[int, list[UndoTurn]] = {}
     for entry in entries:
         if entry.session != session:
             continue
@@ -51,20 +68,20 @@ def live_turns(entries: Sequence[Entry], session: str) -> list[Turn]:
     return live[::-1]
 
 
-def last_undo(entries: Sequence[Entry], session: str) -> Turn | None:
+def last_undo(entries: Sequence[JournalEntry], session: str) -> UndoTurn | None:
     """The undo that was the last thing the session did to the workspace."""
     own = [entry for entry in entries if entry.session == session]
     return _turn(own[-1], 0) if own and own[-1].kind == "undo" else None
 
 
-def _turn(entry: Entry, number: int) -> Turn:
-    return Turn(entry.number, number, entry.at, (entry.tool,), tuple(change.path for change in entry.changes))
+def _turn(entry: JournalEntry, number: int) -> UndoTurn:
+    return UndoTurn(entry.number, number, entry.at, (entry.tool,), tuple(change.path for change in entry.changes))
 
 
-def _joined(turn: Turn, entry: Entry) -> Turn:
+def _joined(turn: UndoTurn, entry: JournalEntry) -> UndoTurn:
     tools = (*turn.tools, *(() if entry.tool in turn.tools else (entry.tool,)))
     paths = {**dict.fromkeys(turn.paths), **dict.fromkeys(change.path for change in entry.changes)}
-    return Turn(turn.since, turn.number, entry.at, tools, tuple(paths))
+    return UndoTurn(turn.since, turn.number, entry.at, tools, tuple(paths))
 
 
 LOCK_SECONDS = 10.0
@@ -95,18 +112,18 @@ class _Picture(Struct):
 
     head: str = ""
     full: bool = False
-    files: dict[str, Known] = {}
+    files: dict[str, KnownFile] = {}
 
 
-class Former(Struct, frozen=True):
+class PriorScan(Struct, frozen=True):
     """What was seen before a call and is not written down yet: looks, each with what was known before it, and whose
     doing the difference is."""
 
-    looks: tuple[tuple[Look, Known | None], ...] = ()
-    author: Entry | None = None
+    looks: tuple[tuple[FileLook, KnownFile | None], ...] = ()
+    author: JournalEntry | None = None
 
 
-class History:
+class FileHistory:
     """The history of the workspace at `root`, kept under `folder`; `apart` are folders in it that are none of its
     business. Raises SnapshotError and TooMuchError."""
 
@@ -115,7 +132,7 @@ class History:
     ) -> None:
         self.root = Root(root)
         self.journal = Journal(folder, root)
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self._clock = clock
         self._bounds = bounds
         self._apart = frozenset(apart)
@@ -140,43 +157,45 @@ class History:
             finally:
                 os.close(fd)
 
-    async def peek(self, paths: Iterable[str], author: Entry | None = None, former: Former | None = None) -> Former:
+    async def peek(
+        self, paths: Iterable[str], author: JournalEntry | None = None, former: PriorScan | None = None
+    ) -> PriorScan:
         """What is different at these paths (against `former`, where that came before), by the doing of `author` or of
         somebody else: kept in memory, to be written down later. Only while `held`, or right behind `former`."""
         assert self._picture is not None
         names = [path for path in paths if self.is_ours(path)]
         known = {path: one for path in names if (one := self._picture.files.get(path)) is not None}
         known = _with(known, (look for look, _ in former.looks)) if former else known
-        looker = Looker(self.root, self._bounds.seconds)
+        looker = FileScanner(self.root, self._bounds.seconds)
         try:
             looks = await asyncio.to_thread(lambda: list(looker.all(names, known)))
         finally:
             looker.stop.set()
-        return Former(tuple((look, known.get(look.path)) for look in looks), author)
+        return PriorScan(tuple((look, known.get(look.path)) for look in looks), author)
 
-    async def write(self, formers: Sequence[Former]) -> tuple[Entry, ...]:
+    async def write(self, formers: Sequence[PriorScan]) -> tuple[JournalEntry, ...]:
         """Write down what was seen, in this order, but for files of which something was written down since. Only while
         `held`."""
         assert self._picture is not None
         files = self._picture.files
         known = {look.path: files.get(look.path) for former in formers for look, _ in former.looks}
-        looks: list[Look] = []
-        made: list[Entry] = []
-        groups: list[tuple[Entry | None, list[Change]]] = []
+        looks: list[FileLook] = []
+        made: list[JournalEntry] = []
+        groups: list[tuple[JournalEntry | None, list[Change]]] = []
 
-        def contents() -> Iterator[Content]:
+        def contents() -> Iterator[JournalContent]:
             for former in formers:
                 groups.append((former.author, []))
                 for look, was in former.looks:
-                    if changed(Look(look.path, was), known[look.path]) is None:
+                    if change_of(FileLook(look.path, was), known[look.path]) is None:
                         known[look.path] = look.known
                         looks.append(look)
-                        content = changed(look, was)
+                        content = change_of(look, was)
                         if content is not None:
                             groups[-1][1].append(content.change)
                             yield content
 
-        async def settle(changes: list[Change]) -> Sequence[Entry]:
+        async def settle(changes: list[Change]) -> Sequence[JournalEntry]:
             for author, done in groups:
                 new = set() if author else {one.path for one in done if one.before is None} - self._gone
                 made.extend(self._entries(done, author, new, len(made)))
@@ -189,10 +208,10 @@ class History:
     async def look(
         self,
         paths: Iterable[str] | None,
-        author: Entry | None = None,
+        author: JournalEntry | None = None,
         begun: int = 0,
         leave: frozenset[str] = frozenset(),
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[JournalEntry, ...]:
         """Write down what is different at these paths, or (None) anywhere but at those of `leave`; the entries that
         came of it. It is the `author`'s doing (an entry without changes), but for files that no one had seen and that
         are older than `begun` (nanoseconds since the epoch); without an author it is somebody else's. Only while
@@ -201,22 +220,22 @@ class History:
         known, everywhere = self._picture.files, paths is None
         names = await self._everywhere() if paths is None else {path for path in paths if self.is_ours(path)}
         names -= leave
-        looker = Looker(self.root, self._bounds.seconds, discreet=True)
-        looks: list[Look] = []
-        made: list[Entry] = []
+        looker = FileScanner(self.root, self._bounds.seconds, discreet=True)
+        looks: list[FileLook] = []
+        made: list[JournalEntry] = []
         late: list[TooLongError] = []
 
-        def contents() -> Iterator[Content]:
+        def contents() -> Iterator[JournalContent]:
             try:
                 for look in looker.all(names, known):
                     looks.append(msgspec.structs.replace(look, data=None))
-                    content = changed(look, known.get(look.path))
+                    content = change_of(look, known.get(look.path))
                     if content is not None:
                         yield content
             except TooLongError as error:
                 late.append(error)
 
-        async def settle(changes: list[Change]) -> Sequence[Entry]:
+        async def settle(changes: list[Change]) -> Sequence[JournalEntry]:
             new = await self._were_there(changes, author, {look.path: look for look in looks}, begun)
             made.extend(self._entries(changes, author, new, 0))
             return made
@@ -273,20 +292,22 @@ class History:
         self._apart |= await asyncio.to_thread(_git_folders, self.root)
         return {*filter(self.is_ours, listing.files), *filter(self.is_ours, listing.links), *self._picture.files}
 
-    def _entries(self, changes: Sequence[Change], author: Entry | None, found: set[str], made: int) -> Iterator[Entry]:
+    def _entries(
+        self, changes: Sequence[Change], author: JournalEntry | None, new: set[str], made: int
+    ) -> Iterator[JournalEntry]:
         """The changes as entries, behind `made` others that are not yet remembered."""
         number, at = made + (self.entries[-1].number if self.entries else 0), self._clock.now()
-        there = tuple(one for one in changes if one.path in found)
-        rest = tuple(one for one in changes if one.path not in found)
-        if there:
+        first_seen = tuple(one for one in changes if one.path in new)
+        rest = tuple(one for one in changes if one.path not in new)
+        if first_seen:
             number += 1
-            yield Entry(number, at, "found", changes=there)
+            yield JournalEntry(number, at, "found", changes=first_seen)
         if rest:
-            kept = author or Entry(0, 0.0, "other")
+            kept = author or JournalEntry(0, 0.0, "other")
             yield msgspec.structs.replace(kept, number=number + 1, at=at, changes=rest)
 
     async def _were_there(
-        self, changes: Sequence[Change], author: Entry | None, looks: dict[str, Look], begun: int
+        self, changes: Sequence[Change], author: JournalEntry | None, looks: dict[str, FileLook], begun: int
     ) -> set[str]:
         """The files seen for the first time that had been there all along: older than the call, or hidden before it."""
         new = [one.path for one in changes if one.before is None and one.path not in self._gone]
@@ -296,18 +317,18 @@ class History:
         kept = await self.journal.read({state.blob: state.size for state in rules.values() if state and state.blob})
         former = {path: kept.get(state.blob, b"") if state else b"" for path, state in rules.items()}
         old = {path for path in new if (known := looks[path].known) and known.born < begun - _SLACK}
-        return old | (await asyncio.to_thread(hidden, self.root, new, former) if new else set())
+        return old | (await asyncio.to_thread(ignored_before, self.root, new, former) if new else set())
 
-    def _absorb(self, looks: Iterable[Look], made: Sequence[Entry], everywhere: bool) -> None:
+    def _absorb(self, looks: Iterable[FileLook], made: Sequence[JournalEntry], everywhere: bool) -> None:
         assert self._picture is not None
         _with(self._picture.files, looks)
         self._picture.full = self._picture.full or everywhere
         self._picture.head = self.journal.head()
         self._remember(made)
 
-    def _remember(self, entries: Iterable[Entry]) -> None:
+    def _remember(self, entries: Iterable[JournalEntry]) -> None:
         for entry in entries:
-            self.entries.append(listed(entry))
+            self.entries.append(as_written(entry))
             self._gone |= {change.path for change in entry.changes if change.after is None}
 
     async def _load(self) -> None:
@@ -320,13 +341,13 @@ class History:
             picture = await asyncio.to_thread(_kept_picture, os.path.join(self.journal.folder, _PICTURE))
             if picture is None or picture.head != head:
                 files = await self.journal.files()
-                picture = _Picture(head, False, {path: Known(state, ()) for path, state in files.items()})
-        except DamagedError as error:
+                picture = _Picture(head, False, {path: KnownFile(state, ()) for path, state in files.items()})
+        except JournalDamagedError as error:
             aside = await asyncio.to_thread(_set_aside, self.journal.folder)
             raise SnapshotError(f"{error}; it is set aside as {aside}, and a new one is begun") from error
         self._picture = picture
 
-    async def _kept(self) -> list[Entry]:
+    async def _kept(self) -> list[JournalEntry]:
         """The entries, once those are forgotten that are older than a week or fifty turns; ten where the journal takes
         too much room on the disk."""
         entries = await self.journal.entries()
@@ -339,7 +360,7 @@ class History:
         return [entry for _, entry in entries[oldest:]]
 
 
-def _with(known: dict[str, Known], looks: Iterable[Look]) -> dict[str, Known]:
+def _with(known: dict[str, KnownFile], looks: Iterable[FileLook]) -> dict[str, KnownFile]:
     for look in looks:
         if look.known is None:
             known.pop(look.path, None)
@@ -348,7 +369,7 @@ def _with(known: dict[str, Known], looks: Iterable[Look]) -> dict[str, Known]:
     return known
 
 
-def _oldest_kept(entries: Sequence[Entry], since: float, turns: int) -> int:
+def _oldest_kept(entries: Sequence[JournalEntry], since: float, turns: int) -> int:
     """The index of the first entry to keep; 0 while not enough has gathered for it to be worth the while."""
     seen: set[tuple[str, int]] = set()
     oldest = 0

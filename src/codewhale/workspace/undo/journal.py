@@ -47,14 +47,14 @@ _CONFIG = (
 )
 _IMPORT = ("fast-import", "--quiet", "--done", "--depth=0")
 
-Hunk = tuple[int, int, int, int]
+LineRange = tuple[int, int, int, int]
 
 
 class SnapshotError(Exception):
     """The journal cannot be read or written; the text says why, for a person."""
 
 
-class DamagedError(SnapshotError):
+class JournalDamagedError(SnapshotError):
     """What is in the journal is no longer what was written."""
 
 
@@ -84,7 +84,7 @@ class Change(Struct, frozen=True, array_like=True):
     after: FileState | None
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class JournalEntry(Struct, frozen=True, omit_defaults=True):
     """One step of a workspace's history.
 
     `kind`: "call" is what a call of `session` did, "undo" what was taken back for it from entry `since` on, "other"
@@ -104,7 +104,7 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     changes: tuple[Change, ...] = ()
 
 
-class Content(Struct, frozen=True):
+class JournalContent(Struct, frozen=True):
     """One changed path on its way into the journal; `data` None where nothing is to be kept."""
 
     change: Change
@@ -145,7 +145,7 @@ class Journal:
         except OSError:
             return ""
 
-    async def entries(self) -> list[tuple[str, Entry]]:
+    async def entries(self) -> list[tuple[str, JournalEntry]]:
         """Every (commit id, entry), oldest first."""
         if not self.head():
             return []
@@ -171,7 +171,7 @@ class Journal:
         return found
 
     async def record(
-        self, contents: Iterator[Content], settle_on: Callable[[list[Change]], Awaitable[Sequence[Entry]]]
+        self, contents: Iterator[JournalContent], settle_on: Callable[[list[Change]], Awaitable[Sequence[JournalEntry]]]
     ) -> None:
         """Take the contents (worked out in a thread, piece by piece) and write the entries that `settle_on` makes of
         their changes, in one step: all of it is in the journal, or nothing."""
@@ -215,7 +215,7 @@ class Journal:
                     at += size + 1
         return found
 
-    async def hunks(self, before: str, after: str) -> tuple[Hunk, ...] | None:
+    async def hunks(self, before: str, after: str) -> tuple[LineRange, ...] | None:
         """How two kept files differ by lines: (old begin, old end, new begin, new end), from 0, ends left out. None
         where that is too much to say."""
         done = await self._git(
@@ -267,19 +267,19 @@ class Journal:
 def _checked(done: Completed) -> Completed:
     if done.exit_code != 0:
         said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        kind = DamagedError if done.exit_code == _FATAL else SnapshotError
+        kind = JournalDamagedError if done.exit_code == _FATAL else SnapshotError
         raise kind(f"git failed on the journal of changes: {said or f'exit code {done.exit_code}'}")
     return done
 
 
-def _entry(text: bytes) -> Entry:
+def _entry(text: bytes) -> JournalEntry:
     try:
-        return msgspec.json.decode(text, type=Entry)
+        return msgspec.json.decode(text, type=JournalEntry)
     except msgspec.MsgspecError as error:
-        raise DamagedError(f"an entry of the journal of changes cannot be read: {error}") from error
+        raise JournalDamagedError(f"an entry of the journal of changes cannot be read: {error}") from error
 
 
-def _batch(contents: Iterator[Content]) -> list[Content]:
+def _batch(contents: Iterator[JournalContent]) -> list[JournalContent]:
     pieces, size = [], 0
     for piece in contents:
         pieces.append(piece)
@@ -293,11 +293,11 @@ def _blob(data: bytes) -> bytes:
     return b"blob\ndata %d\n%b\n" % (len(data), data)
 
 
-def _commits(entries: Sequence[Entry], later: bool) -> bytes:
+def _commits(entries: Sequence[JournalEntry], later: bool) -> bytes:
     """The entries as commits, the first one on top of what is there (`later`)."""
     out = []
     for index, entry in enumerate(entries):
-        text = msgspec.json.encode(listed(entry))
+        text = msgspec.json.encode(as_written(entry))
         stamp = b"codewhale <> %d +0000" % int(entry.at)
         out.append(b"commit %b\ncommitter %b\ndata %d\n%b\n" % (BRANCH.encode(), stamp, len(text), text))
         if later and index == 0:
@@ -310,7 +310,7 @@ def _commits(entries: Sequence[Entry], later: bool) -> bytes:
     return b"".join((*out, b"done\n"))
 
 
-def listed(entry: Entry) -> Entry:
+def as_written(entry: JournalEntry) -> JournalEntry:
     """The entry as it is written: of what was found, and of too much, the number alone."""
     if entry.kind == "found" or len(entry.changes) > MOST_LISTED:
         return msgspec.structs.replace(entry, changes=(), unlisted=len(entry.changes))
@@ -327,7 +327,7 @@ def _quoted(path: str) -> bytes:
     return b'"%b"' % raw
 
 
-def _hunk(match: re.Match[bytes]) -> Hunk:
+def _hunk(match: re.Match[bytes]) -> LineRange:
     old, old_count, new, new_count = (int(part) if part is not None else 1 for part in match.groups())
     first = old - 1 if old_count else old
     then = new - 1 if new_count else new

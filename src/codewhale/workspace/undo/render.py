@@ -4,48 +4,48 @@ from collections.abc import Iterable, Sequence
 
 from codewhale.lib.text import one_line
 from codewhale.protocol.files import FileChange
-from codewhale.workspace.undo.history import Turn
-from codewhale.workspace.undo.resolve import Refusal
-from codewhale.workspace.undo.undo import Plan
+from codewhale.workspace.undo.history import UndoTurn
+from codewhale.workspace.undo.resolve import UndoRefusal
+from codewhale.workspace.undo.undo import UndoPlan
 
 MOST_LISTED = 50
 _PATH = 200
 
 
-def listed(lines: Sequence[str]) -> list[str]:
+def capped(lines: Sequence[str]) -> list[str]:
     """The lines, at most fifty of them with a count of the rest."""
     more = len(lines) - MOST_LISTED
     return [*lines[:MOST_LISTED], *([f"... and {more} more"] if more > 0 else [])]
 
 
-def turn_line(turn: Turn) -> str:
+def turn_line(turn: UndoTurn) -> str:
     name = f"turn {turn.number}" if turn.number else "the last undo"
     paths = ", ".join(one_line(path, _PATH) for path in turn.paths[:3])
     more = f" and {len(turn.paths) - 3} more" if len(turn.paths) > 3 else ""
     return f"{name} ({', '.join(turn.tools)}): {paths or 'too many files to list'}{more}"
 
 
-def plan_lines(plan: Plan) -> list[str]:
+def plan_lines(plan: UndoPlan) -> list[str]:
     lines = []
     for one in plan.files:
         word = "removed" if one.then is None else "comes back" if one.now is None else "goes back"
         lines.append(f"{word}: {one_line(one.path, _PATH)}")
-    return [*listed(lines), *refusal_lines(plan.refused)]
+    return [*capped(lines), *refusal_lines(plan.refused)]
 
 
-def done_lines(changes: Iterable[FileChange], refused: Sequence[Refusal]) -> list[str]:
+def done_lines(changes: Iterable[FileChange], refused: Sequence[UndoRefusal]) -> list[str]:
     lines = []
     for change in changes:
         word = "removed" if change.after is None else "restored"
         lines.append(f"{word}: {one_line(change.path, _PATH)}")
-    return [*listed(lines), *refusal_lines(refused)]
+    return [*capped(lines), *refusal_lines(refused)]
 
 
-def refusal_lines(refused: Sequence[Refusal]) -> list[str]:
-    return listed([f"not taken back: {place(one)}: {one.reason}" for one in refused])
+def refusal_lines(refused: Sequence[UndoRefusal]) -> list[str]:
+    return capped([f"not taken back: {place(one)}: {one.reason}" for one in refused])
 
 
-def place(refusal: Refusal) -> str:
+def place(refusal: UndoRefusal) -> str:
     path = one_line(refusal.path, _PATH) or "some files"
     if refusal.lines is None:
         return path

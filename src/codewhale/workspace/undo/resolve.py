@@ -11,20 +11,20 @@ from msgspec import Struct
 
 from codewhale.workspace.undo.journal import FileState
 
-Hunk = tuple[int, int, int, int]
+LineRange = tuple[int, int, int, int]
 _BASE = -1
 
 
-class Step(Struct, frozen=True):
+class TextRevision(Struct, frozen=True):
     """One change of the text: the lines it left behind, and how they differ from those before as (old begin, old end,
     new begin, new end), ascending. `take_back` says that its hunks are to go."""
 
     lines: Sequence[bytes]
-    hunks: Sequence[Hunk]
+    hunks: Sequence[LineRange]
     take_back: bool
 
 
-class Woven(Struct, frozen=True):
+class WovenText(Struct, frozen=True):
     """The text without the hunks that could be taken back (`taken` of them). `refused` are those that a later change
     had touched: where each stands in the new text, as (first, last) line from 1; last is first - 1 for a place where
     lines were taken away."""
@@ -52,7 +52,7 @@ def lines_of(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def take_back(base: Sequence[bytes], steps: Sequence[Step]) -> Woven:
+def take_back(base: Sequence[bytes], steps: Sequence[TextRevision]) -> WovenText:
     """The last version without the steps to be taken back, but for those of their hunks that a later hunk which
     stays has touched: one that took away a line of it, or put one between its lines or where it took lines away."""
     weave = _Weave(base)
@@ -67,7 +67,7 @@ class _Weave:
         self._going: list[bool] = []
         self._touched: list[set[int]] = []
 
-    def add(self, step: Step) -> None:
+    def add(self, step: TextRevision) -> None:
         first = len(self._going)
         self._going += [step.take_back] * len(step.hunks)
         self._touched += [set() for _ in step.hunks]
@@ -76,7 +76,7 @@ class _Weave:
         for offset, hunk in reversed(list(enumerate(step.hunks))):
             self._apply(first + offset, hunk, live, step.lines)
 
-    def _apply(self, number: int, hunk: Hunk, live: Sequence[int], lines: Sequence[bytes]) -> None:
+    def _apply(self, number: int, hunk: LineRange, live: Sequence[int], lines: Sequence[bytes]) -> None:
         old, old_end, new, new_end = hunk
         if old < old_end:
             first, last = live[old], live[old_end - 1]
@@ -107,7 +107,7 @@ class _Weave:
         if hunk is not None and hunk != _BASE:
             self._touched[hunk].add(by)
 
-    def without(self) -> Woven:
+    def without(self) -> WovenText:
         stays = [not going for going in self._going]
         for number in reversed(range(len(stays))):
             stays[number] |= any(stays[later] for later in self._touched[number] if later > number)
@@ -124,7 +124,7 @@ class _Weave:
             first, last = spans.get(line.born, (1, 0))
             spans[line.born] = (first if last >= first else len(out), len(out))
         refused = sorted({spans.get(n, (1, 0)) for n, going in enumerate(self._going) if going and stays[n]})
-        return Woven(_joined(out), stays.count(False), tuple(refused))
+        return WovenText(_joined(out), stays.count(False), tuple(refused))
 
 
 def _joined(lines: Sequence[bytes]) -> bytes:
@@ -140,7 +140,7 @@ TEXT_LIMIT = 4 << 20
 MOST_LINES = 100_000
 
 
-class Move(Struct, frozen=True):
+class Revision(Struct, frozen=True):
     """One change of a file: `mine` is one to be taken back. None stands for no file."""
 
     mine: bool
@@ -148,7 +148,7 @@ class Move(Struct, frozen=True):
     after: FileState | None
 
 
-class Refusal(Struct, frozen=True):
+class UndoRefusal(Struct, frozen=True):
     """What was not taken back: why, and the (first, last) lines of the file it stands in afterwards, None for the
     whole file."""
 
@@ -157,19 +157,19 @@ class Refusal(Struct, frozen=True):
     lines: tuple[int, int] | None = None
 
 
-class Wanted(Struct, frozen=True):
+class ResolvedFile(Struct, frozen=True):
     """What a file is to become: nothing (`state` None), or a file whose bytes are `data`, or where that is None those
     of `state.blob`."""
 
     state: FileState | None
     data: bytes | None = None
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[UndoRefusal, ...] = ()
 
 
-class Contents(Protocol):
+class BlobSource(Protocol):
     async def read(self, states: Mapping[str, int]) -> dict[str, bytes]: ...
 
-    async def hunks(self, before: str, after: str) -> tuple[Hunk, ...] | None: ...
+    async def hunks(self, before: str, after: str) -> tuple[LineRange, ...] | None: ...
 
 
 _Content = tuple[bool, FileState | None, FileState | None]
@@ -180,18 +180,18 @@ WHOLE = "somebody changed it since, and it is no text whose lines could be told 
 NOT_KEPT = "its content is not kept: it is too large, or looks like a file of secrets"
 
 
-async def resolve(path: str, moves: Sequence[Move], contents: Contents) -> Wanted:
+async def resolve(path: str, moves: Sequence[Revision], contents: BlobSource) -> ResolvedFile:
     """What `path` is to become. `moves` are all its changes from the first one to be taken back on, in order; the last
     leads to what stands there now."""
     now, mode = moves[-1].after, _mode(moves)
     chain, refused = _cut(path, _folded(moves))
     if not any(mine for mine, _, _ in chain):
-        return Wanted(None if now is None else _with_mode(now, mode), None, tuple(refused))
+        return ResolvedFile(None if now is None else _with_mode(now, mode), None, tuple(refused))
     if len(chain) == 1:
         wanted = chain[0][1]
         if wanted is not None and not wanted.blob:
-            return Wanted(now, None, (*refused, Refusal(path, NOT_KEPT)))
-        return Wanted(None if wanted is None else _with_mode(wanted, mode), None, tuple(refused))
+            return ResolvedFile(now, None, (*refused, UndoRefusal(path, NOT_KEPT)))
+        return ResolvedFile(None if wanted is None else _with_mode(wanted, mode), None, tuple(refused))
     if chain[-1][2] is None:  # it was deleted last: it comes back first
         chain = chain[:-1]
     woven = await _woven(path, chain, contents)
@@ -199,9 +199,9 @@ async def resolve(path: str, moves: Sequence[Move], contents: Contents) -> Wante
     kept = before if mine and woven is None else after
     assert kept is not None
     if woven is None:
-        return Wanted(_with_mode(kept, mode), None, (*refused, Refusal(path, WHOLE)))
+        return ResolvedFile(_with_mode(kept, mode), None, (*refused, UndoRefusal(path, WHOLE)))
     data, more = woven
-    return Wanted(_with_mode(FileState(kept.mode, "", len(data)), mode), data, (*refused, *more))
+    return ResolvedFile(_with_mode(FileState(kept.mode, "", len(data)), mode), data, (*refused, *more))
 
 
 def _same(one: FileState | None, other: FileState | None) -> bool:
@@ -211,7 +211,7 @@ def _same(one: FileState | None, other: FileState | None) -> bool:
     return (one.blob, one.size, one.is_link) == (other.blob, other.size, other.is_link)
 
 
-def _folded(moves: Sequence[Move]) -> list[_Content]:
+def _folded(moves: Sequence[Revision]) -> list[_Content]:
     """The changes of content alone: neighbours of one kind as one, those that lead nowhere left out."""
     chain: list[_Content] = []
     for move in moves:
@@ -225,27 +225,27 @@ def _folded(moves: Sequence[Move]) -> list[_Content]:
     return chain
 
 
-def _cut(path: str, chain: list[_Content]) -> tuple[list[_Content], list[Refusal]]:
+def _cut(path: str, chain: list[_Content]) -> tuple[list[_Content], list[UndoRefusal]]:
     """The chain from where its file began to be the one that stands there now. What was before somebody deleted it is
     gone anyway; what somebody made anew, or changed after it was created, is theirs."""
-    refused: list[Refusal] = []
+    refused: list[UndoRefusal] = []
     for index in reversed(range(len(chain))):
         mine, before, after = chain[index]
         if mine or (before is not None and after is not None):
             continue
         if before is None:
-            refused.append(Refusal(path, MADE_ANEW))
+            refused.append(UndoRefusal(path, MADE_ANEW))
         chain = chain[index + 1 :]
         break
     if len(chain) > 1 and chain[0][1] is None:
-        refused.append(Refusal(path, CREATED))
+        refused.append(UndoRefusal(path, CREATED))
         chain = chain[1:]
         while chain and not chain[0][0]:
             chain = chain[1:]
     return chain, refused
 
 
-def _mode(moves: Sequence[Move]) -> int | None:
+def _mode(moves: Sequence[Revision]) -> int | None:
     """The st_mode it would have without the changes to be taken back, None where nothing says so."""
     mode = None if moves[0].before is None else moves[0].before.mode
     for move in moves:
@@ -263,7 +263,9 @@ def _with_mode(state: FileState, mode: int | None) -> FileState:
     return state if mode is None or state.is_link or link else FileState(mode, state.blob, state.size)
 
 
-async def _woven(path: str, chain: Sequence[_Content], contents: Contents) -> tuple[bytes, tuple[Refusal, ...]] | None:
+async def _woven(
+    path: str, chain: Sequence[_Content], contents: BlobSource
+) -> tuple[bytes, tuple[UndoRefusal, ...]] | None:
     """The text without what is to be taken back, and which lines were refused; None for what is no text."""
     states = [chain[0][1], *(after for _, _, after in chain)]
     if any(state is None or state.is_link or not state.blob or state.size > TEXT_LIMIT for state in states):
@@ -278,6 +280,6 @@ async def _woven(path: str, chain: Sequence[_Content], contents: Contents) -> tu
         hunks = await contents.hunks(before.blob, after.blob)
         if hunks is None:
             return None
-        steps.append(Step(lines_of(text), hunks, mine))
+        steps.append(TextRevision(lines_of(text), hunks, mine))
     woven = await asyncio.to_thread(take_back, lines_of(texts[0] or b""), steps)
-    return woven.data, tuple(Refusal(path, TOUCHED, lines) for lines in woven.refused)
+    return woven.data, tuple(UndoRefusal(path, TOUCHED, lines) for lines in woven.refused)

@@ -19,7 +19,7 @@ THROUGH_LINK = "its folder is a link"
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Written(Struct, frozen=True):
+class FileRestore(Struct, frozen=True):
     """What became of a file: `reason` why it was left as it was, "" when it was written; the sha256 of what stood there
     and of what stands there now, None for nothing or a link."""
 
@@ -28,7 +28,7 @@ class Written(Struct, frozen=True):
     after: str | None = None
 
 
-def write_back(root: Root, path: str, now: FileState | None, then: FileState | None, data: bytes | None) -> Written:
+def write_back(root: Root, path: str, now: FileState | None, then: FileState | None, data: bytes | None) -> FileRestore:
     """Make `path`, which must be as `now`, what `then` says, with these bytes (None: it changes its mode alone)."""
     staging = Staging(root)
     try:
@@ -37,18 +37,18 @@ def write_back(root: Root, path: str, now: FileState | None, then: FileState | N
         _stage(staging, slot, then, old, data)
         staging.commit()
     except _DiffersError:
-        return Written(CHANGED)
+        return FileRestore(CHANGED)
     except PathRefused as refused:
-        return Written(refused.reason)
+        return FileRestore(refused.reason)
     except FileNotFoundError:
-        return Written("" if now is None else CHANGED)
+        return FileRestore("" if now is None else CHANGED)
     except OSError as error:
         linked = error.errno in (errno.ENOTDIR, errno.ELOOP)
-        return Written(THROUGH_LINK if linked else (error.strerror or str(error)).lower())
+        return FileRestore(THROUGH_LINK if linked else (error.strerror or str(error)).lower())
     finally:
         staging.close()
     new = data if data is not None and then is not None else old if then is not None else None
-    return Written("", _sha256(old), _sha256(new))
+    return FileRestore("", _sha256(old), _sha256(new))
 
 
 class _DiffersError(Exception):

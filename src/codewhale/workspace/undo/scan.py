@@ -15,14 +15,14 @@ from codewhale.lib.bounded import read_regular
 from codewhale.permissions.shell.paths import secret_file
 from codewhale.process.repository import find_repository
 from codewhale.process.sandbox.gitfiles import read_small
-from codewhale.workspace.ignore import RULE_FILES, Rules, rules_in
-from codewhale.workspace.undo.journal import Change, Content, FileState, blob_id
+from codewhale.workspace.ignore import RULE_FILES, IgnoreRules, rules_in
+from codewhale.workspace.undo.journal import Change, FileState, JournalContent, blob_id
 
 FILE_LIMIT = 32 << 20
 FRESH = 2_000_000_000  # a file touched so short before it was looked at may change again without a trace (nanoseconds)
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-Identity = tuple[int, ...]
+FileIdentity = tuple[int, ...]
 
 
 class TooMuchError(Exception):
@@ -33,24 +33,24 @@ class TooLongError(TooMuchError):
     """Looking took too long; what was seen so far is good."""
 
 
-class Known(Struct, frozen=True, array_like=True):
+class KnownFile(Struct, frozen=True, array_like=True):
     """A file as it was last looked at. While `identity` (inode, size, times, mode) is the same it need not be read
     again; () where that cannot be relied on. `born` is its ctime."""
 
     state: FileState
-    identity: Identity
+    identity: FileIdentity
     born: int = 0
 
 
-class Look(Struct, frozen=True):
+class FileLook(Struct, frozen=True):
     """What stands at a path: nothing (`known` None), or a file with the bytes that were read of it."""
 
     path: str
-    known: Known | None
+    known: KnownFile | None
     data: bytes | None = None
 
 
-class Looker:
+class FileScanner:
     """Looks at many files in a row, for so many seconds; `stop` ends it. With `discreet` the bytes of files that look
     like those of secrets are left out, unless they are kept already."""
 
@@ -60,7 +60,7 @@ class Looker:
         self._deadline = time.monotonic() + seconds
         self.stop = threading.Event()
 
-    def all(self, paths: Iterable[str], known: dict[str, Known]) -> Iterator[Look]:
+    def all(self, paths: Iterable[str], known: dict[str, KnownFile]) -> Iterator[FileLook]:
         """What stands at each path now, in the order of their folders; those that are `known` and the same are left
         out. Raises TooLongError."""
         for folder, names in groupby(sorted(paths), key=_folder):
@@ -69,7 +69,7 @@ class Looker:
             except PathRefused:
                 continue
             except OSError:
-                yield from (Look(path, None) for path in names if path in known)
+                yield from (FileLook(path, None) for path in names if path in known)
                 continue
             before = len(folder) + 1 if folder else 0
             try:
@@ -80,22 +80,22 @@ class Looker:
             finally:
                 os.close(fd)
 
-    def _one(self, folder: int, path: str, name: str, known: Known | None) -> Look | None:
+    def _one(self, folder: int, path: str, name: str, known: KnownFile | None) -> FileLook | None:
         if self.stop.is_set() or time.monotonic() > self._deadline:
             raise TooLongError("looking at its files took too long")
         try:
             found = os.lstat(name, dir_fd=folder)
         except OSError:
-            return None if known is None else Look(path, None)
+            return None if known is None else FileLook(path, None)
         if known is not None and known.identity and known.identity == _identity(found):
             return None
         look = self._read(folder, path, found, known)
         return None if look.known is None and known is None else look
 
-    def _read(self, folder: int, path: str, found: os.stat_result, known: Known | None) -> Look:
+    def _read(self, folder: int, path: str, found: os.stat_result, known: KnownFile | None) -> FileLook:
         kept = known is not None and known.state.blob
         if self._discreet and not kept and stat.S_ISREG(found.st_mode) and secret_file(path):
-            return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+            return FileLook(path, _known(found, FileState(found.st_mode, "", found.st_size)))
         return _read(folder, os.path.basename(path), path, found)
 
 
@@ -103,7 +103,7 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def changed(look: Look, known: Known | None) -> Content | None:
+def change_of(look: FileLook, known: KnownFile | None) -> JournalContent | None:
     """The change that a look shows against what was known, None when the file is the same."""
     before = None if known is None else known.state
     after = None if look.known is None else look.known.state
@@ -111,21 +111,21 @@ def changed(look: Look, known: Known | None) -> Content | None:
         before = FileState((after.mode & ~0o100) | (before.mode & 0o100), before.blob, before.size)
     if before == after:
         return None
-    return Content(Change(look.path, before, after), look.data)
+    return JournalContent(Change(look.path, before, after), look.data)
 
 
-def _read(folder: int, name: str, path: str, found: os.stat_result) -> Look:
+def _read(folder: int, name: str, path: str, found: os.stat_result) -> FileLook:
     """A regular file or a link as it is; anything else is no file."""
     if stat.S_ISLNK(found.st_mode):
         try:
             data = os.fsencode(os.readlink(name, dir_fd=folder))
         except OSError:
-            return Look(path, None)
-        return Look(path, _known(found, FileState(stat.S_IFLNK | 0o777, blob_id(data), len(data))), data)
+            return FileLook(path, None)
+        return FileLook(path, _known(found, FileState(stat.S_IFLNK | 0o777, blob_id(data), len(data))), data)
     if not stat.S_ISREG(found.st_mode):
-        return Look(path, None)
+        return FileLook(path, None)
     if found.st_size > FILE_LIMIT:
-        return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+        return FileLook(path, _known(found, FileState(found.st_mode, "", found.st_size)))
     try:
         fd = os.open(name, _OPEN, dir_fd=folder)
         found = os.fstat(fd)
@@ -133,16 +133,16 @@ def _read(folder: int, name: str, path: str, found: os.stat_result) -> Look:
     except OSError:
         read = None
     if read is None:
-        return Look(path, _known(found, FileState(found.st_mode, "", found.st_size)))
-    return Look(path, _known(found, FileState(found.st_mode, blob_id(read), len(read))), read)
+        return FileLook(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+    return FileLook(path, _known(found, FileState(found.st_mode, blob_id(read), len(read))), read)
 
 
-def _known(found: os.stat_result, state: FileState) -> Known:
+def _known(found: os.stat_result, state: FileState) -> KnownFile:
     fresh = max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - FRESH
-    return Known(state, () if fresh else _identity(found), found.st_ctime_ns)
+    return KnownFile(state, () if fresh else _identity(found), found.st_ctime_ns)
 
 
-def _identity(found: os.stat_result) -> Identity:
+def _identity(found: os.stat_result) -> FileIdentity:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode
 
 
@@ -153,22 +153,22 @@ def is_rule_file(path: str) -> bool:
     return os.path.basename(path) in RULE_FILES
 
 
-def hidden(root: Root, paths: Iterable[str], former: Mapping[str, bytes]) -> set[str]:
+def ignored_before(root: Root, paths: Iterable[str], former: Mapping[str, bytes]) -> set[str]:
     """Those of the paths that were ignored while the rule files in `former` held these bytes ("" for none)."""
     until = time.monotonic() + _SECONDS
     asked = tuple(paths)
     try:
-        sight = _Sight(root, former, lambda: time.monotonic() > until)
+        sight = _FormerRules(root, former, lambda: time.monotonic() > until)
         return {path for path in asked if sight.hides(path)}
     except TimeoutError:  # hostile rules: what may have been somebody's is left alone
         return set(asked)
 
 
-class _Sight:
+class _FormerRules:
     def __init__(self, root: Root, former: Mapping[str, bytes], spent: Callable[[], bool]) -> None:
         self._root = root
         self._former = former
-        above = Rules.personal(spent)
+        above = IgnoreRules.personal(spent)
         repository = find_repository(root.path)
         if repository is not None:
             data = read_small(os.path.join(repository.common, "info", "exclude"))
@@ -187,7 +187,7 @@ class _Sight:
             self._rules[folder] = self._entering(folder, self._rules[above])
         return self._hidden[folder]
 
-    def _entering(self, folder: str, rules: Rules) -> Rules:
+    def _entering(self, folder: str, rules: IgnoreRules) -> IgnoreRules:
         for name in RULE_FILES:
             data = self._data(os.path.join(folder, name))
             rules = rules.adding(folder, data) if data else rules

@@ -21,9 +21,9 @@ from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
-from codewhale.workspace.undo.history import Former, History, Turn, last_undo, live_turns
-from codewhale.workspace.undo.journal import Entry, FileState, SnapshotError, blob_id
-from codewhale.workspace.undo.resolve import NOT_KEPT, Move, Refusal, resolve
+from codewhale.workspace.undo.history import FileHistory, PriorScan, UndoTurn, last_undo, live_turns
+from codewhale.workspace.undo.journal import FileState, JournalEntry, SnapshotError, blob_id
+from codewhale.workspace.undo.resolve import NOT_KEPT, Revision, UndoRefusal, resolve
 from codewhale.workspace.undo.restore import remove_empty, write_back
 from codewhale.workspace.undo.scan import TooLongError, TooMuchError
 
@@ -35,7 +35,7 @@ SHOWN_BYTES = 256 << 10
 TOO_MANY = "{} changed too many files at once to be taken back"
 
 
-class Taking(Struct, frozen=True):
+class UndoneFile(Struct, frozen=True):
     """One file of a plan: as it is and as it will be (None: no file); `data` are its new bytes where those are not
     kept under `then.blob`."""
 
@@ -45,29 +45,29 @@ class Taking(Struct, frozen=True):
     data: bytes | None = None
 
 
-class Plan(Struct, frozen=True):
+class UndoPlan(Struct, frozen=True):
     """What is to be taken back for a session: all that it did from entry `since` on. Nothing is done yet."""
 
     session: str
     workspace: str
     since: int
-    files: tuple[Taking, ...]
-    refused: tuple[Refusal, ...]
+    files: tuple[UndoneFile, ...]
+    refused: tuple[UndoRefusal, ...]
 
 
-class Done(Struct, frozen=True):
+class UndoResult(Struct, frozen=True):
     changes: tuple[FileChange, ...]
-    refused: tuple[Refusal, ...]
+    refused: tuple[UndoRefusal, ...]
 
 
 class _Window(Struct, frozen=True):
     """A call that runs: where it may change something (None: anywhere), since when (nanoseconds), and what was seen
     there before."""
 
-    author: Entry
+    author: JournalEntry
     paths: frozenset[str] | None
     begun: int
-    former: Former = Former()
+    former: PriorScan = PriorScan()
 
 
 class Undo:
@@ -82,7 +82,7 @@ class Undo:
         self._clock = clock
         self._turn_of = turn_of
         self._tell = tell
-        self._histories: dict[str, History] = {}
+        self._histories: dict[str, FileHistory] = {}
         self._open: dict[str, dict[tuple[str, str], _Window]] = {}
         self._unwatched: set[str] = set()
         self._told: set[tuple[str, str]] = set()
@@ -106,7 +106,7 @@ class Undo:
             return None
         if paths is not None:
             paths = frozenset(_resolved(history, path) for path in paths)
-        open_here, former = self._open.setdefault(root, {}), Former()
+        open_here, former = self._open.setdefault(root, {}), PriorScan()
         await self._settled(root)
         try:
             async with asyncio.timeout(LOOK_SECONDS), history.held():
@@ -117,7 +117,7 @@ class Undo:
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             self._give_up(call, root, error)
             return None
-        author = Entry(0, 0.0, "call", *self._turn_of(call.session), call.call_id, call.tool)
+        author = JournalEntry(0, 0.0, "call", *self._turn_of(call.session), call.call_id, call.tool)
         open_here[call.session, call.call_id] = _Window(author, paths, time.time_ns(), former)
         return None
 
@@ -153,7 +153,7 @@ class Undo:
             raise
         return None
 
-    async def _write_down(self, call: CallView, root: str, seen: Sequence[Former]) -> None:
+    async def _write_down(self, call: CallView, root: str, seen: Sequence[PriorScan]) -> None:
         history = self._history(root)
         try:
             async with asyncio.timeout(LOOK_SECONDS), history.held():
@@ -169,19 +169,19 @@ class Undo:
             if self._writing.get(root) is task:
                 del self._writing[root]
 
-    async def turns(self, session: str, workspace: str) -> tuple[Turn, ...]:
+    async def turns(self, session: str, workspace: str) -> tuple[UndoTurn, ...]:
         """The session's turns that changed files here and still stand, newest first. Raises SnapshotError."""
         history = await self._present(workspace)
         async with history.held():
             return tuple(live_turns(history.entries, session))
 
-    async def last_undo(self, session: str, workspace: str) -> Turn | None:
+    async def last_undo(self, session: str, workspace: str) -> UndoTurn | None:
         """The undo that was the last thing the session did here. Raises SnapshotError."""
         history = await self._present(workspace)
         async with history.held():
             return last_undo(history.entries, session)
 
-    async def plan(self, session: str, workspace: str, since: int) -> Plan:
+    async def plan(self, session: str, workspace: str, since: int) -> UndoPlan:
         """What taking back all that the session did from entry `since` on comes to. Raises SnapshotError."""
         history = await self._present(workspace)
         async with history.held():
@@ -189,7 +189,7 @@ class Undo:
             await self._look(history, _paths(history.entries, session, since), running)
             return await _plan(history, session, history.root.path, since)
 
-    async def contents(self, plan: Plan) -> tuple[tuple[str, bytes | None, bytes | None], ...]:
+    async def contents(self, plan: UndoPlan) -> tuple[tuple[str, bytes | None, bytes | None], ...]:
         """(path, bytes now, bytes then) of a plan's first forty files, to be shown; larger ones are left out."""
         history = self._history(plan.workspace)
         shown = [
@@ -203,10 +203,10 @@ class Undo:
 
         return tuple((one.path, data(one.now), data(one.then) if one.data is None else one.data) for one in shown)
 
-    async def carry_out(self, plan: Plan) -> Done:
+    async def carry_out(self, plan: UndoPlan) -> UndoResult:
         """Do what a plan says, and write it down; a cancel waits for its end. What has changed since the plan was made
         is refused. Raises SnapshotError."""
-        done: list[Done] = []
+        done: list[UndoResult] = []
 
         async def work() -> None:
             done.append(await self._carry_out(plan))
@@ -220,10 +220,12 @@ class Undo:
             await self._settled(root)
             await history.save()
 
-    async def _carry_out(self, plan: Plan) -> Done:
+    async def _carry_out(self, plan: UndoPlan) -> UndoResult:
         history = await self._present(plan.workspace)
         refused, changes = list(plan.refused), list[FileChange]()
-        author = Entry(0, 0.0, "undo", plan.session, self._turn_of(plan.session)[1], tool="undo", since=plan.since)
+        author = JournalEntry(
+            0, 0.0, "undo", plan.session, self._turn_of(plan.session)[1], tool="undo", since=plan.since
+        )
         async with history.held():
             # Deletions first: a file may be in the way of a folder, and a folder in that of a file.
             for one in plan.files:
@@ -237,49 +239,49 @@ class Undo:
                     await self._take(history, one, kept, changes, refused)
             paths = [change.path for change in changes]
             await self._look(history, paths, author)
-        return Done(tuple(changes), tuple(refused))
+        return UndoResult(tuple(changes), tuple(refused))
 
     async def _take(
         self,
-        history: History,
-        one: Taking,
+        history: FileHistory,
+        one: UndoneFile,
         kept: dict[str, bytes],
         changes: list[FileChange],
-        refused: list[Refusal],
+        refused: list[UndoRefusal],
     ) -> None:
         data = one.data
         if data is None and one.then is not None and not _same_bytes(one):
             data = kept.get(one.then.blob)
             if data is None:
-                refused.append(Refusal(one.path, NOT_KEPT))
+                refused.append(UndoRefusal(one.path, NOT_KEPT))
                 return
         if not history.is_ours(one.path):
-            refused.append(Refusal(one.path, "it is never written"))
+            refused.append(UndoRefusal(one.path, "it is never written"))
             return
         written = await run_to_end(write_back, history.root, one.path, one.now, one.then, data)
         if written.reason:
-            refused.append(Refusal(one.path, written.reason))
+            refused.append(UndoRefusal(one.path, written.reason))
         else:
             changes.append(FileChange(one.path, written.before, written.after))
 
-    async def _look(self, history: History, paths: Sequence[str], author: Entry | None = None) -> None:
+    async def _look(self, history: FileHistory, paths: Sequence[str], author: JournalEntry | None = None) -> None:
         try:
             await history.look(paths, author)
         except TooMuchError as error:
             raise SnapshotError(f"the files cannot be looked at: {error}") from error
 
-    async def _present(self, workspace: str) -> History:
+    async def _present(self, workspace: str) -> FileHistory:
         root = os.path.realpath(workspace)
         await self._settled(root)
         return self._history(root)
 
-    def _history(self, root: str) -> History:
+    def _history(self, root: str) -> FileHistory:
         if root not in self._histories:
             name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
             inside = os.path.relpath(self._home, root)
             apart = () if inside.startswith("..") else (inside,)
             folder = os.path.join(self._home, "snapshots", name)
-            self._histories[root] = History(root, folder, self._clock, apart)
+            self._histories[root] = FileHistory(root, folder, self._clock, apart)
         return self._histories[root]
 
     def _give_up(self, call: CallView, root: str, error: Exception) -> None:
@@ -295,21 +297,21 @@ class Undo:
             self._tell(call.session, Notice("warning", text, "undo_unavailable"))
 
 
-async def _plan(history: History, session: str, root: str, since: int) -> Plan:
-    moves: dict[str, list[Move]] = {}
-    refused: list[Refusal] = []
+async def _plan(history: FileHistory, session: str, root: str, since: int) -> UndoPlan:
+    moves: dict[str, list[Revision]] = {}
+    refused: list[UndoRefusal] = []
     for entry in history.entries:
         if entry.number < since:
             continue
         mine = entry.session == session
         if mine and entry.unlisted:
-            refused.append(Refusal("", TOO_MANY.format(entry.tool)))
+            refused.append(UndoRefusal("", TOO_MANY.format(entry.tool)))
         for change in entry.changes:
             chain = moves.setdefault(change.path, [])
             if chain and chain[-1].after != change.before:
-                chain.append(Move(False, chain[-1].after, change.before))
+                chain.append(Revision(False, chain[-1].after, change.before))
             if mine or chain:
-                chain.append(Move(mine, change.before, change.after))
+                chain.append(Revision(mine, change.before, change.after))
     files = []
     for path, chain in sorted(moves.items()):
         if not chain:
@@ -320,10 +322,10 @@ async def _plan(history: History, session: str, root: str, since: int) -> Plan:
         if then is not None and wanted.data is not None:
             then = FileState(then.mode, blob_id(wanted.data), then.size)
         if now is not None and not now.blob and (then is None or then.blob):
-            refused.append(Refusal(path, NOT_KEPT))
+            refused.append(UndoRefusal(path, NOT_KEPT))
         elif now != then:
-            files.append(Taking(path, now, then, wanted.data))
-    return Plan(session, root, since, tuple(files), tuple(refused))
+            files.append(UndoneFile(path, now, then, wanted.data))
+    return UndoPlan(session, root, since, tuple(files), tuple(refused))
 
 
 def _scope(call: CallView) -> frozenset[str] | None:
@@ -333,14 +335,14 @@ def _scope(call: CallView) -> frozenset[str] | None:
     return frozenset(one.path for one in call.subjects if isinstance(one, PathSubject) and one.write)
 
 
-def _resolved(history: History, path: str) -> str:
+def _resolved(history: FileHistory, path: str) -> str:
     try:
         return history.root.resolve(path)
     except (PathRefused, OSError):
         return ".git"  # refused by whoever writes; never looked at
 
 
-def _elsewhere(windows: dict[tuple[str, str], _Window]) -> Entry | None:
+def _elsewhere(windows: dict[tuple[str, str], _Window]) -> JournalEntry | None:
     """Whose doing it is what is found before a call: that of the longest running other one, if there is any."""
     return next((window.author for window in windows.values() if window.paths is None), None)
 
@@ -350,7 +352,7 @@ def _named(windows: dict[tuple[str, str], _Window]) -> frozenset[str]:
     return frozenset().union(*(window.paths for window in windows.values() if window.paths is not None))
 
 
-def _paths(entries: Sequence[Entry], session: str, since: int) -> list[str]:
+def _paths(entries: Sequence[JournalEntry], session: str, since: int) -> list[str]:
     own = (entry for entry in entries if entry.session == session and entry.number >= since)
     return sorted({change.path for entry in own for change in entry.changes})
 
@@ -359,12 +361,12 @@ def _size(state: FileState | None) -> int:
     return 0 if state is None else state.size
 
 
-def _same_bytes(one: Taking) -> bool:
+def _same_bytes(one: UndoneFile) -> bool:
     return one.now is not None and one.then is not None and one.now.blob == one.then.blob and not one.then.is_link
 
 
-def _portions(files: Sequence[Taking]) -> list[list[Taking]]:
-    portions: list[list[Taking]] = [[]]
+def _portions(files: Sequence[UndoneFile]) -> list[list[UndoneFile]]:
+    portions: list[list[UndoneFile]] = [[]]
     room = READ_AT_ONCE
     for one in files:
         room -= _size(one.then)
