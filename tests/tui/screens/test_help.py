@@ -49,4 +49,4 @@ async def test_every_key_stands_on_the_keys_screen() -> None:
 
 async def test_the_keys_screen_speaks_chinese() -> None:
     async with opened("keys", language="zh-Hans") as stage:
-        await stage.shown("所有地方", "按键")
+        await stage.shown("全局", "按键")

@@ -10,7 +10,7 @@ ROWS = (
     session(1, workspace="/elsewhere", title="Far away"),
     session(2, state="open"),
     session(3, state="damaged", title="Broken one"),
-    session(4, id=SESSION, title="This session", parent="s-0002"),
+    session(4, id=SESSION, title="This one", parent="s-0002"),
     session(5, title=""),
 )
 ANSWERS = {
@@ -24,7 +24,7 @@ async def test_those_of_this_folder_come_first_and_tell_how_they_stand() -> None
         text = await stage.shown(
             "This folder", "● Mend the harbour crane 2", "! Broken one", "› This one", "(no title)"
         )
-        assert text.index("This session") < text.index("Other folders") < text.index("Far away")
+        assert text.index("This one") < text.index("Other folders") < text.index("Far away")
         assert "2 turns · 2026-03-03 10:30 · grey-1" in text
 
 
@@ -73,6 +73,6 @@ async def test_hostile_titles_are_only_text() -> None:
 async def test_it_fits_and_speaks_chinese() -> None:
     row = session(1, title="修理" * 60)
     async with opened("sessions", {ListSessions: (row,), PreviewSession: preview(row)}, language="zh-Hans") as stage:
-        text = await stage.shown("会话", "此目录", "标题、编号或目录")
+        text = await stage.shown("会话", "此目录", "标题、ID 或目录")
         assert "…" in text and "回车" not in text
         stage.clean()
