@@ -16,7 +16,7 @@ def test_a_key_from_stdin_is_kept_and_forgotten(tmp_path: Path) -> None:
     done = codewhale_program(tmp_path, "login", "deepseek", stdin=b"sk-from-stdin\n")
     path = tmp_path / "state" / "secrets" / "keys.json"
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"The key of deepseek is kept in {path}, for api.deepseek.com alone.\n"
+    assert done.stdout == f"The key of deepseek is stored in {path}, for api.deepseek.com only.\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for arguments in (["provider", "list", "--json"], ["doctor", "--json"], ["config", "list"]):
         shown = codewhale_program(tmp_path, *arguments)
@@ -25,7 +25,7 @@ def test_a_key_from_stdin_is_kept_and_forgotten(tmp_path: Path) -> None:
     env = {"DEEPSEEK_API_KEY": "sk-env"}
     gone = codewhale_program(tmp_path, "logout", "deepseek", env=env)
     assert (gone.returncode, gone.stdout) == (0, "The key of deepseek is forgotten.\n")
-    assert "still asked with the key from environment DEEPSEEK_API_KEY" in gone.stderr
+    assert "still uses the key from environment DEEPSEEK_API_KEY" in gone.stderr
     again = codewhale_program(tmp_path, "logout", "deepseek")
     assert (again.returncode, again.stdout) == (1, "")
 
@@ -41,7 +41,7 @@ def test_what_is_no_key_is_refused(tmp_path: Path, key: bytes) -> None:
 def test_what_comes_before_a_kept_key_is_told(tmp_path: Path) -> None:
     path = configure(tmp_path, '[providers.deepseek]\napi_key = "sk-table"\n')
     done = codewhale_program(tmp_path, "login", "deepseek", stdin=b"sk-1")
-    assert done.stderr == f"codewhale: {path} comes before it and is used instead\n"
+    assert done.stderr == f"codewhale: {path} takes precedence and is used instead\n"
 
 
 def test_an_unknown_provider_or_a_keyring_that_is_not_there(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
         shown = _rest(terminal)
     os.close(terminal)
     assert prompt.startswith(b"Key of deepseek, for api.deepseek.com")
-    assert child.returncode == 0 and b"is kept in" in out
+    assert child.returncode == 0 and b"is stored in" in out
     assert b"sk-typed" not in shown + out + error
     assert "sk-typed-key" in (tmp_path / "state" / "secrets" / "keys.json").read_text()
 

@@ -23,7 +23,7 @@ def test_resolve_tells_all_that_holds(tmp_path: Path) -> None:
     unknown = codewhale_program(tmp_path, "model", "resolve", "nobody/knows-it", "--provider", "novita")
     assert unknown.returncode == 0
     assert "(fallback, a guess)" in unknown.stdout and "price       unknown" in unknown.stdout
-    assert "no row of the table knows this id" in unknown.stdout
+    assert "this id is not in the model table" in unknown.stdout
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_the_check_is_one_object_or_rows(tmp_path: Path) -> None:
         "schema_version", "available", "ok", "mechanism", "profiles", "network", "tried", "attempts", "fix", "limits"
     }  # fmt: skip
     rows = codewhale_program(tmp_path, "sandbox", "check").stdout.splitlines()
-    assert rows[-1] == f"{found['mechanism']} holds commands" or not found["ok"]
+    assert rows[-1] == f"{found['mechanism']} confines commands" or not found["ok"]
 
 
 @held

@@ -28,13 +28,13 @@ def test_a_person_sees_places_and_what_is_uncertain(tree: Path) -> None:
     first, second = done.stdout.splitlines()
     assert first.startswith("  main.py:5  start  return resolve('x')") and second.startswith("? other.py:2  run")
     done = codewhale_program(tree, "symbols", "resolv", "-w", "tree")
-    assert (done.returncode, done.stdout) == (0, "") and "nothing found; do you mean resolve?" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "") and "no match; do you mean resolve?" in done.stderr
     done = codewhale_program(tree, "symbols", "resolv", "-w", "tree", "--json")
     assert json.loads(done.stdout)["did_you_mean"] == ["resolve"]
     done = codewhale_program(tree, "symbols", "run", "--callers", "-w", "tree")
-    assert done.returncode == 0 and "nothing found. It is defined (fn) and has no callers by name" in done.stderr
+    assert done.returncode == 0 and "no match. It is defined (fn) and has no callers by name" in done.stderr
     done = codewhale_program(tree, "symbols", "none_such", "-w", "tree")
-    assert (done.returncode, done.stdout) == (0, "") and "nothing found" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "") and "no match" in done.stderr
 
 
 def test_a_path_with_a_line_break_stays_on_its_line(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Check the machine, the configuration and the provider settings. Nothing is dialled or changed; a key is
-looked for and never shown. Ends with 1 when something must be put right first."""
+"""Check the machine, the configuration and the provider settings. Nothing is contacted or changed; a key is
+looked for and never shown. Exits with 1 when something must be fixed first."""
 
 import argparse
 import os

@@ -11,7 +11,7 @@ _WHAT = """Read and change the configuration.
 
 The layers, lowest first: defaults, config.toml, the environment, the command line. Every key has an
 environment variable: provider is CODEWHALE_PROVIDER, providers.deepseek.base_url is
-CODEWHALE_PROVIDERS_DEEPSEEK_BASE_URL. A provider's key is best kept by `codewhale login NAME`; api_key_env
+CODEWHALE_PROVIDERS_DEEPSEEK_BASE_URL. The best place for a provider's key is `codewhale login NAME`; api_key_env
 names an environment variable that holds one, and api_key holds one itself. No key is ever shown.
 """
 

@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     import argparse
 
 COMMANDS = {
-    "exec": "run one prompt without a screen and print the answer",
+    "exec": "run one prompt without the interface and print the answer",
     "sessions": "list, show, replay, import and remove sessions",
-    "stats": "what model calls took: tokens, cache hits, money",
-    "provider": "list the model providers, test what one of them does",
-    "model": "list the known models, tell what holds for one",
-    "login": "keep the key of a provider",
-    "logout": "forget it",
+    "stats": "what model calls used: tokens, cache hits, cost",
+    "provider": "list model providers, test what one supports",
+    "model": "list known models, show the facts of one",
+    "login": "store a provider's API key",
+    "logout": "delete a stored API key",
     "config": "read and change the configuration",
-    "trust": "which of a project's own files may steer codewhale",
-    "policy": "tell what would be decided about a command line",
-    "sandbox": "what holds commands on this machine; run one in it",
+    "trust": "choose which project files may configure codewhale",
+    "policy": "show what the permissions decide about a command",
+    "sandbox": "check the sandbox of this machine, run a command in it",
     "doctor": "check the machine, the configuration and the provider settings",
     "apply": "apply a patch from stdin to files",
     "search": "find code by what it does",
-    "symbols": "who defines, uses, calls or imports a name",
+    "symbols": "find where a name is defined, used, called or imported",
     "history": "find commits by what they say and change",
-    "index": "build or look at the index that code search answers from",
-    "tools": "list the tools and the bytes that a model is sent",
+    "index": "build or inspect the code search index",
+    "tools": "list the tools, print exactly what a model is sent",
     "web": "the terminal interface in a browser on this machine",
 }
 
@@ -52,11 +52,11 @@ def overview() -> str:
     rows = "\n".join(f"  {name:<10}{summary}" for name, summary in COMMANDS.items())
     return (
         "usage: codewhale [options]\n       codewhale COMMAND [options]\n\n"
-        "A terminal coding agent whose harness lets a weaker model succeed.\n\n"
-        "Without a command it opens the terminal interface; its options: codewhale-tui --help\n\n"
-        f"commands:\n{rows}\n  {'help':<10}this text, or that of a command: codewhale help exec\n\n"
+        "A terminal coding agent whose harness helps weaker models succeed.\n\n"
+        "Without a command it opens the terminal interface (options: codewhale-tui --help).\n\n"
+        f"commands:\n{rows}\n  {'help':<10}show this help, or that of a command: codewhale help exec\n\n"
         'example:\n  codewhale exec "why does test_login fail?"\n\n'
-        "options:\n  --version  print the version\n  --help     this text; after a command, that of the command\n"
+        "options:\n  --version  print the version\n  --help     show this help; after a command, that of the command\n"
     )
 
 

@@ -55,5 +55,5 @@ def run(args: argparse.Namespace) -> int:
     for note in notes:
         say(f"codewhale history: {note}")
     if not found.best:
-        say(f"codewhale history: nothing found{'. ' if hint else ''}{hint}")
+        say(f"codewhale history: no match{'. ' if hint else ''}{hint}")
     return 0

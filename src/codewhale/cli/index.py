@@ -1,6 +1,6 @@
-"""Build, refresh or look at the index that code search answers from.
+"""Build, refresh or inspect the code search index.
 
-Without an option the index of the folder is made true of it: what has changed is read again.
+Without an option the index is brought up to date: changed files are read again.
 """
 
 import argparse
@@ -24,8 +24,8 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _ENDS
     add_workspace(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--status", action="store_true", help="say what stands and change nothing")
-    which.add_argument("--rebuild", action="store_true", help="begin from nothing")
+    which.add_argument("--status", action="store_true", help="show the state and change nothing")
+    which.add_argument("--rebuild", action="store_true", help="rebuild from scratch")
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 

@@ -1,6 +1,6 @@
-"""Keep the key of a provider for its host: in a file that only you can read, or in the system's keyring.
+"""Store a provider's API key for its host: in a file that only you can read, or in the system keyring.
 
-The key is asked for without being shown, or read from stdin. It is sent to the host that the provider has now, and
+The key is typed without being shown, or read from stdin. It is sent to the host that the provider has now, and
 to no other: when base_url changes to another host, log in again.
 """
 
@@ -18,7 +18,7 @@ MAX_KEY = 16 << 10
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("name", metavar="NAME", help="a provider, as `codewhale provider list` names it")
-    parser.add_argument("--keyring", action="store_true", help="keep it in the system's keyring (codewhale[keyring])")
+    parser.add_argument("--keyring", action="store_true", help="store it in the system keyring (codewhale[keyring])")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,9 +29,9 @@ def run(args: argparse.Namespace) -> int:
     home = home_dir(os.environ)
     host = login_host(home, os.environ, args.name)
     kept = log_in(home, os.environ, args.name, _key(args.name, host), args.keyring)
-    put(sanitise(f"The key of {args.name} is kept in {kept.place}, for {kept.host} alone.") + "\n")
+    put(sanitise(f"The key of {args.name} is stored in {kept.place}, for {kept.host} only.") + "\n")
     if kept.wins:
-        say(f"codewhale: {kept.wins} comes before it and is used instead")
+        say(f"codewhale: {kept.wins} takes precedence and is used instead")
     return 0
 
 
@@ -47,7 +47,7 @@ def _key(name: str, host: str) -> str:
         text = read_all_stdin(MAX_KEY).decode("utf-8", "replace")
     key = text.strip()
     if not key:
-        raise UsageError(f"no key was given; type it, or pipe it in: codewhale login {name} < FILE")
+        raise UsageError(f"no key entered; type it, or pipe it in: codewhale login {name} < FILE")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError("this is not a key: a key is one line of ASCII characters without spaces; nothing was kept")
+        raise UsageError("this is not a key: a key is one line of ASCII characters without spaces; nothing was stored")
     return key

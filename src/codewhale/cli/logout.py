@@ -1,4 +1,4 @@
-"""Forget the key of a provider that `codewhale login` kept. Keys in the configuration or the environment stay."""
+"""Delete the key that `codewhale login` stored for a provider. Keys in the configuration or the environment stay."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from codewhale.lib.text import sanitise
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("name", metavar="NAME", help="a provider that was logged in to")
-    parser.epilog = "exit codes:\n  0 forgotten   1 there was none   2 wrong usage\n"
+    parser.epilog = "exit codes:\n  0 deleted   1 no key was stored   2 wrong usage\n"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     if removed:
         put(sanitise(f"The key of {args.name} is forgotten.") + "\n")
     else:
-        say(f"codewhale: no key of {args.name} is kept here")
+        say(f"codewhale: no key is stored for {args.name}")
     if left:
-        say(f"codewhale: {args.name} is still asked with the key from {left}")
+        say(f"codewhale: {args.name} still uses the key from {left}")
     return 0 if removed else 1

@@ -15,7 +15,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="list|resolve", required=True)
     every = actions.add_parser("list", help="the models that are known, by provider and by pattern of their ids")
     every.add_argument("--live", action="store_true", help="ask the provider which models it serves now")
-    one = actions.add_parser("resolve", help="all that holds for a model: window and its source, price, facts")
+    one = actions.add_parser("resolve", help="a model's context window and its source, price and facts")
     one.add_argument("id", metavar="ID", help="the id as it would be sent, or PROVIDER/ID")
     for action in (every, one):
         action.add_argument(
@@ -46,7 +46,7 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
     for row in rows:
         mark = "*" if row.default else " "
         put(sanitise(f"{mark} {row.provider or '(any)':<18} {_size(row.window):>9}  {row.match}") + "\n")
-    put("* is what a provider is asked for by default; the number is the window in tokens, - is not known\n")
+    put("* is a provider's default model; the number is the context window in tokens, - means unknown\n")
     return 0
 
 
@@ -60,7 +60,7 @@ def _live(home: str, folder: str, args: argparse.Namespace) -> int:
     else:
         put("".join(sanitise(name) + "\n" for name in names))
     if not names:
-        say("codewhale: the provider lists no models, or could not be reached; codewhale provider test NAME tells more")
+        say("codewhale: the provider lists no models, or could not be reached; codewhale provider test NAME shows why")
     return 0 if names else 1
 
 
@@ -86,7 +86,7 @@ def _read_aloud(found: Any) -> str:
     ]
     lines += [f"fact        {name} = {value}" for name, value in found.facts.items()]
     if not found.known:
-        lines.append("no row of the table knows this id; it can be used as it stands")
+        lines.append("this id is not in the model table; it can be used unchanged")
     if found.others:
         lines.append(f"also known at {', '.join(found.others)}")
     return "\n".join(lines)

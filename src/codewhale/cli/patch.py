@@ -1,6 +1,6 @@
-"""Apply a patch from stdin to the files of a folder: all of it or nothing.
+"""Apply a patch from stdin to the files of a folder: all or nothing.
 
-A patch that begins with *** Begin Patch and a unified diff are both understood. Paths must stay inside the
+A patch that starts with *** Begin Patch and a unified diff are both understood. Paths must stay inside the
 folder; git is not needed.
 """
 
@@ -22,7 +22,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.usage = "codewhale apply [-h] [-w DIR] [--dry-run] [--json] < PATCH"
     parser.epilog = _ENDS
     add_workspace(parser)
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done and change nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change and change nothing")
     parser.add_argument("--json", action="store_true", help="one JSON object")
 
 

@@ -1,4 +1,4 @@
-"""Tell what would be decided about a command line, without running it."""
+"""Show what the permissions decide about a command, without running it."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ example:
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="check", required=True)
-    check = actions.add_parser("check", help="what would be decided about a command line", epilog=_ENDS)
+    check = actions.add_parser("check", help="what the permissions decide about a command", epilog=_ENDS)
     check.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.AGENT.value, help="default: agent")
     check.add_argument("--rules", metavar="FILE", default="", help="rules of FILE too, written like permissions.toml")
     check.add_argument("--no-user-rules", action="store_true", help="leave the rules of permissions.toml out")

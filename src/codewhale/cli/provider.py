@@ -1,4 +1,4 @@
-"""List the providers there are and where each one's key comes from, and test what one of them does."""
+"""List the providers and where each one's key comes from, and test what one supports."""
 
 import argparse
 import asyncio
@@ -9,7 +9,7 @@ from codewhale.cli.parser import add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import put, say
 from codewhale.lib.text import one_line, sanitise
 
-_TEST = """Ask a provider a few small questions and tell what it does: whether it streams, calls tools (several at
+_TEST = """Ask a provider a few small questions and show what it supports: whether it streams, calls tools (several at
 once, undeclared ones), reasons in a field of its own, reports its cache and the window of the model.
 
 At most 4 requests of 1,300 tokens with answers of at most 1,024 tokens. Each finding is yes, no or unknown, with what
@@ -54,7 +54,7 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
         put(
             sanitise(f"{mark} {row.name:<18} {row.dialect:<17} {row.base_url or '-':<42} {_state(row)}".rstrip()) + "\n"
         )
-    put("* is used by default; a key is kept with: codewhale login NAME\n")
+    put("* is used by default; store a key with: codewhale login NAME\n")
     return 0
 
 

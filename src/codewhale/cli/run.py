@@ -18,16 +18,16 @@ from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
 
 _LEAVING = 20.0  # seconds from the end of a run, or an order to end, to the end of the process at the latest
-_WHAT = """Run one prompt without a screen and print the answer.
+_WHAT = """Run one prompt without the interface and print the answer.
 
 PROMPT is the task; - reads it from stdin. Anything piped in beside a PROMPT is sent along with it. A prompt
-that begins with a slash, such as "/status", runs that command without a model call.
+that starts with a slash, such as "/status", runs that command without a model call.
 
-Nobody is asked anything: without --auto or --yolo, reads and file changes inside the workspace run, and
-commands and network writes are refused.
+It never asks: without --auto or --yolo, reads and file changes inside the workspace run, and
+commands and network writes are denied.
 """
 _EXIT_CODES = """exit codes:
-  0 done   1 the task failed   2 wrong usage or configuration   3 a call was refused
+  0 done   1 the task failed   2 wrong usage or configuration   3 a call was denied
   4 a limit was reached   75 try again later   130 interrupted
 """
 
@@ -40,23 +40,25 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     add_api_key(parser)
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan changes nothing; default agent")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
     approval = [approval.value for approval in Approval]
-    parser.add_argument("--approval", choices=approval, help="what becomes of calls that no rule decides")
+    parser.add_argument("--approval", choices=approval, help="what happens to calls that no rule decides")
     trust = parser.add_mutually_exclusive_group()
-    trust.add_argument("--auto", action="store_true", help="run whatever no rule forbids or asks about")
-    trust.add_argument("--yolo", action="store_true", help="run everything but what is always refused")
+    trust.add_argument("--auto", action="store_true", help="run everything that no rule denies or asks about")
+    trust.add_argument("--yolo", action="store_true", help="run everything except what is always denied")
     parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text", help="default text")
-    parser.add_argument("--deltas", action="store_true", help="with stream-json: also pieces of answers as they come")
+    parser.add_argument("--deltas", action="store_true", help="with stream-json: also parts of answers as they arrive")
     limit = parser.add_argument_group("limits of this turn")
     limit.add_argument("--max-turns", metavar="N", type=_count, help="model calls")
     limit.add_argument("--max-seconds", metavar="N", type=_amount, help="seconds of wall time")
     limit.add_argument("--max-tokens", metavar="N", type=_count, help="tokens in and out")
-    limit.add_argument("--max-cost", metavar="X", type=_amount, help="money; the model needs a known price")
-    earlier = parser.add_argument_group("going on").add_mutually_exclusive_group()
-    earlier.add_argument("--resume", metavar="ID", help="go on with a session: its id, the start of it, or latest")
-    earlier.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest session here")
-    earlier.add_argument("--fork", metavar="ID", help="begin a new session as a copy of another")
+    limit.add_argument("--max-cost", metavar="X", type=_amount, help="cost; the model needs a known price")
+    earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
+    earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
+    earlier.add_argument(
+        "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
+    )
+    earlier.add_argument("--fork", metavar="ID", help="start a new session as a fork of another")
     parser.add_argument("prompt", metavar="PROMPT|-", help="what to do, in quotes; - reads it from stdin")
 
 

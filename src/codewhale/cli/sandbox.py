@@ -1,4 +1,4 @@
-"""Show what the sandbox of this machine holds, by trying; run a command in it."""
+"""Test the sandbox of this machine, or run a command in it."""
 
 import argparse
 import asyncio
@@ -12,16 +12,16 @@ from codewhale.lib.text import sanitise
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="check|run", required=True)
-    check = actions.add_parser("check", help="which mechanism holds commands here, and whether it does; exit 1 if not")
+    check = actions.add_parser("check", help="which sandbox this machine has, tested; exit 1 if it does not work")
     check.add_argument("--json", action="store_true", help="one JSON object")
-    command = actions.add_parser("run", help="run a command under a profile; ends with its exit code")
+    command = actions.add_parser("run", help="run a command under a profile; exits with its exit code")
     command.add_argument("--profile", metavar="P", default="workspace-write", help="none, read-only, workspace-write")
     command.add_argument(
         "--allow",
         metavar="A",
         action="append",
         default=[],
-        help="more than the profile gives: network, cache:FAMILY (npm, pip, cargo, go, ...), write:/absolute/folder",
+        help="more than the profile allows: network, cache:FAMILY (npm, pip, cargo, go, ...), write:/absolute/folder",
     )
     add_workspace(command)
     command.add_argument("command", metavar="-- CMD...", nargs=argparse.REMAINDER, help="the command and its arguments")
@@ -82,6 +82,8 @@ def _check(as_json: bool) -> int:
     if found.fix:
         put(sanitise(f"better: {found.fix}") + "\n")
     within = ", with these limits" if found.limits else ""
-    holds = f"{found.mechanism} holds commands{within}" if found.ok else f"{found.mechanism} does NOT hold commands"
-    put(f"{holds if found.available else 'nothing holds commands: none runs unless a person allows it'}\n")
+    holds = (
+        f"{found.mechanism} confines commands{within}" if found.ok else f"{found.mechanism} does NOT confine commands"
+    )
+    put(f"{holds if found.available else 'no sandbox: no command runs unless you allow it'}\n")
     return 0 if found.ok else 1

@@ -16,7 +16,7 @@ from codewhale.protocol.errors import CodeWhaleError
 
 _MOST = 100
 _ENDS = """--batch reads {"id","query"} and prints {"id","results":[{"path","line","end_line","score"}]}; the index is
-built or refreshed first, and with --no-wait answers come from what there is and say so.
+built or refreshed first, and with --no-wait answers come from the index as it is, and say so.
 
 exit codes:
   0 done   1 the index failed, or a line of a batch could not be read   2 wrong usage
@@ -34,7 +34,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--path-glob", default="", metavar="G", help="only paths that match")
     parser.add_argument("--lang", default="", metavar="L", help="only this language")
     parser.add_argument("--kind", default="", metavar="K", help="only files that define one: fn, class, struct ...")
-    parser.add_argument("--json", action="store_true", help="what the tool answers, as it is")
+    parser.add_argument("--json", action="store_true", help="the tool's result, unchanged")
     add_workspace(parser)
 
 

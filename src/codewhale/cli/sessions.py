@@ -1,6 +1,6 @@
 """List, show, replay, import and remove sessions.
 
-ID is a session's id, the start of it when no other begins so, or latest.
+ID is a session's id, a unique prefix of it, or latest.
 """
 
 import argparse
@@ -18,21 +18,21 @@ def build(parser: argparse.ArgumentParser) -> None:
     every.add_argument("--json", action="store_true", help="one JSON array")
     every.add_argument("--all", action="store_true", help="of every folder")
     add_workspace(every)
-    show = actions.add_parser("show", help="what was said and done in a session")
+    show = actions.add_parser("show", help="print a session")
     show.add_argument("id", metavar="ID")
     what = show.add_mutually_exclusive_group()
     what.add_argument("--events", action="store_true", help="every event, one JSON object a line")
     what.add_argument("--messages", action="store_true", help="the conversation, one JSON object a line")
     what.add_argument("--request", metavar="N", help="the exact body of model request N, counted from 1")
-    rm = actions.add_parser("rm", help="remove sessions; an open one is refused")
+    rm = actions.add_parser("rm", help="remove sessions; an open one is kept")
     rm.add_argument("ids", metavar="ID", nargs="+")
-    replay = actions.add_parser("replay", help="make out every call of a session again, running none")
+    replay = actions.add_parser("replay", help="parse every call of a session again, running none")
     replay.add_argument("id", metavar="ID")
     replay.add_argument("--run-reads", action="store_true", help="run what only reads, in a copy of the workspace")
     replay.add_argument("--json", action="store_true", help="one JSON object a call")
-    import_ = actions.add_parser("import", help="make a session of another program's session file")
+    import_ = actions.add_parser("import", help="create a session from another program's session file")
     import_.add_argument("file", metavar="FILE")
-    import_.add_argument("--json", action="store_true", help="what was taken over, one JSON object")
+    import_.add_argument("--json", action="store_true", help="what was imported, one JSON object")
     add_workspace(import_)
 
 

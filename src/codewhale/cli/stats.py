@@ -1,4 +1,4 @@
-"""What model calls took: tokens, cache hits and money, over all sessions or those of one folder."""
+"""What model calls used: tokens, cache hits and cost, over all sessions or those of one folder."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--since", metavar="WHEN", default="", help="only calls since: 24h, 7d, or a date in UTC")
     parser.add_argument("-w", "--workspace", metavar="DIR", help="only sessions of this folder (default: every one)")
-    parser.add_argument("--days", action="store_true", help="a line for each day")
+    parser.add_argument("--days", action="store_true", help="one line per day")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,8 +85,8 @@ def _calls(sums: dict[str, Any]) -> str:
 
 def _cache(sums: dict[str, Any]) -> str:
     if sums["hit_rate"] is None:
-        return "unknown: no provider told"
-    return f"{sums['hit_rate']:.1%} of {sums['told']:,} tokens came from it, {sums['expected_rate']:.1%} should have"
+        return "unknown: not reported by any provider"
+    return f"{sums['hit_rate']:.1%} of {sums['told']:,} tokens came from cache, {sums['expected_rate']:.1%} should have"
 
 
 def _cost(sums: dict[str, Any]) -> str:

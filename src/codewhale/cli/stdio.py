@@ -139,4 +139,4 @@ def _read_some() -> bytes:
 
 def _tell_when_waiting() -> None:
     if not select.select([0], [], [], _PATIENCE)[0]:
-        say("codewhale: waiting for stdin to end; close it or add </dev/null if nothing is meant to come")
+        say("codewhale: waiting for stdin to end; close it, or add </dev/null if there is no input")

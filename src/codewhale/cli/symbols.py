@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"codewhale symbols: {note}")
     if not found.spots:
         meant = f"; do you mean {', '.join(found.alike)}?" if found.alike else ""
-        say(f"codewhale symbols: nothing found{meant}{'. ' if hint else ''}{hint}")
+        say(f"codewhale symbols: no match{meant}{'. ' if hint else ''}{hint}")
     elif found.total > len(found.spots):
-        say(f"codewhale symbols: {found.total - len(found.spots)} more places are left out")
+        say(f"codewhale symbols: {found.total - len(found.spots)} more places not shown")
     return 0

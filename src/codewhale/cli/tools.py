@@ -1,4 +1,4 @@
-"""List the tools, and print the very bytes that a model is sent for them."""
+"""List the tools, and print the exact bytes a model is sent for them."""
 
 import argparse
 import os
@@ -13,18 +13,18 @@ from codewhale.protocol.modes import Mode
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="list|head|check", required=True)
-    every = actions.add_parser("list", help="every tool name and what becomes of it")
+    every = actions.add_parser("list", help="every tool name and its lifecycle")
     every.add_argument("--json", action="store_true", help="one JSON array, with schemas")
     every.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.AGENT.value, help="default agent")
-    head = actions.add_parser("head", help="the bytes of the tools value of every request, no newline")
+    head = actions.add_parser("head", help="the tools value of every request, byte for byte, no newline")
     head.add_argument("--dialect", metavar="D", default="", help="the wire format (default the provider's)")
     head.add_argument("--system", action="store_true", help="the system text instead")
     add_workspace(head)
     for action in (every, head):
         action.add_argument("--profile", metavar="P", default="", help="default, arcee, compact or intent")
-        action.add_argument("--provider", metavar="P", default="", help="as this provider is sent them")
-        action.add_argument("--model", metavar="M", default="", help="as this model of it is sent them")
-    check = actions.add_parser("check", help="what would become of calls read from stdin, one JSON object a line")
+        action.add_argument("--provider", metavar="P", default="", help="as sent to this provider")
+        action.add_argument("--model", metavar="M", default="", help="as sent to this model")
+    check = actions.add_parser("check", help="what would happen to calls read from stdin, one JSON object a line")
     check.add_argument("--schemas", metavar="FILE", help="judge against the functions in FILE, a JSON array")
     check.add_argument("--text-channel", action="store_true", help="as at a model whose calls come as text")
 

@@ -8,7 +8,7 @@ from codewhale.cli.parser import UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say, say_raw
 from codewhale.lib.text import sanitise
 
-_WHAT = """Which of a project's own files may steer codewhale.
+_WHAT = """Choose which project files may configure codewhale.
 
 A project may carry .codewhale/config.toml, .codewhale/permissions.toml,
 .codewhale/hooks.toml and skills (a SKILL.md in a folder below .agents/skills,
@@ -25,18 +25,18 @@ def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = _WHAT
     actions = parser.add_subparsers(dest="action", metavar="list|add|remove", required=True)
-    every = actions.add_parser("list", help="the project files of this workspace and how they stand")
+    every = actions.add_parser("list", help="the project files of this workspace and whether they are trusted")
     every.add_argument("--all", action="store_true", help="also what is trusted in other workspaces")
     every.add_argument("--json", action="store_true", help="as JSON")
     add = actions.add_parser("add", help="show project files and trust them as they are now")
     add.add_argument("file", metavar="FILE", nargs="*", help="such as .codewhale/hooks.toml; default: all not trusted")
     add.add_argument("-y", "--yes", action="store_true", help="do not ask, also on a terminal")
     add.add_argument("--sha256", metavar="HEX", default="", help="only if this is the hash of the one FILE")
-    remove = actions.add_parser("remove", help="no longer trust them")
+    remove = actions.add_parser("remove", help="stop trusting them")
     remove.add_argument("file", metavar="FILE", nargs="*", help="a project file; default: all of this workspace")
     for action in (every, add, remove):
         add_workspace(action)
-    parser.epilog = "exit codes:\n  0 done   1 there was nothing to do, or you said no   2 wrong usage\n"
+    parser.epilog = "exit codes:\n  0 done   1 nothing to do, or you answered no   2 wrong usage\n"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,7 +58,7 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
         put(object_line(rows) + "\n")
         return 0
     for row in rows:
-        more = "".join(f"\n          {path} is not what it was" for path in row.changed)
+        more = "".join(f"\n          {path} has changed" for path in row.changed)
         put(sanitise(f"{row.state:<8}  {row.path}  {row.sha256[:12]}  {row.at[:10] or 'never trusted'}{more}") + "\n")
     if not rows:
         say("codewhale: no project file here")
@@ -74,7 +74,7 @@ def _add(home: str, folder: str, args: argparse.Namespace) -> int:
     for item in items:
         _show(item)
     if not items:
-        say("codewhale: nothing here waits to be trusted")
+        say("codewhale: no project file needs to be trusted")
         return 1
     if os.isatty(0) and os.isatty(2) and not args.yes and not _asked(f"Trust {_counted(items)} as shown? [y/N] "):
         say("codewhale: nothing was trusted")

@@ -1,6 +1,6 @@
 """Open the terminal interface.
 
-Without a terminal it says so and ends with 2; codewhale exec runs one prompt without a screen.
+Without a terminal it exits with 2; codewhale exec runs one prompt without the interface.
 """
 
 import gc
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from codewhale.app.client import Client
 
-_NO_TERMINAL = """codewhale: the interface needs a terminal, and this is none. To run one prompt without it:
+_NO_TERMINAL = """codewhale: the interface needs a terminal. To run one prompt without it:
 
   codewhale exec "fix the failing test"
   codewhale --help
@@ -64,13 +64,15 @@ def build(parser: "argparse.ArgumentParser") -> None:
     add_workspace(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan changes nothing; default agent")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
     approval = [approval.value for approval in Approval]
-    parser.add_argument("--approval", choices=approval, help="what becomes of calls that no rule decides")
-    earlier = parser.add_argument_group("going on").add_mutually_exclusive_group()
-    earlier.add_argument("--resume", metavar="ID", help="go on with a session: its id, the start of it, or latest")
-    earlier.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest session here")
-    looks = parser.add_argument_group("looks")
+    parser.add_argument("--approval", choices=approval, help="what happens to calls that no rule decides")
+    earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
+    earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
+    earlier.add_argument(
+        "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
+    )
+    looks = parser.add_argument_group("appearance")
     looks.add_argument("--theme", metavar="NAME", default="", help="dark, light, contrast or a file in themes/")
     looks.add_argument("--plain", action="store_true", help="line by line, for simple terminals and screen readers")
 

@@ -1,7 +1,7 @@
 """Serve the terminal interface to a browser on this machine.
 
-It listens on loopback alone and asks for the token in the address that it prints; whoever has that address can do what
-you can. Needs the extra: pip install 'codewhale[web]'.
+It listens on loopback only and requires the token in the address it prints: anyone with that address can do
+what you can. Needs the extra: pip install 'codewhale[web]'.
 """
 
 import argparse
@@ -27,7 +27,9 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", metavar="NAME", default="", help="dark, light, contrast or a file in themes/")
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
-    parser.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest session here")
+    parser.add_argument(
+        "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
+    )
 
 
 def _port(text: str) -> int:

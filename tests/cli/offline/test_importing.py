@@ -103,7 +103,7 @@ def test_secrets_do_not_come_along(tmp_path: Path) -> None:
 def test_nothing_is_left_of_a_file_that_cannot_be_used(tmp_path: Path) -> None:
     file = tmp_path / "session.json"
     file.write_text('{"schema_version": 1, "messages": []}')
-    with pytest.raises(SessionError, match="holds no message"):
+    with pytest.raises(SessionError, match="contains no messages"):
         asyncio.run(import_session(str(file), str(tmp_path / "home"), str(tmp_path), {}))
     with pytest.raises(FileNotFoundError):
         asyncio.run(import_session(str(tmp_path / "none"), str(tmp_path / "home"), str(tmp_path), {}))

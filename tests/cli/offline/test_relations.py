@@ -34,7 +34,7 @@ async def test_an_index_that_cannot_be_kept_is_told_with_its_place(tmp_path: Pat
     folder = Path(CodeIndex(str(repo), str(home)).path).parent
     folder.parent.mkdir(parents=True, mode=0o700)
     folder.write_text("no folder")
-    told = f"index of {repo} could not be built: .*{folder}.*kept in {home} \\(CODEWHALE_HOME\\)"
+    told = f"index of {repo} could not be built: .*{folder}.*stored in {home} \\(CODEWHALE_HOME\\)"
     with pytest.raises(CodeWhaleError, match=told):
         await commits_of(str(home), str(repo), "keys", 3, None)
     with pytest.raises(CodeWhaleError, match=told):

@@ -31,7 +31,7 @@ class View(Struct, frozen=True):
         """The provider's dialect and facts for the model. Raises ConfigError for a provider that is not known."""
         row = load_known().providers.get(self.provider)
         if self.provider and row is None:
-            raise ConfigError(f"there is no provider {self.provider!r} that is known without configuration")
+            raise ConfigError(f"there is no provider {self.provider!r} known without configuration")
         own = row.dialect if row is not None else "openai-chat"
         if row is None:
             return ProviderSettings(dialect=dialect or own)

@@ -38,7 +38,7 @@ from codewhale.session.redaction import Redactor
 from codewhale.session.store import SessionStore
 
 MAX_BYTES = 256 << 20
-NO_RESULT = "No result of this call stands in the imported session. Check its effects before repeating it."
+NO_RESULT = "The imported session holds no result of this call. Check its effects before repeating it."
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FROM_OUTSIDE = (("mcp_", Origin.MCP), ("github_", Origin.ISSUE), ("web", Origin.WEB), ("fetch_url", Origin.WEB))
 
@@ -48,7 +48,7 @@ async def import_session(path: str, home: str, workspace: str, environ: Mapping[
     `workspace`. Raises SessionError, ConfigError; nothing is left behind then."""
     foreign = parse(_bytes(path))
     if not foreign.messages:
-        raise SessionError(f"{path} holds no message")
+        raise SessionError(f"{path} contains no messages")
     config = open_config(home, workspace, environ, {})
     routes = open_routes(home, config, environ)
     redactor = Redactor({**environ, **routes.secrets()})

@@ -24,7 +24,7 @@ def made(home: str, root: str) -> Iterator[None]:
     except (BusyError, IndexDamagedError) as error:
         raise CodeWhaleError(f"the code index of {root} could not be built: {error}") from error
     except OSError as error:
-        text = f"the code index of {root} could not be built: {error}; it is kept in {home} (CODEWHALE_HOME)"
+        text = f"the code index of {root} could not be built: {error}; it is stored in {home} (CODEWHALE_HOME)"
         raise CodeWhaleError(text) from error
 
 
@@ -42,7 +42,7 @@ async def index_status(home: str, root: str) -> dict[str, Any]:
         return row if is_unlocked(index) else {**row, "state": "building"}
     try:
         if not await asyncio.to_thread(store.is_sound):
-            return {**row, "state": "damaged", "problem": "the database does not pass its own check"}
+            return {**row, "state": "damaged", "problem": "the database fails its integrity check"}
         told = {**row, **await asyncio.to_thread(_told, index, store)}
         if not is_unlocked(index):
             return {**told, "state": "building"}
@@ -72,11 +72,11 @@ def warnings(status: dict[str, Any]) -> list[str]:
     if status["state"] == "absent":
         found.append("there is no index yet; answers come from names and plain text search")
     if status["state"] == "damaged":
-        found.append(f"the index is damaged ({status.get('problem', '')}) and will be made anew")
+        found.append(f"the index is damaged ({status.get('problem', '')}) and will be rebuilt")
     if status["state"] in ("ready", "stale") and (few := too_few(status["files"], json.encode(status["skipped"]))):
         found.append(few)
     if status.get("truncated"):
-        found.append("the folder holds more files than are indexed; search a folder inside it")
+        found.append("the folder has more files than are indexed; search a folder inside it")
     return found
 
 
