@@ -24,7 +24,7 @@ def test_a_key_from_stdin_is_kept_and_forgotten(tmp_path: Path) -> None:
     assert f'"source":"{path}"' in codewhale_program(tmp_path, "doctor", "--json").stdout
     env = {"DEEPSEEK_API_KEY": "sk-env"}
     gone = codewhale_program(tmp_path, "logout", "deepseek", env=env)
-    assert (gone.returncode, gone.stdout) == (0, "The key of deepseek is forgotten.\n")
+    assert (gone.returncode, gone.stdout) == (0, "The key of deepseek is deleted.\n")
     assert "still uses the key from environment DEEPSEEK_API_KEY" in gone.stderr
     again = codewhale_program(tmp_path, "logout", "deepseek")
     assert (again.returncode, again.stdout) == (1, "")

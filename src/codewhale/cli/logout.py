@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
 
     removed, left = log_out(home_dir(os.environ), os.environ, args.name)
     if removed:
-        put(sanitise(f"The key of {args.name} is forgotten.") + "\n")
+        put(sanitise(f"The key of {args.name} is deleted.") + "\n")
     else:
         say(f"codewhale: no key is stored for {args.name}")
     if left:

@@ -120,7 +120,7 @@ def _drift(prepared: Prepared, started: CallStarted | None, finished: CallFinish
     difference; neither is a call that was refused then and would run today."""
     if started is not None:
         if prepared.error is not None:
-            return f"it ran as {started.name} then and would be denied today"
+            return f"it ran as {started.name} then and would be refused today"
         if started.name != prepared.name:
             return f"it ran as {started.name} then and would run as {prepared.name} today"
         if _decoded(started.arguments) != prepared.arguments:
