@@ -81,6 +81,6 @@ async def test_what_somebody_else_wrote_is_not_taken_for_ones_own(tree: Path, tm
     for name in ("a.py", "b.py"):
         add(tree, name)
         await refresh(other)
-    one.note(store.generation(), {})
+    one.update_stamps(store.generation(), {})
     assert one.stamps(store) == store.stamps()
     store.close()

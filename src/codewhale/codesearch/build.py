@@ -25,9 +25,7 @@ from codewhale.process.repository import find_repository, read_head
 
 FEW = 64  # files that are read in this process
 _FEW_BYTES = 1 << 20
-_TASK_BYTES = 4 << 20
-_LEAST_TASK = 256 << 10
-_TASK_FILES = 1500
+_TASK_BYTES = 512 << 10
 _WAIT = 0.05
 _MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most, and beside its size
 
@@ -82,7 +80,7 @@ class CodeIndex:
             self._known = (generation, store.stamps())
         return self._known[1]
 
-    def note(self, generation: int, stamps: Mapping[str, Stamp], gone: Iterable[str] = ()) -> None:
+    def update_stamps(self, generation: int, stamps: Mapping[str, Stamp], gone: Iterable[str] = ()) -> None:
         """The store has other stamps of some files, and knows others no more, by what this process wrote into it."""
         if self._known is None or generation - self._known[0] not in (0, 1):
             self._known = None  # somebody else has written as well
@@ -206,13 +204,13 @@ class _Refresh:
         gone = [] if listing is None else sorted(stamps.keys() - present)
         if gone:
             self._store.forget(gone)
-            self._index.note(self._store.generation(), {}, gone)
+            self._index.update_stamps(self._store.generation(), {}, gone)
             self._forgotten += len(gone)
         looking = [path for path in changed if path in present]
         same = await asyncio.to_thread(_same, self._index.root, self._store, looking) if looking else {}
         if same:
             self._store.restamp(same.items())
-            self._index.note(self._store.generation(), same)
+            self._index.update_stamps(self._store.generation(), same)
         again = ({path for path in changed if path in present} | (present - stamps.keys())) - same.keys()
         return sorted(again, key=_by_ending)
 
@@ -225,8 +223,7 @@ class _Refresh:
                 self._take(few, len(pending))
                 return
         await asyncio.to_thread(_unpack, self._index, pending)
-        sizes = await asyncio.to_thread(_sizes, self._index.root, pending)
-        tasks = _tasks(self._index.root, pending, sizes, self._index.workers)
+        tasks = await asyncio.to_thread(_tasks, self._index.root, pending)
         async with contextlib.aclosing(batches(tasks, self._index.grammar_folder, self._index.workers)) as found:
             async for batch in found:
                 await asyncio.to_thread(self._take, batch, len(pending))
@@ -242,7 +239,7 @@ class _Refresh:
             batch = read_files(self._index.sources(), ReadTask(self._index.root, batch.failed, failed=True))
         self._store.put(batch)
         stamps = {row.path: Stamp(row.size, row.mtime_ns, row.ctime_ns) for row in batch.files}
-        self._index.note(self._store.generation(), stamps, batch.gone)
+        self._index.update_stamps(self._store.generation(), stamps, batch.gone)
         self._indexed += len(batch.files)
         self._forgotten += len(batch.gone)
         self._done += len(batch.files) + len(batch.gone)
@@ -255,7 +252,7 @@ class _Refresh:
         found = list(commits) if commits is not None else await history.read_history(self._index.root) if head else []
         terms = Terms()
         self._store.put_history(found, [terms.count(commit.subject) for commit in found])
-        self._index.note(self._store.generation(), {})
+        self._index.update_stamps(self._store.generation(), {})
         self._store.remember(history=head)
 
     def _remember_listing(self, listing: scan.TreeListing) -> None:
@@ -336,21 +333,15 @@ def _there(root: str, paths: Sequence[str]) -> list[str]:
     return found
 
 
-def _tasks(root: str, paths: Sequence[str], sizes: Sequence[int], workers: int) -> list[ReadTask]:
-    """Files as tasks, neighbours together; smaller towards the end, so that the workers end together."""
-    tasks: list[ReadTask] = []
-    weights = [min(size, _MOST_COUNTED) + _EACH_COUNTS for size in sizes]
-    left = sum(weights)
-    start = taken = 0
-    for at, weight in enumerate(weights):
-        taken += weight
-        wanted = max(_LEAST_TASK, min(_TASK_BYTES, left // (3 * workers)))
-        if taken >= wanted or at + 1 - start >= _TASK_FILES:
-            tasks.append(ReadTask(root, list(paths[start : at + 1])))
-            left -= taken
-            start, taken = at + 1, 0
-    if start < len(paths):
-        tasks.append(ReadTask(root, list(paths[start:])))
+def _tasks(root: str, paths: Sequence[str]) -> list[ReadTask]:
+    """Files as tasks, neighbours together."""
+    tasks, taken = [ReadTask(root, [])], 0
+    for path, size in zip(paths, _sizes(root, paths), strict=True):
+        if taken >= _TASK_BYTES:
+            tasks.append(ReadTask(root, []))
+            taken = 0
+        tasks[-1].paths.append(path)
+        taken += min(size, _MOST_COUNTED) + _EACH_COUNTS
     return tasks
 
 

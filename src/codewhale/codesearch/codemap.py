@@ -102,7 +102,7 @@ class CodeMaps:
         """The map of a folder's index as it stands, without looking whether it is true of the folder; "" where there
         is none or it cannot be read."""
         try:
-            reader = self._search.standing(root)
+            reader = self._search.open_reader(root)
         except (OSError, IndexDamagedError):
             return ""
         if reader is None:

@@ -25,10 +25,9 @@ _LOOKED_INTO = 25  # files with a definition of one name
 
 
 class Evidence:
-    """What speaks for each file, and for each chunk of them, given one query. All by file but for `chunk`. `without` is
-    the number of a commit that is taken for one that is not known."""
+    """What speaks for each file, and for each chunk of them, given one query. All by file but for `chunk`."""
 
-    def __init__(self, corpus: Corpus, query: SearchQuery, without: int | None = None) -> None:
+    def __init__(self, corpus: Corpus, query: SearchQuery) -> None:
         import numpy as np
 
         self.corpus, self.query = corpus, query
@@ -48,7 +47,7 @@ class Evidence:
         self.text_sum = np.bincount(corpus.home[some], weights=self.chunk_text[some], minlength=files)
         self.compound = self._compounds()
         self.prefix = self._prefixes()
-        self.history = self._history(without)
+        self.history = self._history()
         self.defines, self.defines_word = self._definitions(), self._word_definitions()
 
     def _body(self, term: str, often: int) -> None:
@@ -134,7 +133,7 @@ class Evidence:
                 alike.append((term[:size], size / len(term)))
         return [(other, share) for other, share in alike if share >= _LEAST_SHARE]
 
-    def _history(self, without: int | None) -> "Floats":
+    def _history(self) -> "Floats":
         """The root of the summed squares of what a file's commits score, each over the root of its files' number."""
         import numpy as np
 
@@ -147,8 +146,6 @@ class Evidence:
             if len(found):
                 weight = often * idf(corpus.commits, len(found)) * (K1_COMMIT + 1)
                 scores[found] += weight * counts / (counts + corpus.commit_norms[found])
-        if without is not None:
-            scores[without] = 0.0
         squares = (scores * corpus.commit_weight) ** 2
         summed: Floats = np.sqrt(np.bincount(corpus.changed, squares[corpus.commit_of], minlength=corpus.files))
         return summed
@@ -200,7 +197,7 @@ class Evidence:
             score[files] += 1 / math.sqrt(max(1, len(files)))
         return np.minimum(score, 1.5)
 
-    def stands(self, field: str, term: str, file: int) -> bool:
+    def has_term(self, field: str, term: str, file: int) -> bool:
         """Whether a term is in a field of a file."""
         import numpy as np
 

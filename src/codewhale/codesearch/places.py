@@ -1,4 +1,4 @@
-"""Where in a file to look: the stretch that says most for the query, and the next best ones."""
+"""Where in a file to look: the chunk that matches the query best."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,21 +10,18 @@ from codewhale.codesearch.query import SYMBOL
 if TYPE_CHECKING:
     from codewhale.codesearch.corpus import Floats, Numbers
 
-_MORE = 2
-_MORE_SHARE = 0.5
 _DEFINITION = 0.5
 _TEST_SHARE = 0.5
 _TEST_MODULES = frozenset({"test", "tests", "unit_tests"})
 
 
 class BestPlace(NamedTuple):
-    """First and last line, kind and symbol of the best chunk; lines of others."""
+    """First and last line, kind and symbol of the best chunk."""
 
     line: int
     end_line: int
     kind: str
     symbol: str
-    more: tuple[tuple[int, int], ...]
 
 
 def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -> BestPlace:
@@ -47,14 +44,8 @@ def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -
         if len(inside):
             best, at = int(inside[np.argmin((ends - starts)[inside])]), line
             break
-    others = [
-        other
-        for other in np.argsort(-worth, kind="stable")[: _MORE + 1].tolist()
-        if other != best and worth[other] > _MORE_SHARE * worth.max()
-    ]
-    more = tuple((int(starts[other]), int(ends[other])) for other in sorted(others[:_MORE]))
     chunk = reader.chunk(int(chunks[best]))
-    return BestPlace(at or chunk.line, chunk.end_line, chunk.kind, chunk.symbol, more)
+    return BestPlace(at or chunk.line, chunk.end_line, chunk.kind, chunk.symbol)
 
 
 def _in_tests(symbols: Sequence[Symbol], middles: "Floats") -> "Numbers":
@@ -85,9 +76,7 @@ def _of_kind(evidence: Evidence, file: int, kind: str, worth: Callable[[int], fl
 
     found = [symbol for symbol in corpus.reader.symbols(file) if symbol.kind == kind]
     best = max(found, key=rank)
-    others = sorted(sorted(found, key=rank)[-1 - _MORE : -1], key=lambda symbol: symbol.line)
-    more = tuple((symbol.line, symbol.end_line) for symbol in others)
-    return BestPlace(best.line, best.end_line, kind, best.name, more)
+    return BestPlace(best.line, best.end_line, kind, best.name)
 
 
 def _certain(evidence: Evidence, file: int, exact: Sequence[int]) -> list[int]:

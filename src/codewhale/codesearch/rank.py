@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codewhale.codesearch.corpus import Floats, Numbers
 
 T = TypeVar("T", bound=Hashable)
-TOLD = (*dict.fromkeys(SIGNALS.values()), EXACT, SESSION)  # signals in the order they are told
+SIGNAL_ORDER = (*dict.fromkeys(SIGNALS.values()), EXACT, SESSION)  # as reasons are listed
 
 _SURE_EXACT = 3
 _MOST_EXACT = 100  # files that hold the query as it is and rank for that alone
@@ -74,8 +74,7 @@ class Filter(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """A file and its best place. `score` is the sum of the values of `reasons`; `more` are first and last lines of
-    other good places in it."""
+    """A file and its best place. `score` is the sum of the values of `reasons`."""
 
     path: str
     line: int
@@ -84,14 +83,12 @@ class Hit(Struct, frozen=True):
     symbol: str
     score: float
     reasons: tuple[Reason, ...]
-    more: tuple[tuple[int, int], ...] = ()
 
 
 class Ranking(Struct, frozen=True):
     """The best first. `signals` had anything to say of any of them; `exact` of them hold the query as it is."""
 
     hits: list[Hit]
-    shape: str
     signals: tuple[str, ...]
     exact: int
 
@@ -129,14 +126,14 @@ class Ranker:
         hits = []
         for row in self._order(parts, chosen, seen, limit):
             file = int(chosen[row])
-            told = zip(TOLD, parts[row].tolist(), strict=True)
+            told = zip(SIGNAL_ORDER, parts[row].tolist(), strict=True)
             reasons = tuple(Reason(name, value, detail(name, evidence, file, seen)) for name, value in told if value)
             place = best_place(evidence, file, only.kind, seen.lines.get(file, ()))
             score = round(sum(reason.value for reason in reasons), _DIGITS)
-            hits.append(Hit(self.reader.paths[file], *place[:4], score, reasons, place.more))
+            hits.append(Hit(self.reader.paths[file], *place, score, reasons))
         speaking = {reason.signal for hit in hits for reason in hit.reasons}
         exactly = sum(self._numbers[hit.path] in seen.lines for hit in hits)
-        return Ranking(hits, evidence.query.shape, tuple(name for name in TOLD if name in speaking), exactly)
+        return Ranking(hits, tuple(name for name in SIGNAL_ORDER if name in speaking), exactly)
 
     def _seen(self, exact: Mapping[str, Sequence[int]], touched: Sequence[Touch], now_ns: int) -> RequestSignals:
         """What is known besides the index, by number of file. A touch counts 1 when there were three or more just
@@ -181,15 +178,15 @@ class Ranker:
 
         weights = self.weights.shapes[evidence.query.shape]
         weighed = matrix(evidence, chosen) * np.array([weights.get(name, 0.0) for name in FEATURES])
-        parts = np.zeros((len(chosen), len(TOLD)))
+        parts = np.zeros((len(chosen), len(SIGNAL_ORDER)))
         for column, name in enumerate(FEATURES):
-            parts[:, TOLD.index(SIGNALS[name])] += weighed[:, column]
+            parts[:, SIGNAL_ORDER.index(SIGNALS[name])] += weighed[:, column]
         for row, file in enumerate(chosen.tolist()):
             if file in seen.lines:
                 worth = self.weights.exact(evidence.query, bool(self.corpus.prose[file]))
-                parts[row, TOLD.index(EXACT)] = worth
+                parts[row, SIGNAL_ORDER.index(EXACT)] = worth
             if file in seen.touches:
-                parts[row, TOLD.index(SESSION)] = self.weights.session * seen.touches[file][0]
+                parts[row, SIGNAL_ORDER.index(SESSION)] = self.weights.session * seen.touches[file][0]
         rounded: Floats = np.round(parts, _DIGITS) + 0.0
         return rounded
 

@@ -102,7 +102,7 @@ def _words_in(evidence: Evidence, file: int, field: str) -> list[str]:
     return [
         word
         for word in dict.fromkeys(evidence.query.words)
-        if any(evidence.stands(field, term, file) for term in expand(word))
+        if any(evidence.has_term(field, term, file) for term in expand(word))
     ]
 
 

@@ -96,16 +96,16 @@ class CodeSearch:
         state: str,
         touched: Callable[[str], list[str]] | None = None,
         settings: Mapping[str, Any] | None = None,
-        told: Callable[[str, int, int], None] | None = None,
+        on_progress: Callable[[str, int, int], None] | None = None,
         weights: Weights | None = None,
     ) -> None:
         """`state` is the person's state directory; `touched(root)` gives the paths that tools have looked at or
         changed in a folder since it was last asked; `settings` are configuration keys: whether there is an index at
-        all, and what fills the slots for models; `told(root, files done, files in all)` hears how far the building of
-        an index has come, unless whoever asks listens; `weights` rank instead of those that ship."""
+        all, and what fills the slots for models; `on_progress(root, files done, files in all)` hears how far the
+        building of an index has come, unless whoever asks listens; `weights` rank instead of those that ship."""
         self._state = state
         self._touched = touched or _nothing
-        self._told = told
+        self._on_progress = on_progress
         self.is_on = bool((settings or {}).get(CORE, True))
         self._scorers = Scorers(settings or {})
         self._weights = weights or Weights.shipped()
@@ -188,7 +188,7 @@ class CodeSearch:
         """Whether there is an index of the folder, be it old, and it may be read."""
         return self.is_on and os.path.exists(self._folder(root).index.path)
 
-    def standing(self, root: str) -> IndexReader | None:
+    def open_reader(self, root: str) -> IndexReader | None:
         """A reader of a folder's index as it stands, to be closed by whoever asks; None where none was completed.
         Raises OSError and IndexDamagedError."""
         place = os.path.realpath(root)
@@ -228,13 +228,13 @@ class CodeSearch:
 
     def _progress(self, folder: _Folder) -> Progress | None:
         """Tells from whatever thread counts, on the loop of whoever asked."""
-        told, root, loop = self._told, folder.index.root, asyncio.get_running_loop()
+        report, root, loop = self._on_progress, folder.index.root, asyncio.get_running_loop()
 
         def tell(done: int, total: int) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(told, root, done, total)  # type: ignore[arg-type]
+                loop.call_soon_threadsafe(report, root, done, total)  # type: ignore[arg-type]
 
-        return None if told is None else tell
+        return None if report is None else tell
 
     async def _renewed(self, folder: _Folder, patience: float | None, progress: Progress | None) -> bool:
         """Whether the index is true of the folder now, given that long."""
