@@ -1,18 +1,20 @@
 """Tools that become known in the middle of a session: once, in order, bounded, and the same after a resume."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codewhale.agent.activation import MOST_NAMES, activation, array, tool_name
+from codewhale.agent.activation import MOST_NAMES, activation, array
 from codewhale.app.sessions import request_body
 from codewhale.catalog.registry import Catalog
-from codewhale.protocol.events import CallFinished, CallStarted, Edge, Event, HeaderPinned, ToolActivated
+from codewhale.protocol.events import CallFinished, CallStarted, Event, HeaderPinned, PrefixInvalidated, ToolActivated
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, SetModel
 from codewhale.protocol.tools import ToolSpec
+from codewhale.session.state import tool_name
 from codewhale.testing import Harness, harness
 from support.scenes import only, results
 from support.stage import Stage, staged
@@ -46,7 +48,7 @@ async def test_what_search_finds_joins_the_array_behind_the_head_and_may_be_call
         assert [request_body(str(home), session, number) for number in (1, 2, 3)] == sent
     assert second == [*first, "note"] == third
     assert activated(events) == ["note"]
-    assert [edge.reason for edge in only(events, Edge)] == ["activation"]
+    assert [edge.reason for edge in only(events, PrefixInvalidated)] == ["activation"]
     found, noted = results(events)
     (reference,) = json.loads(found.content)["tool_references"]
     assert reference["tool_name"] == "note" and reference["schema"]["required"] == ["content"]
@@ -82,7 +84,7 @@ async def test_a_search_of_what_is_known_changes_nothing(home: Path, workspace: 
     async with harness(home, workspace, script) as stage:
         events = await stage.turn("Look.")
         assert tools(stage, 1) == tools(stage, 2)
-    assert len(only(events, Edge)) <= 1
+    assert len(only(events, PrefixInvalidated)) <= 1
     again = json.loads(results(events)[1].content)["tool_references"]
     assert all(reference["known"] for reference in again)
 
@@ -117,7 +119,7 @@ async def test_where_tools_need_not_be_declared_the_array_stays(home: Path, work
     async with harness(home, workspace, script, facts={"calls_undeclared_tools": True}) as stage:
         events = await stage.turn("Note it.")
         assert tools(stage, 0) == tools(stage, 2) and "note" not in tools(stage, 2)
-    assert activated(events) == ["note"] and only(events, Edge) == []
+    assert activated(events) == ["note"] and only(events, PrefixInvalidated) == []
     assert [result.ok for result in results(events)] == [True, True]
 
 
@@ -187,7 +189,7 @@ def made_up(name: str, size: int) -> ToolSpec:
 
 def become_known(stage: Stage, *rows: ToolSpec) -> list[str]:
     """Let tools become known in a session of this stage; the tail of its array."""
-    (session,) = stage.engine._sessions.values()
+    session = next(iter(stage.engine.at(os.path.realpath(stage.workspace))))
     session.emit(*activation(session, rows))
     assert session.state.header is not None
     return [name for name, _ in array(session.state.header) if name.startswith("t")]

@@ -30,9 +30,9 @@ def logged(session: Session, *kinds: type[Event]) -> list[Event]:
 
 async def asked(stage: Stage, session: Session) -> tuple["asyncio.Task[Answer | None]", str]:
     """A waiting approval and its id."""
-    waiting = asyncio.create_task(stage.asking.approval(session, ASK))
-    await until(lambda: bool(session.answers))
-    return waiting, next(iter(session.answers))
+    waiting = asyncio.create_task(stage.asking.approval(stage.engine.turn(session.id), ASK))
+    await until(lambda: bool(stage.asking.waiting(session.id)))
+    return waiting, next(iter(stage.asking.waiting(session.id)))
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -40,10 +40,10 @@ async def test_an_approval_is_what_the_person_says(home: Path, workspace: Path, 
     async with staged(home, workspace) as stage:
         session = stage.open(authority=Authority.PERSON)
         waiting, request = await asked(stage, session)
-        assert session.waiting_for == "approval of exec_shell"
+        assert stage.engine.turn(session.id).waiting_for == "approval of exec_shell"
         assert stage.asking.answer(session, Answer(session.id, request, allowed=allowed))
         assert (await waiting is not None) is allowed
-        assert session.waiting_for == "" and session.answers == {}
+        assert stage.engine.turn(session.id).waiting_for == "" and stage.asking.waiting(session.id) == []
         question, answer = logged(session, ApprovalAsked, ApprovalAnswered)
     assert question == replace(ASK, request_id=request) and len(request) == len("ask_") + 32
     assert answer == ApprovalAnswered(request, allowed, "person")
@@ -68,7 +68,7 @@ async def test_an_answer_to_another_session_is_no_answer(home: Path, workspace: 
         waiting.cancel()
         await asyncio.wait([waiting])
         assert logged(session, ApprovalAnswered) == [ApprovalAnswered(request, False, "cancel")]
-        assert session.answers == {}
+        assert stage.asking.waiting(session.id) == []
 
 
 async def test_questions_come_back_as_they_were_answered(home: Path, workspace: Path) -> None:
@@ -76,8 +76,8 @@ async def test_questions_come_back_as_they_were_answered(home: Path, workspace: 
     async with staged(home, workspace) as stage:
         session = stage.open(authority=Authority.PERSON)
         waiting = asyncio.create_task(stage.asking.question(session.id, questions, 300.0))
-        await until(lambda: bool(session.answers))
-        request = next(iter(session.answers))
+        await until(lambda: bool(stage.asking.waiting(session.id)))
+        request = next(iter(stage.asking.waiting(session.id)))
         stage.asking.answer(session, Answer(session.id, request, answers=({"id": "db", "label": "A"},)))
         assert await waiting == ({"id": "db", "label": "A"},)
         assert logged(session, QuestionAsked, QuestionAnswered) == [

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from codewhale.agent.clock import Clock
+from codewhale.agent.pending_call import Clock
 
 
 def test_the_clock_runs_but_while_a_person_is_waited_for() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from codewhale.agent.compaction import Compaction
-from codewhale.agent.context import measure
-from codewhale.agent.modelcall import ModelCalls
-from codewhale.agent.room import CompactionFailed
+from codewhale.agent.compaction import ConversationCompactor
+from codewhale.agent.context_window import CompactionFailed, measure
+from codewhale.agent.model_call import ModelCalls
 from codewhale.models.dialects.base import ModelFacts, RequestOptions
 from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.errors import SessionError
@@ -20,10 +19,10 @@ from codewhale.protocol.events import (
     BudgetSettled,
     Compacted,
     CompactionUndone,
-    Edge,
     Event,
     HeaderPinned,
     Notice,
+    PrefixInvalidated,
     RequestSent,
     ResultsPruned,
     TurnFinished,
@@ -50,7 +49,7 @@ def reads(count: int) -> list[dict[str, Any]]:
 async def turn(stage: Stage, session: Session, text: str) -> list[Event]:
     """One turn to its end; all events of the log."""
     await stage.engine.send(SendMessage(session.id, text))
-    await until(lambda: not session.busy)
+    await until(lambda: not stage.engine.turn(session.id).busy)
     return log(session)
 
 
@@ -82,8 +81,8 @@ async def test_old_results_are_set_aside_before_anything_else(home: Path, worksp
         assert only(events, TurnFinished)[0].status == "done"
         assert not only(events, Compacted)
         (pruned, *_) = only(events, ResultsPruned)
-        assert {edge.reason for edge in only(events, Edge)} == {"pruned"}
-        assert only(events, Edge)[0].first_changed == 3  # system, words, call, then the first result
+        assert {edge.reason for edge in only(events, PrefixInvalidated)} == {"pruned"}
+        assert only(events, PrefixInvalidated)[0].first_changed == 3  # system, words, call, then the first result
         assert_rebuilt(stage.provider, session)
         stub = pruned.results[0].content
         assert stub.startswith("[Set aside to save room: 1") and 'read_file {"path":"0.txt"}' in stub
@@ -134,7 +133,7 @@ async def test_a_long_conversation_is_compacted_behind_its_own_prefix(home: Path
         (compacted,) = only(events, Compacted)
         assert (compacted.number, compacted.reason) == (1, "full")
         assert compacted.tokens_after < compacted.tokens_before / 2
-        assert [edge.reason for edge in only(events, Edge)] == ["compaction"]
+        assert [edge.reason for edge in only(events, PrefixInvalidated)] == ["compaction"]
         for number in range(session.state.turns):
             assert f"never touch file{number}.py".encode() in after
         assert not any(event.code == "compaction_failed" for event in only(events, Notice))
@@ -159,16 +158,16 @@ async def test_undoing_brings_the_exact_bytes_back_and_none_follows_by_itself(ho
         session = stage.open()
         await compacted(stage, session)
         sent = [json.loads(body)["messages"] for body in stage.provider.requests]
-        assert stage.engine.undo_compaction(session.id) == 1
+        assert stage.control.undo_compaction(session.id) == 1
         await turn(stage, session, "Go on")
         after = json.loads(stage.provider.requests[-1])["messages"]
         assert after[: len(sent[-3])] == sent[-3]  # the last request before the one for a summary
         assert stage.provider.requests[-1].startswith(
             stage.provider.requests[-4][: stage.provider.requests[-4].rindex(b"]")]
         )
-        assert [edge.reason for edge in only(log(session), Edge)] == ["compaction", "compaction undone"]
+        assert [edge.reason for edge in only(log(session), PrefixInvalidated)] == ["compaction", "compaction undone"]
         assert len(only(log(session), Compacted)) == 1
-        assert stage.engine.undo_compaction(session.id) == 0
+        assert stage.control.undo_compaction(session.id) == 0
         assert_rebuilt(stage.provider, session)
 
 
@@ -181,12 +180,11 @@ async def test_a_summary_that_does_not_come_changes_nothing(home: Path, workspac
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
         before = log(session)
-        assert session.budget is not None and session.projection is not None
-        room = Compaction(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
+        room = ConversationCompactor(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
         size = session.projection.size
         with pytest.raises(CompactionFailed):
-            await room.compact(ModelCalls(session, session.budget))
-        assert not only(log(session)[len(before) :], Compacted | Edge | ResultsPruned)
+            await room.compact(ModelCalls(stage.engine.turn(session.id)))
+        assert not only(log(session)[len(before) :], Compacted | PrefixInvalidated | ResultsPruned)
         assert session.projection.size == size
 
 
@@ -196,9 +194,8 @@ async def test_a_passing_failure_is_tried_again(home: Path, workspace: Path) -> 
         session = stage.open()
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
-        assert session.budget is not None
-        room = Compaction(session, ContextSettings(), stage.artifacts, pauses=(0.0, 0.0, 0.0))
-        done = await room.compact(ModelCalls(session, session.budget), focus="the colour")
+        room = ConversationCompactor(session, ContextSettings(), stage.artifacts, pauses=(0.0, 0.0, 0.0))
+        done = await room.compact(ModelCalls(stage.engine.turn(session.id)), focus="the colour")
         assert "SUMMARY" in done.messages[0].text
         assert "keep above all: the colour" in json.loads(stage.provider.requests[-1])["messages"][-1]["content"]
 
@@ -209,9 +206,8 @@ async def test_a_summary_that_thinking_left_no_room_for_gets_more(home: Path, wo
         session = stage.open()
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
-        assert session.budget is not None
-        room = Compaction(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
-        assert "SUMMARY" in (await room.compact(ModelCalls(session, session.budget))).messages[0].text
+        room = ConversationCompactor(session, ContextSettings(), stage.artifacts, pauses=(0.0,))
+        assert "SUMMARY" in (await room.compact(ModelCalls(stage.engine.turn(session.id)))).messages[0].text
         first, second = (json.loads(body)["max_tokens"] for body in stage.provider.requests[-2:])
         assert second == 2 * first
 
@@ -243,7 +239,7 @@ async def test_compacting_on_request_is_a_turn_of_its_own(home: Path, workspace:
         await stage.engine.send(SendMessage(session.id, "Meanwhile", delivery="queue"))
         before, after = await work
         assert after < before
-        await until(lambda: session.state.turns == 3 and not session.busy)
+        await until(lambda: session.state.turns == 3 and not stage.engine.turn(session.id).busy)
         assert json.loads(stage.provider.requests[-1])["messages"][-1]["content"].startswith("Meanwhile")
         held = asyncio.create_task(stage.engine.compact(session.id, ""))
         await until(lambda: len(stage.provider.requests) == 5)
@@ -273,12 +269,17 @@ async def test_a_turn_stopped_while_it_compacts_keeps_nothing_of_the_summary(hom
         stage.provider = Holding(answers(20))
         stage.provider.model = SMALL
         session = stage.open()
-        while not session.busy:
+        while not stage.engine.turn(session.id).busy:
             await stage.engine.send(SendMessage(session.id, "Question"))
-            await until(lambda: not session.busy or session.waiting_for == "the model (compaction)")
+            await until(
+                lambda: (
+                    not stage.engine.turn(session.id).busy
+                    or stage.engine.turn(session.id).waiting_for == "the model (compaction)"
+                )
+            )
         await asyncio.sleep(0)
         stage.engine.interrupt(session.id)
-        await until(lambda: not session.busy)
+        await until(lambda: not stage.engine.turn(session.id).busy)
         assert not any("half a summary" in message.text for message in Conversation(log(session)).messages)
         assert only(log(session), TurnFinished)[-1].status == "interrupted"
         assert not only(log(session), Compacted)
@@ -333,7 +334,7 @@ async def test_resumed_and_forked_sessions_say_the_same(home: Path, workspace: P
         await stage.engine.compact(session.id, "")
         child = stage.open(fork=session.id)
         await turn(stage, child, "Fork")
-        assert stage.engine.undo_compaction(child.id) == 1
+        assert stage.control.undo_compaction(child.id) == 1
         await stage.engine.close(session.id)
         again = stage.open(resume=session.id)
         await turn(stage, again, "On")

@@ -37,7 +37,7 @@ def opened(stage: Stage, window: int = 1_000_000, price: Price | None = None, **
 
 def completions(stage: Stage, **secrets: str) -> Completions:
     """The completer over the stage's sessions."""
-    return Completions(stage.engine.session, Redactor(secrets))
+    return Completions(stage.engine.turn, Redactor(secrets))
 
 
 def logged(session: Session, *kinds: type[Event]) -> list[Any]:
@@ -49,7 +49,7 @@ def wire(session: Session) -> bytes:
     """The next request's body."""
     from codewhale.models.dialects.base import RequestOptions
 
-    assert session.projection is not None and session.state.header is not None
+    assert session.state.header is not None
     return session.projection.request(session.state.header, RequestOptions())[0]
 
 

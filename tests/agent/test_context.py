@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.agent.context import bytes_to_tokens, context_view, measure
+from codewhale.agent.context_window import bytes_to_tokens, context_view, measure
 from codewhale.models.dialects.base import ModelFacts, RequestOptions
 from codewhale.protocol.events import Compacted, CompactionUndone, MessageAdded, RequestSent, UsageReported
 from codewhale.protocol.messages import Image, Message, Text
@@ -22,7 +22,7 @@ def say(session: Session, size: int, picture: int = 0) -> None:
 
 def size(session: Session) -> int:
     """Bytes of the next request."""
-    assert session.projection is not None and session.state.header is not None
+    assert session.state.header is not None
     return len(session.projection.request(session.state.header, RequestOptions())[0])
 
 

@@ -60,11 +60,11 @@ async def test_thinking_does_not_begin_in_the_middle_of_a_turn(tmp_path: Path) -
         await stage.engine.send(SendMessage(session.id, "Hello"))
         await until(lambda: bool(stage.tools.begun))
         with pytest.raises(SessionError, match="turn is running"):
-            stage.engine.set_effort(session.id, "high")
+            stage.control.set_effort(session.id, "high")
         assert session.state.effort == "off"
         stage.tools.gate("gate").set()
-        await until(lambda: session.idle)
-        stage.engine.set_effort(session.id, "high")
+        await until(lambda: stage.engine.turn(session.id).idle)
+        stage.control.set_effort(session.id, "high")
         header = session.state.header
         assert header is not None and header.facts == {"replays_reasoning": True}
 

@@ -4,10 +4,7 @@ import msgspec
 import pytest
 
 from codewhale.agent.collect import Answer
-from codewhale.agent.endings import shortfall
-from codewhale.agent.prepare import may_hold_calls
-from codewhale.agent.promises import Moment, opening
-from codewhale.agent.reminders import (
+from codewhale.agent.incomplete_turn import (
     ANNOUNCED,
     EMPTY,
     LOST,
@@ -17,9 +14,13 @@ from codewhale.agent.reminders import (
     TIMES,
     TOO_LONG,
     UNFINISHED,
-    telling,
+    Moment,
+    opening,
+    reason_to_continue,
+    reminder,
     times,
 )
+from codewhale.agent.pending_call import may_hold_calls
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.messages import Reasoning, Text
 from codewhale.protocol.modes import Mode
@@ -39,7 +40,7 @@ def answer(text: str, finish: str = "stop", thought: str = "") -> Answer:
 
 def short(said: Answer | str, moment: Moment = FIRST, *, writes_call: bool = False) -> str:
     said = answer(said) if isinstance(said, str) else said
-    return shortfall(said, moment, writes_call, lambda name: CATALOG.resolve(name) is not None)
+    return reason_to_continue(said, moment, writes_call, lambda name: CATALOG.resolve(name) is not None)
 
 
 def test_words_that_begin_like_those_which_came_with_calls_are_told_once() -> None:
@@ -76,4 +77,4 @@ def test_a_text_that_writes_a_call_is_told_so_at_every_moment() -> None:
 )
 def test_each_ending_is_told_what_it_is(said: Answer, kind: str) -> None:
     assert short(said) == kind
-    assert not kind or (REASONS[kind] and telling(kind, 1, None, alone=True))
+    assert not kind or (REASONS[kind] and reminder(kind, 1, None, alone=True))

@@ -17,7 +17,7 @@ async def turn(stage: Stage, session_id: str, text: str = "Go", context: str = "
     """Send a message and wait for the end of its turn."""
     session = stage.engine.session(session_id)
     await stage.engine.send(SendMessage(session_id, text, context))
-    await until(lambda: not session.busy)
+    await until(lambda: not stage.engine.turn(session.id).busy)
 
 
 async def test_only_open_sessions_are_known(home: Path, workspace: Path) -> None:
@@ -37,7 +37,7 @@ async def test_a_message_is_on_disk_when_it_was_taken(home: Path, workspace: Pat
         await stage.engine.send(SendMessage(session.id, "Words", "<selection/>"))
         found = [item.event for item in stage.sessions.read(session.id) if isinstance(item.event, MessageAdded)]
         assert found[0].message.text == "Words\n<selection/>"
-        await until(lambda: not session.busy)
+        await until(lambda: not stage.engine.turn(session.id).busy)
 
 
 async def test_turns_are_numbered_and_end_once(home: Path, workspace: Path) -> None:
@@ -57,9 +57,9 @@ async def test_turns_are_numbered_and_end_once(home: Path, workspace: Path) -> N
 async def test_the_same_mode_again_is_no_change(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT)
-        stage.engine.set_mode(session.id, Mode.AGENT)
-        stage.engine.set_mode(session.id, Mode.PLAN)
-        stage.engine.set_mode(session.id, Mode.PLAN)
+        stage.control.set_mode(session.id, Mode.AGENT)
+        stage.control.set_mode(session.id, Mode.PLAN)
+        stage.control.set_mode(session.id, Mode.PLAN)
         found = [item.event for item in session.log.read() if isinstance(item.event, ModeChanged)]
     assert found == [ModeChanged(Mode.PLAN, Mode.AGENT)]
 

@@ -21,7 +21,7 @@ async def begin(stage: Stage, session: str) -> None:
 async def ended(stage: Stage, session_id: str) -> list[Event]:
     """The events of a session once its turn is over."""
     session = stage.engine.session(session_id)
-    await until(lambda: not session.busy)
+    await until(lambda: not stage.engine.turn(session.id).busy)
     return [envelope.event for envelope in session.log.read()]
 
 
@@ -54,7 +54,7 @@ async def test_a_call_that_changes_things_waits_for_those_before_and_holds_those
         await until(lambda: stage.tools.begun == ["call_1"])
         stage.tools.gate("one").set()
         await until(lambda: stage.tools.begun == ["call_1", "call_2"])
-        assert session.waiting_for == "write_file"
+        assert stage.engine.turn(session.id).waiting_for == "write_file"
         stage.tools.gate("two").set()
         await ended(stage, session.id)
         assert sorted(stage.tools.begun[2:]) == ["call_3", "call_4"]
@@ -95,7 +95,7 @@ async def test_a_call_that_swallows_its_cancel_does_not_keep_the_turn_going(home
         session = stage.open()
         await begin(stage, session.id)
         await until(lambda: stage.tools.begun == ["call_1"])
-        session.stop_reason = "interrupted"
+        stage.engine.turn(session.id).stop_reason = "interrupted"
         stage.tools.gate("gate").set()
         events = await ended(stage, session.id)
     assert len(stage.provider.requests) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.agent.modelcall import ModelCalls
+from codewhale.agent.model_call import ModelCalls
 from codewhale.models.dialects.base import ModelFacts, Price, ProviderSettings
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
@@ -30,13 +30,12 @@ async def test_a_call_beside_the_conversation_leaves_no_word_in_it(home: Path, w
     async with staged(home, workspace, [{"text": "one"}, {"text": "in short"}, {"text": "two"}]) as stage:
         session = stage.open()
         await stage.engine.send(SendMessage(session.id, "Go"))
-        await until(lambda: not session.busy)
-        assert session.budget is not None
-        calls = ModelCalls(session, session.budget)
+        await until(lambda: not stage.engine.turn(session.id).busy)
+        calls = ModelCalls(stage.engine.turn(session.id))
         answer = await calls.ask(purpose="summary", extra="Say it shorter.", max_tokens=9)
         assert (answer.text, calls.salvage()) == ("in short", None)
         await stage.engine.send(SendMessage(session.id, "On"))
-        await until(lambda: not session.busy)
+        await until(lambda: not stage.engine.turn(session.id).busy)
         _, beside, after = [json.loads(body) for body in stage.provider.requests]
         assert beside["messages"][-1] == {"role": "user", "content": "Say it shorter."}
         assert beside["max_tokens"] == 9
@@ -58,10 +57,9 @@ async def test_nothing_is_sent_that_the_budget_has_no_room_for(home: Path, works
     async with staged(home, workspace, [{"text": "one"}]) as stage:
         session = stage.open(limits=Limits(turns=1))
         await stage.engine.send(SendMessage(session.id, "Go"))
-        await until(lambda: not session.busy)
-        assert session.budget is not None
+        await until(lambda: not stage.engine.turn(session.id).busy)
         with pytest.raises(BudgetExceeded, match="bound of 1 model calls"):
-            await ModelCalls(session, session.budget).ask(purpose="summary", extra="Say it shorter.")
+            await ModelCalls(stage.engine.turn(session.id)).ask(purpose="summary", extra="Say it shorter.")
         assert len(stage.provider.requests) == 1
 
 
@@ -79,7 +77,7 @@ async def played(stage: Stage, session: Session, words: str = "Go") -> list[Even
     """Send words, wait for the turn's end, and give what it added to the log."""
     before = session.log.seq
     await stage.engine.send(SendMessage(session.id, words))
-    await until(lambda: not session.busy)
+    await until(lambda: not stage.engine.turn(session.id).busy)
     return [envelope.event for envelope in session.log.read(before + 1)]
 
 
@@ -163,9 +161,9 @@ async def test_a_bound_on_money_needs_a_price(home: Path, workspace: Path) -> No
             stage.open(limits=Limits(cost=1.0))
         session = stage.open()
         with pytest.raises(SessionError, match="price of scripted is unknown at scripted"):
-            stage.engine.set_budget(session.id, Limits(cost=1.0))
+            stage.control.set_budget(session.id, Limits(cost=1.0))
         stage.provider.model = ModelFacts(price=PRICE)
-        stage.engine.set_budget(session.id, Limits(cost=1.0))
+        stage.control.set_budget(session.id, Limits(cost=1.0))
         stage.provider.model = ModelFacts()
         end = only(await played(stage, session), TurnFinished)[0]
         assert (end.status, "price of scripted" in end.reason) == ("budget", True)
@@ -176,11 +174,11 @@ async def test_a_sessions_own_bounds_outlive_the_process_and_count_what_was_used
     async with staged(home, workspace, [counted(900, 100)] * 3) as stage:
         session = stage.open()
         await played(stage, session)
-        stage.engine.set_budget(session.id, Limits(turns=2, tokens=50_000))
+        stage.control.set_budget(session.id, Limits(turns=2, tokens=50_000))
         await stage.engine.close(session.id)
         again = stage.open(resume=session.id, limits=Limits(turns=9))
-        assert stage.engine.usage(again.id).used == {"turns": 1, "tokens": 1_000, "cost": 0.0}
-        assert stage.engine.usage(again.id).limits == Limits(turns=2, tokens=50_000)
+        assert stage.control.usage(again.id).used == {"turns": 1, "tokens": 1_000, "cost": 0.0}
+        assert stage.control.usage(again.id).limits == Limits(turns=2, tokens=50_000)
         ends = [only(await played(stage, again), TurnFinished)[0].status for _ in (1, 2)]
         assert ends == ["done", "budget"]
 
@@ -206,7 +204,7 @@ async def test_a_fault_of_our_own_holds_nothing_back(home: Path, workspace: Path
     async with staged(home, workspace, [crash, counted(10)]) as stage:
         session = stage.open(limits=Limits(turns=1))
         assert only(await played(stage, session), TurnFinished)[0].status == "failed"
-        assert session.budget is not None and session.budget.spent == Spent()
+        assert session.budget.spent == Spent()
         assert only(await played(stage, session), TurnFinished)[0].status == "done"
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.dispatch import Outcome
 from codewhale.agent.guard import LoopGuard
-from codewhale.agent.prepare import prepare
+from codewhale.agent.pending_call import PendingCall, prepare
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import CallFinished, CallStarted
 from codewhale.protocol.modes import Mode
@@ -44,13 +43,13 @@ class Witness:
         return self.note
 
 
-async def run(stage: Stage, session: Session, name: str, **told: Any) -> Outcome:
+async def run(stage: Stage, session: Session, name: str, **told: Any) -> PendingCall:
     """The outcome of one call."""
-    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.dispatcher.repairer)
-    return await stage.dispatcher.run(session, prepared, LoopGuard())
+    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.runner.repairer)
+    return await stage.runner.run(stage.engine.turn(session.id), prepared, LoopGuard())
 
 
-def finished(outcome: Outcome) -> CallFinished:
+def finished(outcome: PendingCall) -> CallFinished:
     """The result of a call."""
     event = outcome.events[0]
     assert isinstance(event, CallFinished)

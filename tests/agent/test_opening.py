@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import Edge, HeaderPinned, ListChanged, Notice, SessionOpened, TurnStarted
+from codewhale.protocol.events import HeaderPinned, ListChanged, Notice, PrefixInvalidated, SessionOpened, TurnStarted
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits
 from support.stage import Stage, staged
@@ -27,8 +27,8 @@ async def test_a_new_session_has_its_head_and_its_bounds(home: Path, workspace: 
         assert first == SessionOpened(1, str(workspace), Mode.PLAN, "scripted", "large")
         assert isinstance(second, HeaderPinned)
         assert "Use tabs." in second.system and '"read_file"' in second.tools_json
-        assert session.authority is Authority.PERSON
-        assert session.budget is not None and session.budget.seconds_left == 9
+        assert session.rights.authority is Authority.PERSON
+        assert session.budget.seconds_left == 9
         assert session.state.header == second
 
 
@@ -40,7 +40,7 @@ async def test_a_resume_keeps_head_and_lists(home: Path, workspace: Path) -> Non
         events = [envelope.event for envelope in session.log.read()]
         heads = [event for event in events if isinstance(event, HeaderPinned)]
         assert len(heads) == 1 and "New rules." not in heads[0].system
-        assert not any(isinstance(event, Edge) for event in events)
+        assert not any(isinstance(event, PrefixInvalidated) for event in events)
         assert session.state.lists == {"checklist": ({"id": 1},)}
 
 
@@ -76,13 +76,13 @@ async def test_what_cannot_be_found_is_said(home: Path, workspace: Path) -> None
 
 async def test_a_changed_chain_is_told_until_it_was_told(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
-        opener, session = stage.opener, stage.open()
-        assert opener.updates(session) == ()
+        factory, session = stage.factory, stage.open()
+        assert factory.updates(session) == ()
         (workspace / "AGENTS.md").write_text("New rules.\n")
-        (change,) = opener.updates(session)
+        (change,) = factory.updates(session)
         assert "New rules." in change.text
         session.emit(change)
-        assert opener.updates(session) == ()
+        assert factory.updates(session) == ()
         (workspace / "AGENTS.md").write_text("")
-        (change,) = opener.updates(session)
+        (change,) = factory.updates(session)
         assert "no longer apply" in change.text

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.prepare import Prepared, prepare
+from codewhale.agent.pending_call import PendingCall, prepare
 from codewhale.repair.repairer import CallRepairer
 from support.samplecatalog import raw, sample_catalog
 
@@ -16,7 +16,7 @@ CATALOG = sample_catalog()
 WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def ready(call: RawCall, cut: bool = False) -> Prepared:
+def ready(call: RawCall, cut: bool = False) -> PendingCall:
     """The prepared call under the id it came with."""
     return prepare(call, call.id, CATALOG, cut, lambda: CallRepairer(CATALOG))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from codewhale.agent.promises import Moment, promises, says_done
+from codewhale.agent.incomplete_turn import Moment, promises, says_done
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.modes import Mode
 

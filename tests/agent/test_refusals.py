@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.agent.prepare import Prepared
+from codewhale.agent.pending_call import PendingCall
 from codewhale.agent.refusals import completed, denied, repeated
 from codewhale.catalog.registry import Catalog
 from codewhale.permissions.policy import decide
@@ -32,7 +32,7 @@ def verdict(mode: Mode, who: Authority, disabled: frozenset[str], tool: str) -> 
 def refused(
     tool: str, arguments: dict[str, Any], mode: Mode, who: Authority, disabled: frozenset[str] = frozenset()
 ) -> ToolError:
-    prepared = Prepared(ToolCall("c", tool, "{}"), CATALOG.rows[tool], arguments)
+    prepared = PendingCall(ToolCall("c", tool, "{}"), CATALOG.rows[tool], arguments)
     error = ToolError("permission_denied", "Not here.")
     return denied(error, prepared, lambda name: verdict(mode, who, disabled, name) == "allow")
 
@@ -56,7 +56,7 @@ def test_what_a_command_would_have_shown_is_said_where_it_may_be_read() -> None:
 
 def test_a_refusal_that_has_its_parts_keeps_them() -> None:
     fix = NextCall("note", {"content": "x"})
-    prepared = Prepared(ToolCall("c", "exec_shell", "{}"), CATALOG.rows["exec_shell"], {})
+    prepared = PendingCall(ToolCall("c", "exec_shell", "{}"), CATALOG.rows["exec_shell"], {})
     error = ToolError("permission_denied", "No.", expected="rest", received="work", fix=fix)
     told = denied(error, prepared, partial(lambda name: True))
     assert (told.fix, told.expected, told.received) == (fix, "rest", "work")
@@ -82,7 +82,7 @@ async def test_the_model_reads_it(tmp_path: Path) -> None:
 
 
 def test_an_error_gets_the_parts_that_its_tool_left_out() -> None:
-    prepared = Prepared(ToolCall("c", "run_tests", '{"args": "-q"}'), CATALOG.rows["run_tests"], {"args": "-q"})
+    prepared = PendingCall(ToolCall("c", "run_tests", '{"args": "-q"}'), CATALOG.rows["run_tests"], {"args": "-q"})
     error = completed(ToolError("timeout", "Too slow."), prepared)
     assert (error.expected, error.received) == ("a call that ends in time", 'run_tests {"args": "-q"}')
     assert error.fix is None
@@ -96,6 +96,6 @@ def test_an_error_gets_the_parts_that_its_tool_left_out() -> None:
 )
 def test_a_correction_becomes_the_same_call_where_it_must_succeed(tool: str, sure: bool, wanted: bool) -> None:
     given = {"path": "`a`"} if tool == "read_file" else {"path": "`a`", "content": "x"}
-    prepared = Prepared(ToolCall("c", tool, "{}"), CATALOG.rows[tool], given)
+    prepared = PendingCall(ToolCall("c", tool, "{}"), CATALOG.rows[tool], given)
     fix = completed(ToolError("execution_failed", "x", fix=Corrected({"path": "a"}, sure)), prepared).fix
     assert fix == (NextCall(tool, {**given, "path": "a"}) if wanted else None)

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from codewhale.agent.dispatch import Outcome
+from codewhale.agent.pending_call import PendingCall
 from codewhale.agent.report import EXIT_CODES, Report
 from codewhale.protocol.events import Event, FileChanged, RequestSent, UsageReported
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.stream import Usage
 from support.stage import staged
 
@@ -15,9 +16,9 @@ def changed(path: str, before: str | None, after: str | None) -> FileChanged:
     return FileChanged("call_1", FileChange(path, before, after))
 
 
-def outcome(name: str, *events: Event, ok: bool = True, denied: bool = False) -> Outcome:
+def outcome(name: str, *events: Event, ok: bool = True, denied: bool = False) -> PendingCall:
     """What came of a call."""
-    return Outcome(events, name, "call_1", ok, 7, denied=denied)
+    return PendingCall(ToolCall("call_1", name, "{}"), events=events, ok=ok, denied=denied, ms=7)
 
 
 async def test_the_object_has_its_fields_in_their_order(home: Path, workspace: Path) -> None:

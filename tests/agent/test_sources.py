@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from codewhale.agent.sources import InstructionSource, changes
+from codewhale.agent.session_factory import changes, instruction_source
 from codewhale.protocol.events import ContextAppended, HeaderPinned
 from codewhale.protocol.ops import SendMessage
 from codewhale.session.prompt import Instruction
@@ -36,7 +36,7 @@ async def test_each_source_is_told_when_it_stands_otherwise_and_not_again(home: 
         return chain
 
     skills = Skills()
-    sources = (InstructionSource(load), skills)
+    sources = (instruction_source(load), skills)
     redactor = Redactor({"API_TOKEN": "secret-value"})
     async with staged(home, workspace) as stage:
         session = stage.open()
@@ -61,7 +61,7 @@ async def test_updates_travel_in_the_one_message_of_the_next_words(home: Path, w
         session = stage.open()
         for text in ("One", "Two"):
             await stage.engine.send(SendMessage(session.id, text))
-            await until(lambda: not session.busy)
+            await until(lambda: not stage.engine.turn(session.id).busy)
             (workspace / "AGENTS.md").write_text("New rule.\n")
         events = [envelope.event for envelope in session.log.read()]
         assert sum(isinstance(event, ContextAppended) and event.kind == "instructions" for event in events) == 1

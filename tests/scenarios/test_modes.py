@@ -15,10 +15,10 @@ from codewhale.protocol.events import (
     ApprovalAsked,
     CallStarted,
     ContextAppended,
-    Edge,
     HeaderPinned,
     JobStarted,
     ModeChanged,
+    PrefixInvalidated,
     QuestionAsked,
     TurnFinished,
 )
@@ -156,7 +156,7 @@ async def test_a_changed_mode_is_told_behind_the_next_words_and_is_no_edge(home:
             second = await stage.turn("Two", session)
             third = await stage.turn("Three", session)
             assert only(watch.events, ModeChanged) == [ModeChanged(Mode.PLAN, Mode.AGENT)]
-            assert only(watch.events, Edge) == [] and only(watch.events, HeaderPinned) == []
+            assert only(watch.events, PrefixInvalidated) == [] and only(watch.events, HeaderPinned) == []
     assert [item.text[:11] for item in only(first, ContextAppended) if item.kind == "mode"] == ["Mode: agent"]
     assert [item.text[:10] for item in only(second, ContextAppended)] == ["Mode: plan"]
     assert only(third, ContextAppended) == []
@@ -184,7 +184,7 @@ async def test_a_changed_model_is_an_edge_with_a_head_of_its_own(home: Path, wor
             await stage.client.submit(SetModel(session, "larger"))
             await stage.client.submit(SetModel(session, "larger"))
             await watch.until(HeaderPinned)
-            assert only(watch.events, Edge) == [Edge("model", 0)]
+            assert only(watch.events, PrefixInvalidated) == [PrefixInvalidated("model", 0)]
             assert [item.model for item in only(watch.events, HeaderPinned)] == ["larger"]
         assert ending(await stage.turn("Two", session)).status == "done"
     assert b'"model":"larger"' in stage.provider.requests[1]

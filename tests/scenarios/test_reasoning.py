@@ -9,7 +9,7 @@ import pytest
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.app.sessions import request_body
-from codewhale.protocol.events import Edge, Event, TurnFinished
+from codewhale.protocol.events import Event, PrefixInvalidated, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort, SetModel
 from codewhale.testing import collect
@@ -144,4 +144,4 @@ async def test_a_corrected_fact_holds_once_the_model_is_chosen_again(tmp_path: P
     bodies = [json.loads(request.body) for request in wire.requests]
     assert [set(thoughts(body)) for body in bodies[1:4]] == [{None}] * 3
     assert thoughts(bodies[-1]) == ["I must look.", "So.", "I must look.", "So.", "I must look."]
-    assert [event.reason for event in events if isinstance(event, Edge)] == ["model"]
+    assert [event.reason for event in events if isinstance(event, PrefixInvalidated)] == ["model"]

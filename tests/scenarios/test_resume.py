@@ -11,11 +11,11 @@ from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     CallStarted,
     ContextAppended,
-    Edge,
     Envelope,
     HeaderPinned,
     MessageAdded,
     Notice,
+    PrefixInvalidated,
     SessionOpened,
     SessionResumed,
     TurnStarted,
@@ -52,7 +52,7 @@ async def test_after_a_resume_the_next_request_begins_with_the_last(home: Path, 
         assert after.startswith(before[:-2])
     assert [request_body(str(home), session, number) for number in range(1, 5)] == bodies
     events = [envelope.event for envelope in log(home, session)]
-    assert only(events, Edge) == [] and len(only(events, HeaderPinned)) == 1
+    assert only(events, PrefixInvalidated) == [] and len(only(events, HeaderPinned)) == 1
     assert len(only(events, SessionResumed)) == 1
 
 
@@ -191,7 +191,7 @@ async def test_a_resume_with_another_model_is_an_edge(home: Path, workspace: Pat
         await stage.turn("Two", session)
     assert b'"model":"large"' in stage.provider.requests[0]
     events = [envelope.event for envelope in log(home, session)]
-    assert only(events, Edge) == [Edge("model", 0)]
+    assert only(events, PrefixInvalidated) == [PrefixInvalidated("model", 0)]
     assert request_body(str(home), session, 2) == stage.provider.requests[0]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from codewhale.agent.activation import tool_name
 from codewhale.catalog.registry import Catalog, ToolSource
-from codewhale.protocol.events import Edge, HeaderPinned, ToolActivated
+from codewhale.protocol.events import HeaderPinned, PrefixInvalidated, ToolActivated
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CloseSession
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Origin, ToolResult, ToolSpec
@@ -139,7 +139,7 @@ async def test_a_tool_registered_while_a_turn_runs_is_found_repaired_called_and_
     assert all(array[:head] == arrays[0] and len(array) == head + 1 for array in arrays[1:])
     assert arrays[-1][-1]["function"]["parameters"] == PARAMETERS
     assert len(set(prefix[1:])) == 1
-    assert [edge.reason for edge in only(events, Edge)] == ["activation"]
+    assert [edge.reason for edge in only(events, PrefixInvalidated)] == ["activation"]
     (known,) = only(events, ToolActivated)
     assert known.spec is not None
     assert (known.spec.parameters, known.spec.source, known.spec.version) == (PARAMETERS, "weather", "1")

@@ -9,11 +9,11 @@ from codewhale.models.dialects.base import ProviderSettings, RequestOptions
 from codewhale.protocol.events import (
     Compacted,
     CompactionUndone,
-    Edge,
     Event,
     HeaderPinned,
     MessageAdded,
     ModelChanged,
+    PrefixInvalidated,
     RequestSent,
     ResultsPruned,
     ToolActivated,
@@ -80,12 +80,12 @@ LONG = "l" * 5_000
     ("events", "cause"),
     [
         ((Compacted(1, "auto", ()),), "compaction"),
-        ((Edge("compaction", 1), Compacted(1, "auto", ())), "compaction"),
-        ((ResultsPruned(()), Edge("pruned", 3)), "pruned"),
+        ((PrefixInvalidated("compaction", 1), Compacted(1, "auto", ())), "compaction"),
+        ((ResultsPruned(()), PrefixInvalidated("pruned", 3)), "pruned"),
         ((ResultsPruned(()), Compacted(1, "auto", ())), "compaction"),
         ((CompactionUndone(1),), "undo"),
         ((ToolActivated("web"),), "activation"),
-        ((Edge("something new", 2),), "something new"),
+        ((PrefixInvalidated("something new", 2),), "something new"),
         ((), "changed"),
     ],
 )

@@ -49,7 +49,7 @@ async def test_what_is_not_sound_is_not_sent(home: Path, workspace: Path) -> Non
     async with staged(home, workspace, [{"text": "one"}, {"text": "two"}]) as stage:
         session = stage.open()
         await stage.engine.send(SendMessage(session.id, "Go"))
-        await until(lambda: not session.busy)
+        await until(lambda: not stage.engine.turn(session.id).busy)
         call = ToolCall("call_9", "no name!", "{}")
         session.emit(
             MessageAdded(Message("user", (Text("and"),))),
@@ -58,7 +58,7 @@ async def test_what_is_not_sound_is_not_sent(home: Path, workspace: Path) -> Non
         )
         for _ in range(2):
             await stage.engine.send(SendMessage(session.id, "On"))
-            await until(lambda: not session.busy)
+            await until(lambda: not stage.engine.turn(session.id).busy)
             events = [envelope.event for envelope in session.log.read()]
             end = only(events, TurnFinished)[-1]
             assert (end.status, len(stage.provider.requests)) == ("failed", 1)

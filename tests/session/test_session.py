@@ -38,7 +38,6 @@ async def test_what_lasts_is_numbered_and_what_is_only_shown_repeats_the_last_nu
 async def test_an_event_happens_in_log_state_and_projection_together(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         session = stage.open()
-        assert session.projection is not None
         before = session.projection.count
         session.emit(MessageAdded(Message("assistant", CALLS)))
         assert session.projection.count == before + 1
@@ -74,6 +73,6 @@ async def test_what_the_log_refuses_has_not_happened(home: Path, workspace: Path
 
 async def test_stopping_an_idle_session_leaves_it_ready(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
-        session = stage.open()
-        session.stop("interrupted")
-        assert (session.idle, session.busy, session.stop_reason) == (True, False, "")
+        turn = stage.engine.turn(stage.open().id)
+        turn.stop("interrupted")
+        assert (turn.idle, turn.busy, turn.stop_reason) == (True, False, "")

@@ -113,7 +113,7 @@ def test_usage_adds_up_and_teaches_tokens_per_byte() -> None:
 
 def test_what_the_model_was_told_and_what_stands_on_the_lists_is_the_latest() -> None:
     state = fold([ContextAppended("mode", "a"), ContextAppended("mode", "b"), ListChanged("plan", ({"step": "x"},))])
-    assert state.told == {"mode": "b"}
+    assert state.context_updates == {"mode": "b"}
     assert state.lists == {"plan": ({"step": "x"},)}
 
 

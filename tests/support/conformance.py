@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from codewhale.agent.collect import Answer, Collector
-from codewhale.agent.prepare import prepare
+from codewhale.agent.pending_call import prepare
 from codewhale.catalog.registry import Catalog
 from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import ProviderSettings, RequestOptions

@@ -13,12 +13,13 @@ import msgspec
 
 from codewhale.agent.activation import HeadChoice
 from codewhale.agent.asking import Asking
-from codewhale.agent.compaction import Compactions
-from codewhale.agent.dispatch import Dispatcher
+from codewhale.agent.authorize import Authorizer
+from codewhale.agent.call_hooks import HooksOf, nobody
+from codewhale.agent.compaction import ConversationCompactor
+from codewhale.agent.control import SessionControls
 from codewhale.agent.engine import Engine
-from codewhale.agent.observers import Observers, nobody
-from codewhale.agent.opening import Opener, Surroundings
-from codewhale.agent.passage import CALL_SECONDS, Passage
+from codewhale.agent.session_factory import SessionDefaults, SessionDeps, SessionFactory, Stores
+from codewhale.agent.tool_calls import CALL_SECONDS, ToolCallRunner
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.threads import run_to_end
 from codewhale.models.scripted import ScriptedProvider
@@ -28,7 +29,17 @@ from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
-from codewhale.protocol.tools import BoundCall, CallContext, Effect, Preview, ToolResult, ToolSpec
+from codewhale.protocol.tools import (
+    BoundCall,
+    CallContext,
+    Effect,
+    ListUpdate,
+    Preview,
+    SandboxRefusal,
+    ToolResult,
+    ToolSpec,
+    Update,
+)
 from codewhale.repair.repairer import CallRepairer
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
@@ -42,13 +53,16 @@ from codewhale.tools.base import Args, bound, gated, outlined, specs, tool
 
 class Told(Args):
     """What a tool is to do: `wait` for the gate of this name (in a thread for the one named latch), then `fail`,
-    `crash` or say `say`."""
+    `crash` or say `say`; `network` is the evidence that the sandbox refused it the network, `plan` a
+    step that the plan is now."""
 
     wait: str = ""
     fail: str = ""
     crash: str = ""
     say: str = "ok"
     metadata: dict[str, Any] | None = None
+    network: str = ""
+    plan: str = ""
 
 
 class ObedientTools:
@@ -82,7 +96,9 @@ class ObedientTools:
             raise ToolError("execution_failed", args.fail)
         if args.crash:
             raise RuntimeError(args.crash)
-        return ToolResult(args.say, metadata=args.metadata or {})
+        updates: tuple[Update, ...] = (SandboxRefusal("network", args.network),) if args.network else ()
+        updates += (ListUpdate("plan", ({"step": args.plan},)),) if args.plan else ()
+        return ToolResult(args.say, metadata=args.metadata or {}, updates=updates)
 
     @tool("read_file", effects={Effect.READS}, parallel=True)
     async def read(self, args: Told, call: CallContext) -> ToolResult:
@@ -169,6 +185,37 @@ class BareGate:
         self.answers.append((by, remember))
 
 
+class OneProvider:
+    """The same provider under every name."""
+
+    def __init__(self, provider: Callable[[], ScriptedProvider]) -> None:
+        self._provider = provider
+
+    def build(self, name: str, model: str) -> ScriptedProvider:
+        """It."""
+        return self._provider()
+
+    def default(self, provider: str) -> tuple[str, str]:
+        """Its name and its model's."""
+        return provider or "scripted", "scripted"
+
+
+class NoTexts:
+    """A workspace of which a head says nothing."""
+
+    def root(self, workspace: str) -> str | None:
+        """No repository."""
+        return None
+
+    def skills(self, workspace: str) -> str:
+        """No skills."""
+        return ""
+
+    def codemap(self, workspace: str) -> str:
+        """No map."""
+        return ""
+
+
 class Stage:
     """An engine in a folder, its obedient tools and its scripted model."""
 
@@ -177,7 +224,7 @@ class Stage:
         home: Path,
         workspace: Path,
         script: Sequence[Any],
-        observers: Observers = nobody,
+        observers: HooksOf = nobody,
         seconds: float = CALL_SECONDS,
     ) -> None:
         self.home, self.workspace, self.clock = home, workspace, FakeClock()
@@ -187,26 +234,24 @@ class Stage:
         self.catalog = Catalog(specs(ObedientTools, "obedient"))
         artifacts, redactor = ArtifactStore(str(home / "artifacts")), Redactor({})
         self.artifacts = artifacts
-        around = Surroundings(
+        deps = SessionDeps(
             home=str(home),
-            sessions=self.sessions,
-            artifacts=artifacts,
-            lists=Lists(),
+            stores=Stores(self.sessions, artifacts, Lists()),
             clock=self.clock,
             redactor=redactor,
-            compaction=Compactions(artifacts).of,
-            build_provider=lambda name, model: self.provider,
-            default_route=lambda provider: (provider or "scripted", "scripted"),
-            find_root=lambda path: None,
-            tools=HeadChoice(always=("fim_edit",)),
+            providers=OneProvider(lambda: self.provider),
+            texts=NoTexts(),
+            compactor=lambda session, settings: ConversationCompactor(session, settings, artifacts),
+            defaults=SessionDefaults(tools=HeadChoice(always=("fim_edit",))),
         )
-        self.asking = Asking(lambda session: self.engine.session(session))
+        self.asking = Asking(lambda session: self.engine.turn(session))
         self.gate = BareGate()
-        passage = Passage(self.gate, self.asking, observers, seconds)
-        self.dispatcher = Dispatcher(Box(self.tools), passage, Outputs(artifacts, redactor))
-        self.opener = Opener(around, self.catalog)
+        authorizer, outputs = Authorizer(self.gate, self.asking), Outputs(artifacts, redactor)
+        self.runner = ToolCallRunner(Box(self.tools), authorizer, observers, outputs, seconds=seconds)
+        self.factory = SessionFactory(deps, self.catalog)
         self.facts = ""
-        self.engine = Engine(self.opener, self.catalog, self.dispatcher, lambda path: self.facts)
+        self.engine = Engine(self.factory, self.catalog, self.runner, lambda path: self.facts)
+        self.control = SessionControls(self.engine, self.factory)
 
     def open(self, mode: Mode = Mode.YOLO, authority: Authority = Authority.AUTO, **fields: Any) -> Session:
         """An open session."""
@@ -218,7 +263,7 @@ async def staged(
     home: Path,
     workspace: Path,
     script: Sequence[Any] = (),
-    observers: Observers = nobody,
+    observers: HooksOf = nobody,
     seconds: float = CALL_SECONDS,
 ) -> AsyncIterator[Stage]:
     """A stage, closed at the end."""

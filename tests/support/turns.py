@@ -10,7 +10,6 @@ from codewhale.protocol.events import (
     Compacted,
     CompactionUndone,
     ContextAppended,
-    Edge,
     Event,
     FileChanged,
     HeaderPinned,
@@ -18,6 +17,7 @@ from codewhale.protocol.events import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
+    PrefixInvalidated,
     RequestSent,
     ResultsPruned,
     SessionOpened,
@@ -51,7 +51,7 @@ def sessions(draw: st.DrawFn, models: bool = False, compacts: bool = False) -> l
             events.append(CompactionUndone(made.standing.pop()))
         if models and draw(st.booleans()):
             other = HeaderPinned("openai-chat", "sample", f"model-{turn}", "You are another.", "[]", "1" * 64)
-            events += [ModelChanged("sample", other.model), Edge("model", 0), other]
+            events += [ModelChanged("sample", other.model), PrefixInvalidated("model", 0), other]
         events += [TurnStarted(turn), _words(draw(WORDS))]
         events += [ContextAppended(kind, text) for kind, text in draw(st.lists(_CONTEXT, max_size=2))]
         for _ in range(draw(st.integers(1, 3))):

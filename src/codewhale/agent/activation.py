@@ -10,19 +10,19 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.prepare import Prepared
+from codewhale.agent.pending_call import PendingCall
 from codewhale.catalog.lifecycle import DEFAULT_PROFILE, PROFILES, closed_gate
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.shapes import shape_of
 from codewhale.models.dialects.base import Provider
 from codewhale.protocol.errors import ConfigError
-from codewhale.protocol.events import Edge, Event, HeaderPinned, ToolActivated
-from codewhale.protocol.tools import ToolResult, ToolSpec
+from codewhale.protocol.events import Event, HeaderPinned, PrefixInvalidated, ToolActivated
+from codewhale.protocol.tools import NotRun, ToolResult, ToolSpec, ToolsShown
 from codewhale.protocol.views import ToolsView
 from codewhale.repair.codes import RepairCode
 from codewhale.session.projection import header_sha256
 from codewhale.session.session import Session
-from codewhale.session.state import SessionState
+from codewhale.session.state import SessionState, tool_name
 
 MOST_NAMES, MOST_BYTES = 8, 16_384
 _SHOWN_ARGUMENTS = 6000
@@ -63,14 +63,14 @@ def grows(provider: Provider) -> bool:
 
 def is_known(state: SessionState, name: str) -> bool:
     """Whether the model was shown a tool: in the array as it is sent, or by a search."""
-    return name in state.activated or (state.header is not None and f'"name":"{name}"' in state.header.tools_json)
+    return name in state.activated or name in state.shown
 
 
-def is_unseen(state: SessionState, prepared: Prepared) -> bool:
+def is_unseen(state: SessionState, call: PendingCall) -> bool:
     """Whether a call names a tool that the session has not shown; one by a name that the array holds is seen, and so is
     one by a verb, however it was spelt, where the array holds verbs."""
-    verb = ("shell_run",) if RepairCode.VERB in prepared.repairs else ()
-    return not any(is_known(state, name) for name in (prepared.name, prepared.call.name, *verb))
+    verb = ("shell_run",) if RepairCode.VERB in call.repairs else ()
+    return not any(is_known(state, name) for name in (call.name, call.call.name, *verb))
 
 
 def is_outdated(state: SessionState, spec: ToolSpec) -> bool:
@@ -83,7 +83,7 @@ def activation(session: Session, rows: Iterable[ToolSpec]) -> list[Event]:
     """The events by which tools become known, in order; none for those that are. The least recently used make room."""
     state, provider = session.state, session.provider
     fresh = [row for row in rows if not is_known(state, row.name)][:MOST_NAMES]
-    if provider is None or state.header is None or not fresh:
+    if state.header is None or not fresh:
         return []
     sizes = {row.name: len(provider.dialect.tools_json([row]).encode()) for row in fresh}
     while len(fresh) > 1 and sum(sizes.values()) > MOST_BYTES:
@@ -97,7 +97,7 @@ def activation(session: Session, rows: Iterable[ToolSpec]) -> list[Event]:
         tools_json = _grown(state.header.tools_json, dropped, provider.dialect.tools_json(fresh))
         sha256 = header_sha256(state.header.system, tools_json)
         pinned = msgspec.structs.replace(state.header, tools_json=tools_json, sha256=sha256)
-        events += [Edge("activation", 0), pinned]
+        events += [PrefixInvalidated("activation", 0), pinned]
     return events
 
 
@@ -120,12 +120,6 @@ def _grown(tools_json: str, dropped: Sequence[str], more: str) -> str:
     return f"[{','.join([*parts, more[1:-1]])}]"
 
 
-def tool_name(wire: dict[str, Any]) -> str:
-    """The name of a tool as any dialect writes it."""
-    function = wire.get("function", wire)
-    return str(function.get("name", ""))
-
-
 def array(header: HeaderPinned) -> list[tuple[str, int]]:
     """Each tool of a pinned array with its bytes, in order."""
     rows = msgspec.json.decode(header.tools_json or "[]", type=list[msgspec.Raw])
@@ -134,14 +128,13 @@ def array(header: HeaderPinned) -> list[tuple[str, int]]:
 
 def tools_view(session: Session) -> ToolsView:
     """The array as the session's requests carry it."""
-    state = session.state
-    assert state.header is not None
-    rows = array(state.header)
+    state, header = session.state, session.state.pinned
+    rows = array(header)
     return ToolsView(
-        profile=state.header.profile or DEFAULT_PROFILE,
-        dialect=state.header.dialect,
+        profile=header.profile or DEFAULT_PROFILE,
+        dialect=header.dialect,
         request=state.requests,
-        bytes=len(state.header.tools_json.encode()),
+        bytes=len(header.tools_json.encode()),
         tools=tuple(rows),
         activated=tuple(name for name, _ in rows if name in state.activated),
     )
@@ -150,23 +143,23 @@ def tools_view(session: Session) -> ToolsView:
 # ---------------------------------------------------------------------- called unseen
 
 
-def shown_first(prepared: Prepared) -> ToolResult:
+def schema_first(call: PendingCall, spec: ToolSpec) -> ToolResult:
     """What a sound call of a tool that was never shown is answered where it does more than read: the schema."""
-    spec = prepared.spec
-    assert spec is not None
     text = (
         f"{spec.name} was not run: it is not one of the tools you have been shown, and it does more than read. Here it "
         f"is. The call was sound: to run it, send it again unchanged.\n{_shown(spec)}"
     )
-    return ToolResult(text, metadata=_hydrated(prepared))
+    return ToolResult(text, metadata=_hydrated(call, spec), updates=(NotRun(), ToolsShown((spec.name,))))
 
 
-def with_schema(result: ToolResult, prepared: Prepared) -> ToolResult:
+def with_schema(result: ToolResult, call: PendingCall, spec: ToolSpec) -> ToolResult:
     """A refusal of a call that was made unseen, with the schema it should have followed."""
-    spec = prepared.spec
-    assert spec is not None
-    content = f"{result.content}\n\n{spec.name} as it is:\n{_shown(spec)}"
-    return msgspec.structs.replace(result, content=content, metadata={**result.metadata, **_hydrated(prepared)})
+    return msgspec.structs.replace(
+        result,
+        content=f"{result.content}\n\n{spec.name} as it is:\n{_shown(spec)}",
+        metadata={**result.metadata, **_hydrated(call, spec)},
+        updates=(*result.updates, NotRun(), ToolsShown((spec.name,))),
+    )
 
 
 def _shown(spec: ToolSpec) -> str:
@@ -174,12 +167,10 @@ def _shown(spec: ToolSpec) -> str:
     return msgspec.json.encode(row).decode()
 
 
-def _hydrated(prepared: Prepared) -> dict[str, Any]:
-    spec = prepared.spec
-    assert spec is not None
+def _hydrated(call: PendingCall, spec: ToolSpec) -> dict[str, Any]:
     properties: dict[str, Any] = shape_of(spec).get("properties", {})
     required = list(shape_of(spec).get("required", ()))
-    received = sorted(prepared.arguments or _sent(prepared.call.arguments))
+    received = sorted(call.arguments or _sent(call.call.arguments))
     missing = [name for name in required if name not in received]
     unexpected = [name for name in received if name not in properties]
     return {

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from codewhale.agent.turn import Turn
 from codewhale.lib.ids import short_id
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
@@ -20,16 +21,18 @@ APPROVAL_SECONDS = 300.0
 class Asking:
     """Asks the person behind a session. Implements the Asker port."""
 
-    def __init__(self, find: Callable[[str], Session]) -> None:
+    def __init__(self, find: Callable[[str], Turn]) -> None:
         self._find = find
+        self._open: dict[tuple[str, str], asyncio.Future[Answer]] = {}
 
-    async def approval(self, session: Session, ask: ApprovalAsked) -> Answer | None:
+    async def approval(self, turn: Turn, ask: ApprovalAsked) -> Answer | None:
         """The person's answer where it allows the call; None for a no, and for no answer within 300 s. Each asking gets
         an id of its own: an answer counts for it alone, once, and only while it is open."""
         ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}")
+        session = turn.session
         session.emit(ask)
         try:
-            answer, by = await self._wait(session, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")
+            answer, by = await self._wait(turn, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")
         except asyncio.CancelledError:
             session.emit(ApprovalAnswered(ask.request_id, False, "cancel"))
             raise
@@ -39,50 +42,54 @@ class Asking:
         return answer if allowed else None
 
     def attended(self, session: str) -> bool:
-        """Whether a person is there."""
-        return self._find(session).authority is Authority.PERSON
+        return self._find(session).session.rights.authority is Authority.PERSON
 
     async def question(
         self, session: str, questions: Sequence[dict[str, Any]], seconds: float
     ) -> tuple[dict[str, Any], ...]:
         """Answers in order. Raises ToolError not_available when nobody is there, timeout after `seconds`."""
-        here = self._find(session)
+        turn = self._find(session)
         if not self.attended(session):
             raise ToolError(
                 "not_available",
                 "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",
             )
         request = short_id("ask")
-        here.emit(QuestionAsked(request, tuple(questions)))
+        turn.session.emit(QuestionAsked(request, tuple(questions)))
         try:
-            answer, by = await self._wait(here, request, seconds, "an answer to a question")
+            answer, by = await self._wait(turn, request, seconds, "an answer to a question")
         except asyncio.CancelledError:
-            here.emit(QuestionAnswered(request, (), "cancel"))
+            turn.session.emit(QuestionAnswered(request, (), "cancel"))
             raise
         answers = answer.answers if answer is not None else ()
-        here.emit(QuestionAnswered(request, answers, by))
+        turn.session.emit(QuestionAnswered(request, answers, by))
         if answer is None:
             raise ToolError("timeout", f"No answer came within {seconds:g} seconds; go on with the safest assumption.")
         return answers
 
     def answer(self, session: Session, op: Answer) -> bool:
         """Hand an answer to whoever waits for it; False when nobody does any more."""
-        future = session.answers.get(op.request_id)
+        future = self._open.get((session.id, op.request_id))
         if future is None or future.done():
             return False
         future.set_result(op)
         return True
 
-    async def _wait(self, session: Session, request: str, seconds: float, what: str) -> tuple[Answer | None, str]:
+    def waiting(self, session: str) -> list[str]:
+        """The ids of what a session's person was asked and has not answered."""
+        return [request for owner, request in self._open if owner == session]
+
+    async def _wait(self, turn: Turn, request: str, seconds: float, what: str) -> tuple[Answer | None, str]:
         """The answer and who gave it: person, or timeout with None."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        session.answers[request] = future
-        before, session.waiting_for = session.waiting_for, what
+        key = (turn.session.id, request)
+        self._open[key] = future
+        before, turn.waiting_for = turn.waiting_for, what
         try:
             async with asyncio.timeout(seconds):
                 return await future, "person"
         except TimeoutError:
             return None, "timeout"
         finally:
-            session.waiting_for = before
-            session.answers.pop(request, None)
+            turn.waiting_for = before
+            self._open.pop(key, None)

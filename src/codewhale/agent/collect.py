@@ -53,17 +53,14 @@ class Answer(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The answer's words."""
         return "\n".join(item.text for item in self.items if isinstance(item, Text))
 
     @property
     def reasoning(self) -> str:
-        """What was thought."""
         return "\n".join(item.text for item in self.items if isinstance(item, Reasoning))
 
     @property
     def calls(self) -> tuple[RawCall, ...]:
-        """The calls in order."""
         return tuple(item for item in self.items if isinstance(item, RawCall))
 
     def parts(self, calls: Sequence[ToolCall]) -> tuple[Part, ...]:
@@ -96,11 +93,9 @@ class Asking(Protocol):
 
     def broke(self, answer: Answer, retrying: Retrying) -> None:
         """This much had come, and is void."""
-        ...
 
     def resent(self) -> None:
         """The same request goes out now. What it raises ends the reading."""
-        ...
 
 
 class Collector:
@@ -123,7 +118,6 @@ class Collector:
         self._failure: Failed | None = None
 
     async def read(self, stream: AsyncIterator[StreamEvent]) -> Answer:
-        """Read the stream to its end."""
         try:
             async for event in stream:
                 self.add(event)
@@ -134,7 +128,6 @@ class Collector:
         return self.answer()
 
     def add(self, event: StreamEvent) -> None:
-        """Add one stream event and tell listeners of it."""
         match event:
             case TextDelta(text=text):
                 text = self._add_words(Text, text) + text

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from codewhale.agent.collect import Answer
-from codewhale.agent.context import INSTRUCTIONS, bytes_to_tokens, measure
-from codewhale.agent.modelcall import ModelCalls
-from codewhale.agent.room import CompactionFailed
+from codewhale.agent.context_window import INSTRUCTIONS, CompactionFailed, bytes_to_tokens, measure
+from codewhale.agent.model_call import ModelCalls
+from codewhale.agent.turn import Turn
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import Compacted, Edge, Event, ResultsPruned
+from codewhale.protocol.events import Compacted, Event, PrefixInvalidated, ResultsPruned
 from codewhale.protocol.messages import Message, Part, Text
 from codewhale.session.budget import BudgetExceeded
 from codewhale.session.conversation import COMPACTED, Conversation
@@ -35,18 +35,7 @@ _SMALL_WINDOW = 64_000
 _PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
 
 
-class Compactions:
-    """Makes the makers of room, over the one store of what was set aside."""
-
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
-
-    def of(self, session: Session, settings: ContextSettings) -> "Compaction":
-        """The one of a session."""
-        return Compaction(session, settings, self._keeper)
-
-
-class Compaction:
+class ConversationCompactor:
     """Keeps a session within its model's window. `pauses` are the seconds before each new try of a summary; while one
     is asked for, `asking` is set, and stays so when it is cancelled."""
 
@@ -61,7 +50,7 @@ class Compaction:
         self._overflows = 0
         self._idle_below = 0
 
-    async def make(self, calls: ModelCalls) -> None:
+    async def make_room(self, calls: ModelCalls) -> None:
         """Before a request: make room if it is time to. What cannot be done now is tried again once the conversation
         has grown."""
         before = measure(self.session, self.settings)
@@ -113,10 +102,10 @@ class Compaction:
             return False
         return True
 
-    async def asked(self, focus: str) -> Compacted:
-        """A compaction that the person asks for, outside a turn. Raises CompactionFailed."""
-        assert self.session.budget is not None
-        calls = ModelCalls(self.session, self.session.budget)
+    async def asked(self, turn: Turn, focus: str) -> Compacted:
+        """A compaction that the person asks for, in place of a turn. Raises CompactionFailed."""
+        turn.check()
+        calls = ModelCalls(turn)
         try:
             return await self.compact(calls, focus=focus)
         except asyncio.CancelledError:
@@ -184,7 +173,7 @@ class Compaction:
         """Set old results aside until `wanted` tokens are saved, if that alone saves at least `least`."""
         session = self.session
         projection = session.projection
-        if not self.settings.prune or projection is None:
+        if not self.settings.prune:
             return False
         try:
             found = prune(work.old, int(wanted / work.rate), self._keep, session.state.artifacts, not work.new)
@@ -193,7 +182,7 @@ class Compaction:
         if not found.results or found.saved * work.rate < least:
             return False
         first = projection.index([result.call_id for result in found.results])
-        session.emit(Edge("pruned", first), ResultsPruned(found.results))
+        session.emit(PrefixInvalidated("pruned", first), ResultsPruned(found.results))
         saved = int(found.saved * work.rate)
         session.notice("info", f"Old tool results were set aside: about {saved} tokens.", "pruned")
         return True
@@ -212,7 +201,7 @@ class Compaction:
         if after >= before.used:
             raise CompactionFailed("it would take no less room than now")
         event = Compacted(number, reason, messages, before.used, after)
-        session.emit(Edge("compaction", 1), event)
+        session.emit(PrefixInvalidated("compaction", 1), event)
         text = f"The conversation was compacted: about {before.used} tokens before, {after} now."
         session.notice("info", f"{text} /compact undo takes it back.", "compacted")
         return event
@@ -238,7 +227,6 @@ class _Work:
         self.old, self.new = messages[:cut], messages[cut:]
 
     def tokens(self, messages: Sequence[Message]) -> int:
-        """About how many tokens these take."""
         return int(sum(len(msgspec.json.encode(message)) for message in messages) * self.rate)
 
     @property
@@ -299,9 +287,8 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
 
 def _instructions(session: Session) -> str:
     """The instruction files of the head again, unless later ones were told or they are long; they are never cut."""
-    header = session.state.header
-    _, mark, chain = header.system.rpartition(INSTRUCTIONS) if header is not None else ("", "", "")
-    if not mark or "instructions" in session.state.told:
+    _, mark, chain = session.state.pinned.system.rpartition(INSTRUCTIONS)
+    if not mark or "instructions" in session.state.context_updates:
         return ""
     if len(chain.encode("utf-8", "replace")) > _REPEATED_BYTES:
         return "The instruction files in the system text hold in full."

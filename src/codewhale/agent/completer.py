@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Callable
 
 from codewhale.agent.collect import Answer, Collector
-from codewhale.agent.modelcall import NOT_BEGUN, price_known, unknown_price
+from codewhale.agent.model_call import NOT_BEGUN, price_known, unknown_price
+from codewhale.agent.turn import Turn
 from codewhale.models.dialects.base import Price, Provider, RequestOptions
-from codewhale.models.fim import SHAPES, fim_request
+from codewhale.models.fim import SHAPES, fim_request, nearest
 from codewhale.models.prices import price_of
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import AnswerDropped, BudgetReserved, Event, RequestSent, RetryCountdown, UsageReported
@@ -16,50 +17,44 @@ from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ports import Infilled
 from codewhale.protocol.stream import Retrying, Usage
 from codewhale.session.accounting import priced, worst_case
-from codewhale.session.budget import Budget, BudgetExceeded
+from codewhale.session.budget import BudgetExceeded
 from codewhale.session.redaction import Redactor
 from codewhale.session.session import Session
 
 _CALL_SECONDS = 600.0
-_GAP_BYTES = 196_608
-_BYTES_A_TOKEN = 3
-_MARGIN = 256
 
 
 class Completions:
     """The calls of any session. Implements the Completer port."""
 
-    def __init__(self, find: Callable[[str], Session], redactor: Redactor) -> None:
+    def __init__(self, find: Callable[[str], Turn], redactor: Redactor) -> None:
         self._find = find
         self._redactor = redactor
 
     async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
-        """The model's answer text. Raises ToolError."""
-        here = self._find(session)
-        provider = _provider(here)
-        said = Message("user", (Text(self._redactor.text(prompt), source="harness"),))
-        options = RequestOptions(max_tokens, here.request_effort)
-        wire = provider.dialect.message(said, _no_image)
-        body = provider.dialect.body(here.state.model, "", "", (wire,), options)
-        return (await self._ask(here, provider, body, "complete", max_tokens)).text
+        turn = self._find(session)
+        provider, model = turn.session.provider, turn.session.state.model
+        message = Message("user", (Text(self._redactor.text(prompt), source="harness"),))
+        wire = provider.dialect.message(message, _no_image)
+        body = provider.dialect.body(model, "", "", (wire,), RequestOptions(max_tokens, turn.effort))
+        return (await self._ask(turn.session, provider, body, "complete", max_tokens)).text
 
     async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
-        """What belongs between two texts. Raises ToolError."""
-        here = self._find(session)
-        provider = _provider(here)
+        target = self._find(session).session
+        provider, model = target.provider, target.state.model
         if provider.settings.facts.get("fim") not in SHAPES:
             known = ", ".join(SHAPES)
             raise ToolError(
                 "not_available",
-                f"{here.state.model} at provider {provider.name} is not known to fill in the middle; the fact "
+                f"{model} at provider {provider.name} is not known to fill in the middle; the fact "
                 f"providers.{provider.name}.facts.fim says how it does: {known}.",
             )
         window = provider.model.window
-        before, behind = _near(self._redactor.text(prefix), self._redactor.text(suffix), window, max_tokens)
+        before, behind = nearest(self._redactor.text(prefix), self._redactor.text(suffix), window, max_tokens)
         left_out = len(prefix.encode()) + len(suffix.encode()) - len(before.encode()) - len(behind.encode())
-        carrier, body = fim_request(provider, here.state.model, before, behind, max_tokens)
+        carrier, body = fim_request(provider, model, before, behind, max_tokens)
         try:
-            answer = await self._ask(here, carrier, body, "infill", max_tokens)
+            answer = await self._ask(target, carrier, body, "infill", max_tokens)
         finally:
             if carrier is not provider:
                 await carrier.aclose()
@@ -80,7 +75,7 @@ class Completions:
         try:
             session.emit(reserved, sent)
         except BaseException:
-            _budget(session).release(reserved)
+            session.budget.release(reserved)
             raise
 
         def tell(event: Event) -> None:
@@ -142,27 +137,16 @@ class _Tries:
         )
 
 
-def _provider(session: Session) -> Provider:
-    if session.provider is None:
-        raise ToolError("not_available", "this session has no model.")
-    return session.provider
-
-
-def _budget(session: Session) -> Budget:
-    assert session.budget is not None
-    return session.budget
-
-
 def _price(session: Session, purpose: str) -> Price | None:
     """What the call costs: gaps may be another model's to fill."""
-    provider = _provider(session)
+    provider = session.provider
     model = provider.settings.facts.get("fim_model") if purpose == "infill" else None
     return price_of(provider.name, provider.settings, str(model)) if model else provider.model.price
 
 
 def _reserve(session: Session, size: int, max_tokens: int, price: Price | None) -> BudgetReserved:
     """Room for the call. Raises ToolError where the budget has none."""
-    budget, state, provider = _budget(session), session.state, _provider(session)
+    budget, state, provider = session.budget, session.state, session.provider
     prompt = int(size * state.tokens_per_byte)
     money = None if price is None else worst_case(price, prompt, max_tokens)
     try:
@@ -178,43 +162,12 @@ def _reserve(session: Session, size: int, max_tokens: int, price: Price | None) 
 
 def _settle(session: Session, reserved: BudgetReserved, usage: Usage | None, free: bool) -> None:
     """Pay for the call: by the provider's count, without one by what was held, unless it came to nothing."""
-    budget = _budget(session)
+    budget = session.budget
     if usage is not None:
         session.emit(UsageReported(reserved.request, usage))
     session.emit(budget.settle(reserved, Usage() if free else usage))
     for nearing in budget.warnings():
         session.notice("warning", nearing.text, f"budget_{nearing.percent}")
-
-
-def _near(prefix: str, suffix: str, window: int, max_tokens: int) -> tuple[str, str]:
-    """As much of the two texts as the model reads, whole lines nearest to the gap: two thirds of it before, one third
-    behind, and what one does not need is the other's. Raises ToolError where nothing fits."""
-    room = min(_GAP_BYTES, (window - max_tokens - _MARGIN) * _BYTES_A_TOKEN)
-    if room < 1024:
-        raise ToolError(
-            "invalid_input",
-            f"max_tokens {max_tokens} leaves no room for the file in a window of {window} tokens.",
-            field="max_tokens",
-            expected=f"at most {max(1, window // 2)}",
-            received=str(max_tokens),
-        )
-    before, behind = prefix.encode(), suffix.encode()
-    if len(before) + len(behind) <= room:
-        return prefix, suffix
-    part = max(room // 3, room - len(before))
-    behind = _whole_lines(behind, part, before=False)
-    before = _whole_lines(before, room - len(behind), before=True)
-    return before.decode("utf-8", "ignore"), behind.decode("utf-8", "ignore")
-
-
-def _whole_lines(text: bytes, size: int, *, before: bool) -> bytes:
-    if len(text) <= size:
-        return text
-    near = text[-size:] if before else text[:size]
-    at = near.find(b"\n") if before else near.rfind(b"\n")
-    if at < 0:
-        return near
-    return near[at + 1 :] if before else near[: at + 1]
 
 
 def _no_image(image: Image) -> bytes:

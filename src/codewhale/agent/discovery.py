@@ -38,16 +38,12 @@ class Discovery:
         return self._built[1]
 
     def spec(self, name: str) -> ToolSpec | None:
-        """The row of a canonical name, or None."""
         return self._catalog.spec(name)
 
     def names(self) -> tuple[str, ...]:
-        """Every registered canonical name, sorted."""
         return self._catalog.names()
 
     def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
-        """Up to `count` tools for a need in words, or for a regular expression, best first. Raises ToolError for an
-        expression that cannot be used."""
         here = self._find_session(session)
         ranked = self._ranked(query, count + _MOST_UNAVAILABLE, pattern)
         found: list[FoundTool] = []
@@ -77,8 +73,7 @@ class Discovery:
 
     def _lacks(self, session: Session, spec: ToolSpec) -> str:
         """Why a session cannot use a tool now, in words; "" where it can."""
-        provider, state, rights = session.provider, session.state, session.rights
-        facts = provider.settings.facts if provider is not None else {}
+        facts, state, rights = session.provider.settings.facts, session.state, session.rights
         lacking = closed_gate(spec.name, spec.gate, facts, state.model)
         if lacking:
             return f"It needs {lacking}, and {state.model} is not known to be one."

@@ -30,7 +30,6 @@ class Mark(Struct, frozen=True):
     ran: bool = True
 
     def is_like(self, other: "Mark") -> bool:
-        """Whether call and outcome are the same."""
         return (self.call, self.outcome) == (other.call, other.outcome)
 
 

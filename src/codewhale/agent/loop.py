@@ -1,30 +1,28 @@
 """The turn: ask the model, run what it calls, repeat until it answers. The only such loop there is."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.answers import Answers
 from codewhale.agent.collect import Answer, RawCall
-from codewhale.agent.dispatch import Dispatcher, Outcome
-from codewhale.agent.endings import LOST_CALL
-from codewhale.agent.failures import explain
+from codewhale.agent.context_window import ContextWindow, explain
 from codewhale.agent.guard import STOP_AT, LoopGuard
-from codewhale.agent.modelcall import ModelCalls
-from codewhale.agent.prepare import ENDED, Prepared, prepare, unread
+from codewhale.agent.incomplete_turn import LOST_CALL, REASONS, TurnAnswers
+from codewhale.agent.message_queue import MessageQueue
+from codewhale.agent.model_call import ModelCalls
+from codewhale.agent.pending_call import ENDED, PendingCall, prepare, unread
 from codewhale.agent.refusals import beyond
-from codewhale.agent.reminders import REASONS
 from codewhale.agent.report import Report, Status
-from codewhale.agent.room import Room
+from codewhale.agent.tool_calls import ToolCallRunner
+from codewhale.agent.turn import Turn
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import StorageFullError
 from codewhale.protocol.events import MessageAdded, RepairRecorded
-from codewhale.protocol.messages import Message, ToolCall
+from codewhale.protocol.messages import Message
 from codewhale.protocol.stream import Retrying
-from codewhale.session.budget import Budget, BudgetExceeded
-from codewhale.session.session import Session
+from codewhale.session.budget import BudgetExceeded
 
 MOST_CALLS = 64  # of one answer that run
 
@@ -36,26 +34,29 @@ class Ending(Struct, frozen=True):
     reason: str = ""
 
 
-class Turn:
-    """One turn of one session."""
+class AgentLoop:
+    """Drives one turn."""
 
-    def __init__(self, session: Session, budget: Budget, catalog: Catalog, dispatcher: Dispatcher, room: Room) -> None:
-        self.report = Report(session)
-        self._session = session
-        self._calls = ModelCalls(session, budget)
+    def __init__(
+        self, turn: Turn, queue: MessageQueue, catalog: Catalog, runner: ToolCallRunner, window: ContextWindow
+    ) -> None:
+        self.report = Report(turn.session)
+        self._turn = turn
+        self._session = turn.session
+        self._queue = queue
+        self._calls = ModelCalls(turn)
         self._catalog = catalog
-        self._dispatcher = dispatcher
-        self._room = room
+        self._runner = runner
+        self._window = window
         self._guard = LoopGuard()
-        self._answers = Answers(session, catalog, dispatcher)
+        self._answers = TurnAnswers(turn, catalog, runner)
         self._said = ""
 
-    async def run(self, take_steers: Callable[[], None]) -> Ending:
+    async def run(self) -> Ending:
         """Run to the end. Cancellation leaves through here; see `salvage`."""
         while True:
-            if self._session.stop_reason:
-                raise asyncio.CancelledError
-            take_steers()
+            self._turn.check()
+            self._queue.take_steers(self._turn)
             answer = await self._ask()
             if isinstance(answer, Ending):
                 return answer
@@ -71,7 +72,7 @@ class Turn:
         """The model's answer. What is too long for it is made shorter first, and again where it was refused as such."""
         while True:
             try:
-                await self._room.make(self._calls)
+                await self._window.make_room(self._calls)
                 answer = await self._calls.ask()
                 failure = answer.failure
                 if failure is None:
@@ -80,7 +81,7 @@ class Turn:
                     said = tuple(item for item in answer.items if not isinstance(item, RawCall))
                     return msgspec.structs.replace(answer, items=said, failure=None, finish=LOST_CALL)
                 too_long = failure.kind == "context_length" and not failure.started
-                if not too_long or not await self._room.overflowed(self._calls, failure):
+                if not too_long or not await self._window.overflowed(self._calls, failure):
                     return self._failed(answer)
             except BudgetExceeded as over:
                 return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
@@ -92,7 +93,7 @@ class Turn:
             self._calls.drop(answer, Retrying(0, 0, 0.0, failure.message, True))
         else:
             self._keep_partial(answer, failure.kind)
-        return Ending("infra" if failure.retryable else "failed", explain(self._session, failure, self._room.now))
+        return Ending("infra" if failure.retryable else "failed", explain(self._session, failure, self._window.now))
 
     def _keep_partial(self, answer: Answer, finish: str) -> None:
         """What was streamed before the person or the provider stopped it stays in the conversation; its unfinished
@@ -105,17 +106,15 @@ class Turn:
     def salvage(self) -> None:
         """After a cancellation: keep what was streamed and settle what was held."""
         answer = self._calls.salvage()
-        if answer is not None and not self._room.asking:
+        if answer is not None and not self._window.asking:
             self._keep_partial(answer, "interrupted")
 
-    def _accept(self, answer: Answer) -> list[Prepared]:
-        """Record the answer with its calls as later requests will say them."""
+    def _accept(self, answer: Answer) -> list[PendingCall]:
         self._said = answer.text
         cut = answer.finish == "length"
         used = self._session.state.call_ids
-        header = self._session.state.header
-        array = header.tools_json if header is not None else ""
-        prepared: list[Prepared] = []
+        shown = self._session.state.shown
+        prepared: list[PendingCall] = []
         fresh: set[str] = set()
         for came in answer.calls:
             # Of a call in text the finish says nothing: its own marks tell whether it is whole.
@@ -128,7 +127,7 @@ class Turn:
             runs = len(fresh) < MOST_CALLS
             fresh.add(call_id)
             prepared.append(
-                prepare(raw, call_id, self._catalog, cut, self._dispatcher.repairer, array)
+                prepare(raw, call_id, self._catalog, cut, self._runner.repairer, shown)
                 if runs
                 else unread(raw, call_id)
             )
@@ -143,7 +142,7 @@ class Turn:
 
     def _judge(self, answer: Answer) -> Ending | None:
         """What an answer without calls means for the turn; None to go on."""
-        if self._session.steers:
+        if self._queue.steers_wait:
             return None
         short, goes_on = self._answers.lacks(answer)
         if goes_on:
@@ -157,36 +156,35 @@ class Turn:
 
     # ------------------------------------------------------------------ the calls
 
-    async def _run_calls(self, prepared: list[Prepared]) -> Ending | None:
+    async def _run_calls(self, prepared: list[PendingCall]) -> Ending | None:
         end_turn = False
         for batch in _batches(prepared[:MOST_CALLS]):
-            outcomes = await self._run_batch(batch)
-            self._answers.note(self._said, batch, outcomes)
-            end_turn = end_turn or any(outcome.end_turn for outcome in outcomes)
-            worst = max(outcomes, key=lambda outcome: outcome.repeats)
+            await self._run_batch(batch)
+            self._answers.note(self._said, batch)
+            end_turn = end_turn or any(call.end_turn for call in batch)
+            worst = max(batch, key=lambda call: call.repeats)
             if worst.repeats >= STOP_AT:
                 self._session.close_calls("")
                 return Ending(
                     "failed", f"Stopped: {worst.name} was called {worst.repeats} times with the same outcome."
                 )
         if len(prepared) > MOST_CALLS:
-            self._refuse([item.call for item in prepared[MOST_CALLS:]])
+            self._refuse(prepared[MOST_CALLS:])
         if end_turn:
             self.report.answer = self._said
             return Ending("done")
         return None
 
-    def _refuse(self, calls: list[ToolCall]) -> None:
-        self._session.emit(*beyond(calls, MOST_CALLS))
-        for call in calls:
-            self.report.add(Outcome((), call.sent_name, call.id, False, 0))
+    def _refuse(self, calls: list[PendingCall]) -> None:
+        self._session.emit(*beyond([item.call for item in calls], MOST_CALLS))
+        for item in calls:
+            self.report.add(item, item.call.sent_name)
 
-    async def _run_batch(self, batch: list[Prepared]) -> list[Outcome]:
+    async def _run_batch(self, batch: list[PendingCall]) -> None:
         """Run calls side by side (a batch of one runs alone) and record them in their order. What ends while the turn
         is being cancelled is recorded too: a write that was under way has happened."""
-        session = self._session
-        session.waiting_for = batch[0].name if len(batch) == 1 else f"{len(batch)} tools"
-        tasks = [asyncio.create_task(self._dispatcher.run(session, item, self._guard)) for item in batch]
+        self._turn.waiting_for = batch[0].name if len(batch) == 1 else f"{len(batch)} tools"
+        tasks = [asyncio.create_task(self._runner.run(self._turn, item, self._guard)) for item in batch]
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
@@ -195,38 +193,37 @@ class Turn:
             await asyncio.wait(tasks, timeout=2.0)
             for item, task in zip(batch, tasks, strict=True):
                 if task.done() and not task.cancelled() and task.exception() is None:
-                    self._emit_outcome(item, task.result())
+                    self._emit_outcome(item)
             raise
         failures = [task.exception() for task in tasks]
-        for item, task, failure in zip(batch, tasks, failures, strict=True):
+        for item, failure in zip(batch, failures, strict=True):
             if failure is None:
-                await self._record(item, task.result())
+                await self._record(item)
         for failure in filter(None, failures):
             raise failure
-        return [task.result() for task in tasks]
 
-    async def _record(self, item: Prepared, outcome: Outcome) -> None:
-        self._emit_outcome(item, outcome)
+    async def _record(self, item: PendingCall) -> None:
+        self._emit_outcome(item)
         if item.spec is not None and item.spec.touches:
             await self._session.barrier()
         else:
             self._session.log.sync_soon()
 
-    def _emit_outcome(self, item: Prepared, outcome: Outcome) -> None:
+    def _emit_outcome(self, item: PendingCall) -> None:
         try:
-            self._session.emit(*outcome.events)
+            self._session.emit(*item.events)
         except StorageFullError:
             # The call has run and the refusal made room: its result is recorded before the turn ends.
-            self._session.emit(*outcome.events)
-            self.report.add(outcome)
+            self._session.emit(*item.events)
+            self.report.add(item)
             raise
-        self._session.waiting_for = ""
-        self.report.add(outcome)
+        self._turn.waiting_for = ""
+        self.report.add(item)
 
 
-def _batches(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
+def _batches(prepared: list[PendingCall]) -> Iterator[list[PendingCall]]:
     """Neighbouring calls that may run side by side together, every other one alone, in order."""
-    batch: list[Prepared] = []
+    batch: list[PendingCall] = []
     for item in prepared:
         parallel = item.error is None and item.spec is not None and item.spec.parallel
         if batch and not parallel:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from codewhale.agent.guard import block
-from codewhale.agent.prepare import Prepared
+from codewhale.agent.pending_call import PendingCall
 from codewhale.catalog.schema import fits
 from codewhale.lib.text import one_line
 from codewhale.permissions.alternatives import alternative
@@ -27,12 +27,12 @@ _WANTED = {
 _DOES = {Effect.WRITES: "writes", Effect.EXECUTES: "runs a program", Effect.NETWORK: "uses the network"}
 
 
-def denied(error: ToolError, prepared: Prepared, allowed: Callable[[str], bool]) -> ToolError:
+def denied(error: ToolError, call: PendingCall, allowed: Callable[[str], bool]) -> ToolError:
     """The refusal with all its parts. `allowed` tells whether a tool that only reads may be called."""
-    spec = prepared.spec
+    spec = call.spec
     if spec is None:
         return error
-    look = alternative(prepared.arguments)
+    look = alternative(call.arguments)
     if look is not None and allowed(look.name):
         error.look = error.look or look
     does = " and ".join(said for effect, said in _DOES.items() if effect in spec.effects) or "reads"
@@ -41,16 +41,16 @@ def denied(error: ToolError, prepared: Prepared, allowed: Callable[[str], bool])
     return error
 
 
-def completed(error: ToolError, prepared: Prepared) -> ToolError:
+def completed(error: ToolError, call: PendingCall) -> ToolError:
     """The error of a call with all its parts; what its tool did not say is said of its kind."""
-    spec, correction = prepared.spec, error.correction
+    spec, correction = call.spec, error.correction
     if spec is not None and correction is not None and (correction.sure or spec.effects == (Effect.READS,)):
-        arguments = {**prepared.arguments, **correction.arguments}
+        arguments = {**call.arguments, **correction.arguments}
         if fits(arguments, spec.parameters):
             error.fix = NextCall(spec.name, arguments)
     error.expected = error.expected or _WANTED[error.kind]
     if not error.received and not error.field:
-        error.received = one_line(f"{prepared.name} {prepared.call.sent_arguments}", 160)
+        error.received = one_line(f"{call.name} {call.call.sent_arguments}", 160)
     return error
 
 
@@ -75,7 +75,7 @@ def repeated(tool: str, count: int) -> ToolResult:
         expected="another call, or the answer",
         received=f"{tool} with the same arguments {count} times",
     )
-    return ToolResult(block(tool, count), ok=False, metadata=error_metadata(error))
+    return ToolResult(block(tool, count), ok=False, metadata=error_metadata(error), error=error.kind)
 
 
 def beyond(calls: Sequence[ToolCall], most: int) -> tuple[Event, ...]:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from codewhale.agent.dispatch import Outcome
+from codewhale.agent.pending_call import PendingCall
 from codewhale.protocol.events import FileChanged
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.ops import UsageView
@@ -29,16 +29,15 @@ class Report:
         self._denied: set[str] = set()
         self.answer = ""
 
-    def add(self, outcome: Outcome) -> None:
-        """Count one call."""
-        self._tools.append({"id": outcome.call_id, "name": outcome.name, "ok": outcome.ok, "ms": outcome.ms})
-        for event in outcome.events:
+    def add(self, call: PendingCall, name: str = "") -> None:
+        self._tools.append({"id": call.id, "name": name or call.name, "ok": call.ok, "ms": call.ms})
+        for event in call.events:
             if isinstance(event, FileChanged):
                 self._change(event.change)
-        if outcome.denied:
-            self._denied.add(outcome.name)
-        elif outcome.ok:
-            self._denied.discard(outcome.name)
+        if call.denied:
+            self._denied.add(call.name)
+        elif call.ok:
+            self._denied.discard(call.name)
 
     def _change(self, change: FileChange) -> None:
         earlier = self._changes.get(change.path)
@@ -47,7 +46,6 @@ class Report:
 
     @property
     def denied(self) -> bool:
-        """Whether a refused call was never followed by a success of the same tool."""
         return bool(self._denied)
 
     def result(self, status: Status, error: str) -> dict[str, Any]:
@@ -73,7 +71,6 @@ class Report:
 def usage_view(session: Session) -> UsageView:
     """What a session's model calls took, for people and programs."""
     provider, budget, accounts = session.provider, session.budget, session.accounts
-    assert provider is not None and budget is not None and budget.parent is not None
     model, last = provider.model, accounts.last[-1].usage if accounts.last else Usage()
     models = [
         {"provider": name, "model": asked, **totals.as_object()} for (name, asked), totals in accounts.by_model.items()
@@ -91,8 +88,8 @@ def usage_view(session: Session) -> UsageView:
         turn=accounts.turn.as_object(),
         models=tuple(models),
         calls=tuple(msgspec.to_builtins(call) for call in accounts.last),
-        limits=budget.parent.limits,
-        used=_used(budget.parent),
+        limits=budget.life.limits,
+        used=_used(budget.life),
         run_limits=budget.limits,
         run_used=_used(budget),
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from codewhale.agent.outgoing import edit, queued
 from codewhale.app.container import Container
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
@@ -61,15 +60,15 @@ class Client:
         return await answer if isawaitable(answer) else answer
 
     def _operations(self) -> Sequence[tuple[type[Request[Any]], Callable[[Any], Any]]]:
-        engine, services = self._engine, self.parts.services
+        engine, control, services = self._engine, self.parts.control, self.parts.services
         return (
             ops.OpenSession.done_by(self._open),
             ops.SendMessage.done_by(self._send),
             ops.Interrupt.done_by(self._interrupt),
             ops.Answer.done_by(lambda op: self.parts.asking.answer(self._session(op), op)),
-            ops.SetMode.done_by(lambda op: engine.set_mode(op.session, op.mode)),
-            ops.SetModel.done_by(lambda op: engine.set_model(op.session, op.provider, op.model)),
-            ops.SetEffort.done_by(lambda op: engine.set_effort(op.session, op.effort)),
+            ops.SetMode.done_by(lambda op: control.set_mode(op.session, op.mode)),
+            ops.SetModel.done_by(lambda op: control.set_model(op.session, op.provider, op.model)),
+            ops.SetEffort.done_by(lambda op: control.set_effort(op.session, op.effort)),
             ops.RunCommand.done_by(self._command),
             ops.CloseSession.done_by(lambda op: engine.close(op.session)),
             ops.EditQueue.done_by(self.edit_queue),
@@ -81,18 +80,18 @@ class Client:
         )
 
     def _queries(self) -> Sequence[tuple[type[Request[Any]], Callable[[Any], Any]]]:
-        engine, sessions, services = self._engine, self.parts.sessions, self.parts.services
+        control, sessions, services = self.parts.control, self.parts.sessions, self.parts.services
         return (
             ops.SessionStatus.done_by(self._status),
-            ops.SessionUsage.done_by(lambda query: engine.usage(query.session)),
+            ops.SessionUsage.done_by(lambda query: control.usage(query.session)),
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
             views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings)),
             views.FindLocal.done_by(lambda query: self.providers.local()),
             views.GetQueue.done_by(lambda query: self.queued(query.session)),
-            views.GetContext.done_by(lambda query: engine.context(query.session, query.brief)),
-            views.GetTools.done_by(lambda query: engine.tools(query.session)),
+            views.GetContext.done_by(lambda query: control.context(query.session, query.brief)),
+            views.GetTools.done_by(lambda query: control.tools(query.session)),
             views.ListCommands.done_by(self._commands),
             views.CompleteCommand.done_by(self._complete),
             views.ListProviders.done_by(lambda query: self.providers.providers(self._session(query).state.provider)),
@@ -125,7 +124,7 @@ class Client:
         images: tuple[Image, ...] = ()
         if op.attachments:
             session = self._session(op)
-            takes = session.provider is None or session.provider.settings.facts.get("images", True)
+            takes = session.provider.settings.facts.get("images", True)
             refusal = f"{session.state.model} reads no images; choose another model (/model), or leave it out"
             enclose = partial(self.parts.services.attaching.enclose, op.attachments, self._root(op))
             enclosed = await asyncio.to_thread(enclose, "" if takes else refusal)
@@ -152,11 +151,11 @@ class Client:
 
     async def _connect(self, op: ops.ConnectProvider) -> str:
         session = self._session(op)
-        if not session.idle:
+        if not self._engine.turn(op.session).idle:
             return "A turn is running; interrupt it or wait for its end."
         try:
             provider, model = await asyncio.to_thread(self.providers.connect, op)
-            self._engine.reconnect(op.session, provider, model)
+            self.parts.control.reconnect(op.session, provider, model)
             await session.barrier()
         except CodeWhaleError as error:
             return str(error)
@@ -168,7 +167,7 @@ class Client:
         return await start_demo(self._open)
 
     def edit_queue(self, op: ops.EditQueue) -> str:
-        return edit(self._session(op), op)
+        return self._engine.queue(op.session).edit(op, self._engine.turn(op.session))
 
     # ------------------------------------------------------------------ what is asked
 
@@ -185,11 +184,11 @@ class Client:
         return WorkQueries(self.parts.services, self.parts.sessions)
 
     def queued(self, session: str) -> tuple[views.QueuedRow, ...]:
-        return queued(self._engine.session(session))
+        return self._engine.queue(session).rows()
 
     async def _status(self, query: ops.SessionStatus) -> ops.StatusView:
         """How a session stands. What takes time to find out is found out for a person alone, who looks at it."""
-        status = self._engine.status(query.session)
+        status = self.parts.control.status(query.session)
         if status.authority is not Authority.PERSON:
             return status
         branch, sandbox = await asyncio.to_thread(_surroundings, status.workspace)
@@ -233,8 +232,8 @@ class Client:
                     yield envelope
             async for envelope in deliver(listener, watched.barrier, durable):
                 yield envelope
-            if isinstance(watched.fault, SessionError):
-                raise SessionError(f"the session ended early: {watched.fault}") from watched.fault
+            if watched.fanout.failure is not None:
+                raise SessionError(f"the session ended early: {watched.fanout.failure}") from watched.fanout.failure
         finally:
             watched.fanout.unsubscribe(listener)
 

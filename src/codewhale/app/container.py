@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from codewhale.agent.activation import HeadChoice
 from codewhale.agent.asking import Asking
-from codewhale.agent.dispatch import Dispatcher
+from codewhale.agent.authorize import Authorizer
+from codewhale.agent.call_hooks import CallHook
+from codewhale.agent.control import SessionControls
 from codewhale.agent.engine import Engine, workspace_facts
-from codewhale.agent.observers import CallObserver
-from codewhale.agent.opening import Opener, Surroundings
-from codewhale.agent.passage import Passage
+from codewhale.agent.session_factory import SessionDefaults, SessionDeps, SessionFactory, Stores
+from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.app.gateway import Gateway, PolicySettings
 from codewhale.app.hooking import Hooking
 from codewhale.app.routes import Routes
@@ -38,7 +39,7 @@ from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
 
 if TYPE_CHECKING:
-    from codewhale.agent.compaction import Compaction
+    from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
     from codewhale.codesearch.codemap import CodeMaps
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from codewhale.workspace.undo import Undo
 
 LEFTOVERS_MOST = 20
-DEEPEST = 16
 INDEX_SHOWN = 50
 INDEX_BUILDING = "The code index of this repository is being built in the background."
 
@@ -85,7 +85,7 @@ class Container:
         self.catalog = Catalog.load()
         self.sessions = SessionStore(place.home, clock)
         self.artifacts = ArtifactStore(os.path.join(place.home, "artifacts"))
-        self.asking = Asking(lambda session: self.engine.session(session))
+        self.asking = Asking(lambda session: self.engine.turn(session))
         self.services = Services(self)
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
@@ -114,36 +114,38 @@ class Container:
 
     @cached_property
     def engine(self) -> Engine:
-        passage = Passage(self.gateway, self.asking, self.observers)
-        dispatcher = Dispatcher(self.toolbox, passage, Outputs(self.artifacts, self.redactor), self.audit)
-        opener = Opener(self._surroundings(), self.catalog)
-        engine = Engine(opener, self.catalog, dispatcher, _facts, self.routes.may_ask)
+        authorizer, outputs = Authorizer(self.gateway, self.asking), Outputs(self.artifacts, self.redactor)
+        runner = ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
+        engine = Engine(self.session_factory, self.catalog, runner, _facts, self.routes.may_ask)
         engine.on_close(self._end_jobs)
         engine.on_close(self._forget_grants)
         engine.after_turn(self._warm_index)
         return engine
 
-    def _surroundings(self) -> Surroundings:
-        context = self.config.section("context", ContextSettings)
+    @cached_property
+    def session_factory(self) -> SessionFactory:
         tools = self.tool_settings
-        return Surroundings(
-            home=self.place.home,
-            sessions=self.sessions,
-            artifacts=self.artifacts,
-            lists=self.lists,
-            clock=self.clock,
-            redactor=self.redactor,
-            compaction=self._compaction,
-            build_provider=self.routes.build,
-            default_route=self.routes.default,
-            find_root=find_root,
-            context=context,
+        defaults = SessionDefaults(
             effort=self.config.get("reasoning_effort") or "",
-            skills=self._skills,
             approval=Approval(self.config.get("approval") or "suggest"),
-            codemap=lambda workspace: self._pinned_map(workspace, context.codemap_tokens),
+            context=self.config.section("context", ContextSettings),
             tools=HeadChoice(tools.profile, tools.always_load),
         )
+        deps = SessionDeps(
+            home=self.place.home,
+            stores=Stores(self.sessions, self.artifacts, self.lists),
+            clock=self.clock,
+            redactor=self.redactor,
+            providers=self.routes,
+            texts=WorkspaceTexts(self, defaults.context.codemap_tokens),
+            compactor=self._compactor,
+            defaults=defaults,
+        )
+        return SessionFactory(deps, self.catalog)
+
+    @cached_property
+    def control(self) -> SessionControls:
+        return SessionControls(self.engine, self.session_factory)
 
     @cached_property
     def gateway(self) -> Gateway:
@@ -178,7 +180,7 @@ class Container:
 
     # ------------------------------------------------------------------ what the engine and the services are handed
 
-    def observers(self, call: CallView) -> Sequence[CallObserver]:
+    def observers(self, call: CallView) -> Sequence[CallHook]:
         """Who watches a call: hooks where there are any, and innermost what keeps the workspace's former state, where a
         call may change it."""
         hooks = self.hooking.at(call.workspace)
@@ -197,26 +199,16 @@ class Container:
         except SessionError:
             return
 
-    def _compaction(self, session: Session, settings: ContextSettings) -> "Compaction":
-        from codewhale.agent.compaction import Compaction
+    def _compactor(self, session: Session, settings: ContextSettings) -> "ConversationCompactor":
+        from codewhale.agent.compaction import ConversationCompactor
 
-        return Compaction(session, settings, self.artifacts)
-
-    def _skills(self, workspace: str) -> str:
-        """The listed skills; what reads them is loaded where there is a folder for them."""
-        if not any_there(workspace, self.place.home, self.place.person):
-            return ""
-        return self.services.skills.listing(workspace)
-
-    def _pinned_map(self, workspace: str, tokens: int) -> str:
-        """The map that a head holds; what draws it is loaded where it is wanted."""
-        return self.services.code_maps.pinned(workspace, tokens) if tokens else ""
+        return ConversationCompactor(session, settings, self.artifacts)
 
     def _warm_index(self, session: Session) -> None:
         """Let the index of a repository be built behind the turns of a person who works in it, so that the first
         question finds it."""
         workspace = os.path.realpath(session.state.workspace)
-        in_repository = session.authority is Authority.PERSON and find_repository(workspace) is not None
+        in_repository = session.rights.authority is Authority.PERSON and find_repository(workspace) is not None
         if in_repository and self.services.code_search.warm(workspace):
             session.notice("info", INDEX_BUILDING, "index_building")
 
@@ -234,6 +226,22 @@ class Container:
             self.tell(session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
         if (more := len(ended) - LEFTOVERS_MOST) > 0:
             self.tell(session, Notice("info", f"Ended with the session: {more} more jobs", "job_ended"))
+
+
+class WorkspaceTexts:
+    def __init__(self, app: Container, map_tokens: int) -> None:
+        self._app, self._map_tokens = app, map_tokens
+
+    def root(self, workspace: str) -> str | None:
+        return find_root(workspace)
+
+    def skills(self, workspace: str) -> str:
+        if not any_there(workspace, self._app.place.home, self._app.place.person):
+            return ""
+        return self._app.services.skills.listing(workspace)
+
+    def codemap(self, workspace: str) -> str:
+        return self._app.services.code_maps.pinned(workspace, self._map_tokens) if self._map_tokens else ""
 
 
 class Services:
@@ -258,7 +266,7 @@ class Services:
 
         app = self._app
         written = HookConfig(app.config.get("hooks") or {}, app.config.path)
-        return self._closing(Hooks(written, self.trust, app.redactor.text, app.engine, app.tell, app.audit))
+        return self._closing(Hooks(written, self.trust, app.redactor.text, app.control, app.tell, app.audit))
 
     @cached_property
     def workspaces(self) -> "Workspaces":
@@ -328,7 +336,7 @@ class Services:
     def completer(self) -> "Completions":
         from codewhale.agent.completer import Completions
 
-        return Completions(self._app.engine.session, self._app.redactor)
+        return Completions(self._app.engine.turn, self._app.redactor)
 
     @cached_property
     def discovery(self) -> "Discovery":
@@ -348,16 +356,9 @@ class Services:
         return self._app.engine.session(session).state.stale_jobs.values()
 
     def _turn_of(self, session_id: str) -> tuple[str, int]:
-        """Whose turn a session works in: that of the session which it works for, if there is one."""
-        session = self._app.engine.session(session_id)
-        for _ in range(DEEPEST):
-            if not session.owner:
-                break
-            try:
-                session = self._app.engine.session(session.owner)
-            except SessionError:
-                break  # it is closed; what is done now is the child's own
-        return session.turn
+        """Whose turn a session works in: that of the person's session which it works for."""
+        session = self._app.engine.root(session_id)
+        return session.id, session.state.turns
 
     def _index_progress(self, root: str, done: int, total: int) -> None:
         """How far the index of a workspace has come, to every session there; of one that is nearly current nothing."""

@@ -149,24 +149,24 @@ def command_families(client: Client) -> dict[str, Callable[[], object]]:
     from codewhale.commands.usage import UsageCommands
     from codewhale.commands.workspace import WorkspaceCommands
 
-    app, engine, services = client.parts, client.parts.engine, client.parts.services
+    app, control, services = client.parts, client.parts.control, client.parts.services
     return {
         "config": lambda: ConfigCommand(client.providers.settings, client.providers.change),
-        "context": lambda: ContextCommands(engine),
-        "effort": lambda: EffortCommand(engine),
+        "context": lambda: ContextCommands(control),
+        "effort": lambda: EffortCommand(control),
         "help": lambda: HelpCommand(client.commands.specs),
         "hooks": lambda: HooksCommand(app.hooking),
         "jobs": lambda: JobsCommand(services.jobs),
-        "new": lambda: NewCommands(engine, client.submit),
-        "permissions": lambda: PermissionsCommands(app.permissions, engine),
+        "new": lambda: NewCommands(control, client.submit),
+        "permissions": lambda: PermissionsCommands(app.permissions, control),
         "providers": lambda: ProviderCommands(client.query),
         "queue": lambda: QueueCommand(client.queued, client.edit_queue),
         "search": lambda: SearchCommand(services.code_search),
-        "session": lambda: SessionCommands(engine, app.sessions),
+        "session": lambda: SessionCommands(control, app.sessions),
         "skills": lambda: SkillsCommand(services.skills),
-        "tools": lambda: ToolsCommand(engine),
+        "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),
-        "undo": lambda: UndoCommands(services.undo, engine, app.tell),
-        "usage": lambda: UsageCommands(engine),
+        "undo": lambda: UndoCommands(services.undo, control, app.tell),
+        "usage": lambda: UsageCommands(control),
         "workspace": lambda: WorkspaceCommands(client.work.diff),
     }

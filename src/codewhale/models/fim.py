@@ -12,10 +12,12 @@ import msgspec
 
 from codewhale.models.dialects.base import Provider
 from codewhale.models.dialects.failures import failure
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.stream import Finished, StreamEvent, TextDelta, Usage, UsageReport
 
 _VERSION = re.compile(r"/(?:v1|beta|anthropic)/?$")
 _CUT = frozenset({"length", "limit"})
+_GAP_BYTES, _BYTES_A_TOKEN, _MARGIN = 196_608, 3, 256
 
 
 class _Shape(NamedTuple):
@@ -121,3 +123,34 @@ def _at(value: Any, place: str) -> Any:
         else:
             value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def nearest(prefix: str, suffix: str, window: int, max_tokens: int) -> tuple[str, str]:
+    """As much of the two texts as the model reads, whole lines nearest to the gap: two thirds of it before, one third
+    behind, and what one does not need is the other's. Raises ToolError where nothing fits."""
+    room = min(_GAP_BYTES, (window - max_tokens - _MARGIN) * _BYTES_A_TOKEN)
+    if room < 1024:
+        raise ToolError(
+            "invalid_input",
+            f"max_tokens {max_tokens} leaves no room for the file in a window of {window} tokens.",
+            field="max_tokens",
+            expected=f"at most {max(1, window // 2)}",
+            received=str(max_tokens),
+        )
+    before, behind = prefix.encode(), suffix.encode()
+    if len(before) + len(behind) <= room:
+        return prefix, suffix
+    part = max(room // 3, room - len(before))
+    behind = _whole_lines(behind, part, before=False)
+    before = _whole_lines(before, room - len(behind), before=True)
+    return before.decode("utf-8", "ignore"), behind.decode("utf-8", "ignore")
+
+
+def _whole_lines(text: bytes, size: int, *, before: bool) -> bytes:
+    if len(text) <= size:
+        return text
+    near = text[-size:] if before else text[:size]
+    at = near.find(b"\n") if before else near.rfind(b"\n")
+    if at < 0:
+        return near
+    return near[at + 1 :] if before else near[: at + 1]

@@ -99,11 +99,9 @@ class Rule(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How decisions name it."""
         return f"{'' if self.source == 'constitution' else 'permissions.'}{self.source}.{self.row}"
 
     @property
     def shown(self) -> str:
-        """What it is about, for people."""
         said = self.command or self.command_exact or self.path or self.host
         return " ".join(part for part in (self.tool, said) if part) or "every call"

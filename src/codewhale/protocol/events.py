@@ -87,7 +87,7 @@ class HeaderPinned(EventBase, frozen=True):
     profile: str = ""
 
 
-class Edge(EventBase, frozen=True):
+class PrefixInvalidated(EventBase, frozen=True, tag="edge"):
     """A declared place where a request stops being a prefix of the next. `first_changed` is the index of
     the first wire message that differs (0 is the system message)."""
 
@@ -391,7 +391,7 @@ class UnknownEvent(Struct, frozen=True):
 
 
 Durable = (
-    SessionOpened | SessionResumed | ModeChanged | ModelChanged | HeaderPinned | Edge | ContextAppended
+    SessionOpened | SessionResumed | ModeChanged | ModelChanged | HeaderPinned | PrefixInvalidated | ContextAppended
     | EffortChanged | ResultsPruned | Compacted | CompactionUndone | BudgetChanged
     | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
@@ -409,7 +409,6 @@ EPHEMERAL_TYPES: tuple[type, ...] = tuple(Ephemeral.__args__)
 
 
 def is_durable(event: Event) -> bool:
-    """Whether the event belongs in the log."""
     return not isinstance(event, EPHEMERAL_TYPES)
 
 

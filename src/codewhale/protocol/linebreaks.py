@@ -23,7 +23,6 @@ def unescaped(text: str) -> str:
 
 
 def closed(line: str) -> bool:
-    """Whether quotes are closed on a line, no path may go on after it, and escapes (NUL) stand within quotes."""
     within = ""
     for mark in line:
         if within:

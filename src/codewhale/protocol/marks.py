@@ -25,12 +25,10 @@ _FENCE_LABEL = re.compile(r"(`{3,9})([\w-]{0,20})[ \t]{0,9}(\n|$)")
 
 
 def opens(text: str) -> bool:
-    """Whether `text` begins calls, or is the first characters of what does."""
     return bool(_FULL.match(text)) or text in _SO_FAR or bool(_TAG_SO_FAR.fullmatch(text))
 
 
 def opens_whole(text: str) -> bool:
-    """Whether a message that begins with `text` may be nothing but calls."""
     if text[0] in "`":
         label = _FENCE_LABEL.match(text)
         return text in ("`", "``", "```") or bool(label and _labelled(label[2], whole=bool(label[3])))
@@ -57,11 +55,9 @@ class Fences:
 
     @property
     def inside(self) -> bool:
-        """Whether the next line stands in a fence."""
         return bool(self._open)
 
     def pass_line(self, line: str) -> None:
-        """Take one whole line, without its end."""
         match = _FENCE.match(line)
         if match is None:
             return

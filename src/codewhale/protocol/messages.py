@@ -54,12 +54,10 @@ class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
 
     @property
     def sent_name(self) -> str:
-        """The name later requests carry."""
         return self.wire_name or self.name
 
     @property
     def sent_arguments(self) -> str:
-        """The argument string later requests carry; always a JSON object."""
         return self.wire_arguments or self.arguments
 
 
@@ -82,10 +80,8 @@ class Message(Struct, frozen=True, tag="message", omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """All text parts, joined by newlines."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))

@@ -14,16 +14,12 @@ from codewhale.protocol.views import ContextView, ToolsView
 class Asker(Protocol):
     """Puts something to a person and waits for the answer."""
 
-    def attended(self, session: str) -> bool:
-        """Whether a person is there."""
-        ...
-
+    def attended(self, session: str) -> bool: ...
     async def question(
         self, session: str, questions: Sequence[dict[str, Any]], seconds: float
     ) -> tuple[dict[str, Any], ...]:
         """Answers [{id, label, value}] in order. Raises ToolError not_available when nobody can be asked,
         timeout after `seconds`."""
-        ...
 
 
 class Infilled(Struct, frozen=True):
@@ -40,12 +36,10 @@ class Completer(Protocol):
 
     async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
         """The model's answer text, charged to the session's budget. Raises ToolError."""
-        ...
 
     async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
         """What belongs between two texts, charged to the session's budget. Raises ToolError, not_available where the
         session's provider cannot fill in the middle."""
-        ...
 
 
 class FoundTool(Struct, frozen=True):
@@ -67,18 +61,11 @@ class Findings(Struct, frozen=True):
 class CatalogView(Protocol):
     """Looks into the catalog: for tool search, repair and listings."""
 
-    def spec(self, name: str) -> ToolSpec | None:
-        """The row of a canonical name, or None."""
-        ...
-
-    def names(self) -> tuple[str, ...]:
-        """Every registered canonical name, sorted."""
-        ...
-
+    def spec(self, name: str) -> ToolSpec | None: ...
+    def names(self) -> tuple[str, ...]: ...
     def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
         """Up to `count` tools for a need in words, or for a regular expression (`pattern`), best first. Raises
         ToolError for an expression that cannot be used."""
-        ...
 
 
 class SessionControl(Protocol):
@@ -86,52 +73,32 @@ class SessionControl(Protocol):
 
     def set_effort(self, session: str, effort: str) -> None:
         """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level."""
-        ...
 
-    def status(self, session: str) -> StatusView:
-        """How it stands."""
-        ...
-
+    def status(self, session: str) -> StatusView: ...
     def set_mode(self, session: str, mode: Mode) -> None:
         """Change the mode. Raises SessionError while a turn runs."""
-        ...
 
     def set_approval(self, session: str, approval: Approval) -> None:
         """Change what becomes of calls that no rule decides. Raises SessionError while a turn runs."""
-        ...
 
     def set_model(self, session: str, provider: str, model: str) -> None:
         """Change the model; empty provider keeps it. Raises SessionError while a turn runs or for an
         unknown provider."""
-        ...
 
-    def context(self, session: str) -> ContextView:
-        """How full its context is."""
-        ...
-
-    def tools(self, session: str) -> ToolsView:
-        """The tools array of its requests."""
-        ...
-
+    def context(self, session: str) -> ContextView: ...
+    def tools(self, session: str) -> ToolsView: ...
     async def retry(self, session: str) -> str:
         """Ask the message of the last turn again; its text. Raises SessionError while a turn runs, and where there is
         no message."""
-        ...
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
         """Say the conversation shorter, above all keeping `focus`; about how many tokens it took before and takes
         now. Raises SessionError while a turn runs, and when it could not be done: then nothing has changed."""
-        ...
 
     def undo_compaction(self, session: str) -> int:
         """Take the last compaction back; its number, 0 when none stands. Raises SessionError while a turn runs."""
-        ...
 
-    def usage(self, session: str) -> UsageView:
-        """What its model calls took."""
-        ...
-
+    def usage(self, session: str) -> UsageView: ...
     def set_budget(self, session: str, limits: Limits) -> None:
         """Bound the session's whole life, from the next model call on. Raises SessionError for a bound on money where
         the model's price is unknown."""
-        ...

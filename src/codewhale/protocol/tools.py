@@ -71,7 +71,8 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
 
     `parameters` is the JSON Schema of its arguments; `family` the key of the class that runs it. `previews`: what it
     would do is shown before it is approved. `gate` is the provider fact without which it is closed. `source` is the
-    one that brought it, "" for our own tools, and `version` the source's own."""
+    one that brought it, "" for our own tools, and `version` the source's own. `fetches`: its results were kept
+    before, and are not kept once more."""
 
     name: str
     family: str
@@ -84,37 +85,79 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True):
     gate: str = ""
     source: str = ""
     version: str = ""
+    fetches: bool = False
 
     @property
     def touches(self) -> bool:
-        """Whether a call may do more than read."""
         return any(effect is not Effect.READS for effect in self.effects)
+
+
+class StepProgress(Struct, frozen=True):
+    """How far a running call has come; `total` 0 is not known."""
+
+    done: int
+    total: int
+    label: str
 
 
 class CallContext(Struct, frozen=True):
     """All a running call knows of its surroundings. Closed: whatever else a tool needs, its constructor takes.
 
-    `workspace` is the absolute root; `progress` shows one line to people and is never logged; `cancelled`
-    tells whether the turn was interrupted (awaits are cancelled as well). `profile` and `allowances` are what policy
-    decided that every child process of the call runs under: none, read-only or workspace-write, and what is allowed
-    beyond it.
+    `workspace` is the absolute root; `progress` shows one line, or how far the call has come, to people and is never
+    logged; `cancelled` tells whether the turn was interrupted (awaits are cancelled as well). `profile` and
+    `allowances` are what policy decided that every child process of the call runs under: none, read-only or
+    workspace-write, and what is allowed beyond it.
     """
 
     call_id: str
     session: str
     workspace: str
     mode: Mode
-    progress: Callable[[str], None]
+    progress: Callable[[str | StepProgress], None]
     cancelled: Callable[[], bool]
     profile: str = "none"
     allowances: tuple[str, ...] = ()
 
 
+class ListUpdate(Struct, frozen=True):
+    """The checklist or the plan (`kind`) as the call has left it."""
+
+    kind: str
+    items: tuple[dict[str, Any], ...]
+    explanation: str = ""
+
+
+class ToolsShown(Struct, frozen=True):
+    """The result holds the schemas of these tools: they are known from now on."""
+
+    names: tuple[str, ...]
+
+
+class NotRun(Struct, frozen=True):
+    """The call was answered and has not run."""
+
+
+class OutputKept(Struct, frozen=True):
+    sha256: str  # of the artifact that holds all that the call's program printed
+
+
+class SandboxRefusal(Struct, frozen=True):
+    """The sandbox refused the call something that `allowance` would let it do."""
+
+    allowance: str
+    evidence: str
+    advice: str = ""
+
+
+Update = ListUpdate | ToolsShown | NotRun | OutputKept | SandboxRefusal
+
+
 class ToolResult(Struct, frozen=True, omit_defaults=True):
     """A call's outcome: `content` for the model, `display` for people, `metadata` for programs.
 
-    `ok` False is a soft failure: content is delivered like any other. `changes` lists the files the call
-    changed, `images` what it shows, `end_turn` hands control back to the person.
+    `ok` False is a soft failure: content is delivered like any other; `error` is its kind. `changes` lists the files
+    the call changed, `images` what it shows, `end_turn` hands control back to the person. `updates` are what the
+    session learns of it.
     """
 
     content: str
@@ -125,6 +168,8 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     changes: tuple[FileChange, ...] = ()
     images: tuple[Image, ...] = ()
     end_turn: bool = False
+    updates: tuple[Update, ...] = ()
+    error: str = ""
 
 
 class Preview(Struct, frozen=True):

@@ -90,9 +90,9 @@ class Budget:
         return self._spent
 
     @property
-    def parent(self) -> "Budget | None":
-        """What this budget is a slice of."""
-        return self._parent
+    def life(self) -> "Budget":
+        """The budget of the session's whole life, which this one is a slice of."""
+        return self if self._parent is None else self._parent
 
     @property
     def seconds_left(self) -> float | None:

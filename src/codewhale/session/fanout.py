@@ -49,10 +49,11 @@ class Subscription:
 
 
 class Fanout:
-    """The listeners of one session."""
+    """The listeners of one session. `failure` is why its stream ended early."""
 
     def __init__(self) -> None:
         self._listeners: set[Subscription] = set()
+        self.failure: Exception | None = None
 
     def push(self, envelope: Envelope) -> None:
         """Tell every listener."""
@@ -69,8 +70,9 @@ class Fanout:
         """Forget a listener."""
         self._listeners.discard(listener)
 
-    def close(self) -> None:
+    def close(self, failure: Exception | None = None) -> None:
         """End every listener's stream after what it has queued."""
+        self.failure = self.failure or failure
         for listener in self._listeners:
             listener.close()
 

@@ -24,11 +24,9 @@ class Keeper(Protocol):
 
     def put(self, data: bytes) -> str:
         """Keep bytes; their sha256 in hex."""
-        ...
 
     def remember(self, session: str, call_id: str, sha: str) -> None:
         """Let a call's id stand for its kept output."""
-        ...
 
 
 def inline_limit(context_window: int) -> int:

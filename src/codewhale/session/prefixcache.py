@@ -14,10 +14,10 @@ from codewhale.models.dialects.base import Fact, LoadImage
 from codewhale.protocol.events import (
     Compacted,
     CompactionUndone,
-    Edge,
     Envelope,
     Event,
     ModelChanged,
+    PrefixInvalidated,
     RequestSent,
     ResultsPruned,
     ToolActivated,
@@ -91,7 +91,7 @@ class PrefixCache:
         for kind, name in _EDGES:
             if isinstance(event, kind):
                 self._mark(name)
-        if isinstance(event, Edge) and not self._edge:
+        if isinstance(event, PrefixInvalidated) and not self._edge:
             self._mark(event.reason)
 
     def _mark(self, name: str) -> None:

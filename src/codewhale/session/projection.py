@@ -41,7 +41,7 @@ class Projection(Fold):
     def __init__(self, dialect: Dialect, load_image: LoadImage) -> None:
         super().__init__()
         self._dialect = dialect
-        self._load_image = load_image
+        self.load_image = load_image
         self._wire = bytearray()
         self._hash = hashlib.sha256()
         self._pieces: list[_Piece] = []
@@ -69,7 +69,7 @@ class Projection(Fold):
             self._picture_bytes += _picture_bytes(message, len(data))
 
     def _said(self, message: Message) -> bytes:
-        data = self._dialect.message(message, self._load_image)
+        data = self._dialect.message(message, self.load_image)
         return b"," + data if data and self._wire else data
 
     def _shorten(self, results: tuple[ResultPart, ...]) -> None:
@@ -83,7 +83,7 @@ class Projection(Fold):
 
     def _say_anew(self, place: int, message: Message) -> None:
         start, end = self._pieces[place - 1].end if place else 0, self._pieces[place].end
-        data = self._dialect.message(message, self._load_image)
+        data = self._dialect.message(message, self.load_image)
         data = b"," + data if place else data
         self._wire[start:end] = data
         for piece in self._pieces[place:]:

@@ -1,23 +1,17 @@
-"""A session: sole owner of its log and of what the log adds up to.
+"""A session: sole owner of its log, of what the log adds up to, and of who listens.
 
-`emit` is the one way anything happens: redact, append, fold, tell listeners. What waits for a person or for
-the turn's end waits here, as data.
+`emit` is the one way anything happens: redact, append, fold, tell listeners. What a session is doing is its turn's.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import groupby
-from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from codewhale.lib.clock import Clock, rfc3339
-from codewhale.models.dialects.base import LoadImage, Provider
+from codewhale.models.dialects.base import Provider
 from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
-from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority, Rights, narrowest
-from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.session.accounting import Accounts
 from codewhale.session.budget import Budget
 from codewhale.session.fanout import Fanout
@@ -33,76 +27,67 @@ BROKEN = "Interrupted, outcome unknown: the turn ended while this call ran. It w
 NEVER_RUN = "Interrupted before it started: this call did not run and changed nothing."
 
 
-class Letter(Struct, frozen=True):
-    """A message on its way: the operation, and the images that its attachments came to."""
+class Folds(Struct):
+    """What a log adds up to beside its projection, which needs a dialect."""
 
-    op: SendMessage
-    images: tuple[Image, ...] = ()
+    state: SessionState = field(default_factory=SessionState)
+    accounts: Accounts = field(default_factory=Accounts)
+    prefix: PrefixCache = field(default_factory=PrefixCache)
+
+    def apply(self, event: Event) -> None:
+        self.state.apply(event)
+        self.accounts.apply(event)
+        self.prefix.apply(event)
 
 
 class Session:
     """One conversation with its log, state, wire projection and listeners."""
 
-    def __init__(self, session_id: str, log: SessionLog, redactor: Redactor, clock: Clock) -> None:
-        self.id = session_id
+    def __init__(
+        self,
+        log: SessionLog,
+        folds: Folds,
+        model: tuple[Provider, Projection],
+        budget: Budget,
+        redactor: Redactor,
+        clock: Clock,
+    ) -> None:
+        """`folds` and the projection hold what the log does; the provider's life ends with the session."""
+        self.id = log.session
         self.log = log
-        self.state = SessionState()
-        self.accounts = Accounts()
-        self.prefix = PrefixCache()
+        self.state, self.accounts, self.prefix = folds.state, folds.accounts, folds.prefix
+        self.provider, self.projection = model
+        self.budget = budget
         self.fanout = Fanout()
-        self.authority = Authority.HEADLESS
-        self.approval = Approval.SUGGEST
-        self.parent: Callable[[], Rights] | None = None
-        self.owner = ""
-        self.provider: Provider | None = None
-        self.providers: list[Provider] = []
-        self.projection: Projection | None = None
-        self.budget: Budget | None = None
-        self.steers: deque[Letter] = deque()
-        self.queue: deque[Letter] = deque()
-        self.answers: dict[str, asyncio.Future[Answer]] = {}
-        self.task: asyncio.Task[Any] | None = None
-        self.stop_reason = ""
-        self.running = False
-        self.ending = False
-        self.fault: Exception | None = None
-        self.waiting = ("", 0.0)
-        self.request_effort = ""
-        self.asked = ""
-        self.load_image: LoadImage = _no_image
-        self._redactor = redactor
         self.clock = clock
-
-    @property
-    def turn(self) -> tuple[str, int]:
-        """Its own id and the turn it is in."""
-        return self.id, self.state.turns
+        self._folds = folds
+        self._redactor = redactor
+        self._providers = [self.provider]
+        self._authority, self._approval = Authority.HEADLESS, Approval.SUGGEST
+        self._owner: Callable[[], Rights] | None = None
 
     @property
     def rights(self) -> Rights:
-        """How far the session may go at this moment; a child's never reach beyond its parent's."""
-        own = Rights(self.state.mode, self.authority, self.approval)
-        return own if self.parent is None else narrowest(own, self.parent())
+        """How far the session may go at this moment; never beyond the session that owns it."""
+        own = Rights(self.state.mode, self._authority, self._approval)
+        return own if self._owner is None else narrowest(own, self._owner())
 
-    @property
-    def waiting_for(self) -> str:
-        """What the running turn waits for; `waiting` holds since when, too."""
-        return self.waiting[0]
+    def allow(
+        self,
+        *,
+        authority: Authority | None = None,
+        approval: Approval | None = None,
+        owner: Callable[[], Rights] | None = None,
+    ) -> None:
+        """Change who can be asked, what becomes of asks, whose rights bound the session's; None leaves it."""
+        self._authority = authority or self._authority
+        self._approval = approval or self._approval
+        self._owner = owner or self._owner
 
-    @waiting_for.setter
-    def waiting_for(self, what: str) -> None:
-        """It waits for this from now on, "" for nothing."""
-        self.waiting = (what, self.clock.now() if what else 0.0)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a turn's task runs."""
-        return self.task is not None and not self.task.done()
-
-    @property
-    def idle(self) -> bool:
-        """Whether no turn runs, or the last one has told its end already."""
-        return self.ending or not self.busy
+    def use(self, provider: Provider) -> None:
+        """Ask another provider from now on. The former one is closed with the session: it may still be asked."""
+        self.provider = provider
+        self._providers.append(provider)
 
     def emit(self, *events: Event) -> None:
         """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; of durable
@@ -118,20 +103,9 @@ class Session:
 
     def _happen(self, events: list[Event]) -> None:
         for envelope in self.log.append(events):
-            self._fold(envelope.event)
+            self._folds.apply(envelope.event)
+            self.projection.apply(envelope.event)
             self.fanout.push(envelope)
-
-    def replay(self, events: Iterable[Event]) -> None:
-        """Fold events that the log already holds."""
-        for event in events:
-            self._fold(event)
-
-    def _fold(self, event: Event) -> None:
-        self.state.apply(event)
-        self.accounts.apply(event)
-        self.prefix.apply(event)
-        if self.projection is not None:
-            self.projection.apply(event)
 
     def notice(self, level: str, text: str, code: str = "") -> None:
         """Tell the person one line."""
@@ -144,19 +118,16 @@ class Session:
             text = started if begun else NEVER_RUN
             self.emit(CallFinished(call.id, call.sent_name, False, text, error="interrupted"))
 
-    def stop(self, reason: str) -> None:
-        """End the running turn; `reason` is interrupted or budget. The second time does nothing: the turn is being
-        wound up. A turn whose task has not run yet sees the reason as soon as it does."""
-        if self.task is None or not self.busy or self.ending or self.stop_reason:
-            return
-        self.stop_reason = reason
-        if self.running:
-            self.task.cancel()
-
     async def barrier(self) -> None:
         """Return once everything emitted so far is on disk."""
         await self.log.barrier()
 
-
-def _no_image(image: Image) -> bytes:
-    raise KeyError(image.artifact)
+    async def aclose(self) -> None:
+        """Sync and release the log, end the listeners' streams, close every provider that was used."""
+        try:
+            await self.barrier()
+        finally:
+            self.fanout.close()
+            self.log.close()
+            for provider in self._providers:
+                await provider.aclose()

@@ -41,7 +41,7 @@ from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin, ToolSpec
 
 STALE_MOST = 128
-RAN_MOST = 16
+COMMANDS_KEPT = 16
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
 
 
@@ -51,6 +51,16 @@ def kept_output(metadata: Mapping[str, Any]) -> str | None:
         if isinstance(sha := metadata.get(key), str):
             return sha
     return None
+
+
+def tool_name(wire: dict[str, Any]) -> str:
+    """The name of a tool as any dialect writes it."""
+    function = wire.get("function", wire)
+    return str(function.get("name", ""))
+
+
+def _array(header: HeaderPinned) -> list[dict[str, Any]]:
+    return msgspec.json.decode(header.tools_json or "[]", type=list[dict[str, Any]])
 
 
 class KnownTool(Struct, frozen=True):
@@ -71,6 +81,7 @@ class SessionState:
         self.provider = ""
         self.model = ""
         self.header: HeaderPinned | None = None
+        self._shown: frozenset[str] | None = None
         self.turns = 0
         self.turn_open = False
         self.messages = 0
@@ -80,27 +91,35 @@ class SessionState:
         self.usage = Usage()
         self.tokens_per_byte = 0.3
         self.request_bytes = 0
-        self.beside = False  # the last request was made beside the conversation
+        self.one_shot = False  # the last request was made beside the conversation
         self.measured = (0, 0)  # bytes and tokens of the last request that its provider counted
         self.last_usage = Usage()
         self.effort = ""
         self.compactions = 0
         self.standing: list[int] = []  # the compactions that were not undone
-        self.held_open = False  # the last compaction was undone: none happens by itself
+        self.auto_compact_off = False  # the last compaction was undone: none happens by itself
         self.overflow = 0  # what was too much for the model, in tokens; 0 when nothing was
         self.open_calls: dict[str, ToolCall] = {}
         self.started_calls: set[str] = set()
-        self.told: dict[str, str] = {}
+        self.context_updates: dict[str, str] = {}
         self.lists: dict[str, tuple[dict[str, Any], ...]] = {}
         self.activated: dict[str, KnownTool] = {}  # in the order of activation
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.tainted = False
         self.origins: tuple[Origin, ...] = ()
+        self.owner = ""
         self.changed_files = 0
         self.jobs: dict[str, JobStarted] = {}  # that run
-        self.ran: list[ShellRan] = []  # the person's own commands since their last message
+        self.person_commands: list[ShellRan] = []  # the person's own commands since their last message
         self.stale_jobs: dict[str, JobStarted] = {}  # that ran when their process was gone
+
+    @property
+    def pinned(self) -> HeaderPinned:
+        """The head of the session's requests. Raises RuntimeError before one is pinned."""
+        if self.header is None:
+            raise RuntimeError("the session has no head yet")
+        return self.header
 
     def apply(self, event: Event) -> None:
         """Add one event."""
@@ -125,7 +144,7 @@ class SessionState:
 
     def _model(self, event: ModelChanged) -> None:
         self.provider, self.model = event.provider, event.model
-        self.header = None
+        self.header, self._shown = None, None
         self.measured, self.overflow = (0, 0), 0
 
     def _effort(self, event: EffortChanged) -> None:
@@ -134,20 +153,27 @@ class SessionState:
     def _compacted(self, event: Compacted) -> None:
         self.compactions = event.number
         self.standing.append(event.number)
-        self.held_open = False
+        self.auto_compact_off = False
         if event.reason == "overflow":
             self.overflow = min(self.overflow or event.tokens_before, event.tokens_before)
 
     def _undone(self, event: CompactionUndone) -> None:
         if event.number in self.standing:
             self.standing.remove(event.number)
-            self.held_open = True
+            self.auto_compact_off = True
 
     def _header(self, event: HeaderPinned) -> None:
-        self.header = event
+        self.header, self._shown = event, None
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """The tools of the array as it is sent."""
+        if self._shown is None:
+            self._shown = frozenset() if self.header is None else frozenset(map(tool_name, _array(self.header)))
+        return self._shown
 
     def _context(self, event: ContextAppended) -> None:
-        self.told[event.kind] = event.text
+        self.context_updates[event.kind] = event.text
 
     def _turn_started(self, event: TurnStarted) -> None:
         self.turns, self.turn_open = event.turn, True
@@ -158,23 +184,23 @@ class SessionState:
     def _message(self, event: MessageAdded) -> None:
         self.messages += 1
         if event.message.role == "user":
-            self.ran = []
+            self.person_commands = []
         for call in event.message.calls:
             self.open_calls[call.id] = call
             self.call_ids.add(call.id)
             self.last_call += 1
 
     def _request(self, event: RequestSent) -> None:
-        self.requests, self.beside = event.request, event.purpose in ONE_SHOT
-        self.request_bytes = self.request_bytes if self.beside else event.bytes
+        self.requests, self.one_shot = event.request, event.purpose in ONE_SHOT
+        self.request_bytes = self.request_bytes if self.one_shot else event.bytes
 
     def _usage(self, event: UsageReported) -> None:
         new, old = event.usage, self.usage
-        if new.input and self.request_bytes > 1000 and not self.beside:
+        if new.input and self.request_bytes > 1000 and not self.one_shot:
             self.tokens_per_byte = new.input / self.request_bytes
-        if new.input and event.request == self.requests and not self.beside:
+        if new.input and event.request == self.requests and not self.one_shot:
             self.measured = (self.request_bytes, new.input)
-        self.last_usage = self.last_usage if self.beside else new
+        self.last_usage = self.last_usage if self.one_shot else new
         cost = None if new.cost is None else (old.cost or 0.0) + new.cost
         self.usage = Usage(
             input=old.input + new.input,
@@ -221,7 +247,7 @@ class SessionState:
         self.jobs.pop(event.job_id, None)
 
     def _shell_ran(self, event: ShellRan) -> None:
-        self.ran = [*self.ran, event][-RAN_MOST:]
+        self.person_commands = [*self.person_commands, event][-COMMANDS_KEPT:]
 
 
 _STEPS: dict[type, Any] = {

@@ -37,6 +37,7 @@ class ToolDecl(Struct, frozen=True):
     polls: bool
     previews: bool = False
     gate: str = ""
+    fetches: bool = False
     outline: Callable[[Any, str], tuple[Block, ...]] = lambda args, workspace: ()
 
 
@@ -47,18 +48,19 @@ def tool(
     subjects: Callable[[Any], tuple[Subject, ...]] = lambda args: (),
     parallel: bool = False,
     polls: bool = False,
+    fetches: bool = False,
 ) -> Callable[[Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]], Any]:
     """Declare an async method `(self, args, call)` as the tool `name`; its docstring is what the model reads. One that
     is annotated to return a Preview is approved by what that shows, and does nothing before.
 
     `effects` and `subjects` are all that policy sees. `parallel`: may run beside other parallel calls. `polls`:
-    repeating it unchanged is normal, so the loop guard leaves it alone.
+    repeating it unchanged is normal, so the loop guard leaves it alone. `fetches`: gives back what was kept before.
     """
 
     def mark(method: Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]) -> Any:
         ordered = tuple(sorted(set(effects)))
         previews = method.__annotations__.get("return") is Preview
-        decl = ToolDecl(name, ordered, subjects, parallel, polls, previews)
+        decl = ToolDecl(name, ordered, subjects, parallel, polls, previews, fetches=fetches)
         method.__tool__ = decl  # type: ignore[attr-defined]
         return method
 
@@ -130,6 +132,7 @@ def specs(family: type, key: str) -> list[ToolSpec]:
                 polls=decl.polls,
                 previews=decl.previews,
                 gate=decl.gate,
+                fetches=decl.fetches,
             )
         )
     return rows

@@ -51,7 +51,7 @@ class ResultTools:
     def __init__(self, artifacts: ArtifactStore) -> None:
         self._artifacts = artifacts
 
-    @tool("retrieve_tool_result", effects={Effect.READS}, parallel=True)
+    @tool("retrieve_tool_result", effects={Effect.READS}, parallel=True, fetches=True)
     async def retrieve_tool_result(self, args: RetrieveToolResult, call: CallContext) -> ToolResult:
         """Read a tool output that was too long to show whole, by the handle in its cut result (art_...). Modes:
         summary (sizes, lines that look like errors, head and tail), head, tail, lines (a range), query (lines

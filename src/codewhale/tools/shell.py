@@ -24,6 +24,7 @@ from codewhale.services.jobs.render import (
     line_end,
     metadata,
     output_text,
+    refusals,
     status_text,
     succeeded,
     terminal_block,
@@ -172,7 +173,7 @@ class ShellTools:
         data = {**_metadata(reading, args), "backgrounded": kept}
         if reading.job.status == "TimedOut":
             data["foreground_timeout_recovery"] = _recovery(args)
-        result = ToolResult(text, ok=succeeded(reading.job), display=terminal_block(reading), metadata=data)
+        result = ToolResult(text, succeeded(reading.job), terminal_block(reading), data, updates=refusals(reading))
         return await self._logs.with_whole(call.session, reading, result)
 
     async def _cancel(self, session: str, job_id: str) -> None:

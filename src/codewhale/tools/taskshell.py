@@ -11,7 +11,7 @@ import msgspec
 from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.protocol.blocks import TerminalBlock
-from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
+from codewhale.protocol.tools import CallContext, CommandSubject, Effect, OutputKept, ToolResult
 from codewhale.services.jobs import JobReading, JobSpec, ShellJobs
 from codewhale.services.jobs.artifacts import LogArchive
 from codewhale.services.jobs.render import (
@@ -139,7 +139,8 @@ class TaskShellTools:
         }
         if kept is not None:
             data |= {"log_artifact_id": kept.ref, "log_artifact_sha256": kept.sha256, "log_bytes": kept.bytes}
-        return _with(result, _told(record, args.command, kept.ref if kept is not None else "", bool(spec.tree)), data)
+        evidence = _told(record, args.command, kept.ref if kept is not None else "", bool(spec.tree))
+        return _with(result, evidence, data, *([] if kept is None else [OutputKept(kept.sha256)]))
 
 
 def _failure(reading: JobReading) -> str:
@@ -147,9 +148,9 @@ def _failure(reading: JobReading) -> str:
     return cargo_failure(job.command, reading.stdout, reading.stderr) if job.status == "Failed" else ""
 
 
-def _with(result: ToolResult, said: str, data: dict[str, Any]) -> ToolResult:
-    content = f"{line_end(result.content)}{said}"
-    return msgspec.structs.replace(result, content=content, metadata={**result.metadata, **data})
+def _with(result: ToolResult, text: str, data: dict[str, Any], *updates: OutputKept) -> ToolResult:
+    content, metadata = f"{line_end(result.content)}{text}", {**result.metadata, **data}
+    return msgspec.structs.replace(result, content=content, metadata=metadata, updates=(*updates, *result.updates))
 
 
 def _told(record: GateRecord, claimed: str | None, ref: str, began: bool) -> str:

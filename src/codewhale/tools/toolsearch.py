@@ -1,5 +1,5 @@
 """Finding tools that are not in the array: by what is needed, or by a regular expression. What is found becomes known
-to the session; the engine sees to that by the names in the metadata."""
+to the session; the agent sees to that by the result's updates."""
 
 import re
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ import msgspec
 from codewhale.protocol.blocks import TableBlock
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.ports import CatalogView, Findings
-from codewhale.protocol.tools import CallContext, Effect, Origin, ToolResult
+from codewhale.protocol.tools import CallContext, Effect, Origin, ToolResult, ToolsShown
 from codewhale.tools.base import Args, Doc, tool
 
 MOST = 8
@@ -79,6 +79,7 @@ class ToolSearchTools:
             display=(TableBlock(("tool",), tuple((name,) for name in names)),),
             metadata={"tool_references": names, "unavailable_tool_references": closed},
             origin=Origin.HARNESS,
+            updates=(ToolsShown(tuple(names)),),
         )
 
 

@@ -15,7 +15,7 @@ from codewhale.process.launch import Completed, SandboxProfile
 from codewhale.process.streams import shown
 from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.tools import CallContext, CommandSubject, Effect, ToolResult
+from codewhale.protocol.tools import CallContext, CommandSubject, Effect, SandboxRefusal, StepProgress, ToolResult
 from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_gates
 from codewhale.services.testruns.runners import Runner, find_runner, foresee, run_tests
 from codewhale.services.testruns.summary import cargo_failure, summarise
@@ -92,8 +92,7 @@ class VerifyTools:
             raise
         tree = await tree_hash(call.workspace)
         tested = self._tested(runner, done, tree.sha256)
-        tested.metadata.update(_held_back(held, [(done.exit_code, tested.content)]))
-        return tested
+        return _with_refusal(tested, held, [(done.exit_code, tested.content)])
 
     def _tested(self, runner: Runner, done: Completed, tree: str) -> ToolResult:
         stdout = shown(done.stdout, done.stdout_gap, done.stdout_total)
@@ -139,7 +138,7 @@ class VerifyTools:
         profile, level = args.profile or "auto", args.level or "quick"
         own = [_own(command, call.workspace) for command in args.commands or ()]
         gates = await find_gates(call.workspace, profile, level == "full", args.max_python_files or 200)
-        call.progress(f"0 of {len(gates) + len(own)} gates")
+        call.progress(StepProgress(0, len(gates) + len(own), "gates"))
         held = SandboxProfile(call.profile, call.allowances)
         results = await run_gates([*gates, *own], self._seconds, call.workspace, held, call.progress)
         tree = await tree_hash(call.workspace)
@@ -163,10 +162,10 @@ class VerifyTools:
         metadata |= {"timed_out": counts["timeout"] > 0, "workspace_tree_sha256": tree.sha256}
         tests = [result for result in results if result.name.endswith("-test")]
         metadata["tests_ran"] = sum(summarise(result.stdout, result.stderr).ran for result in tests)
-        metadata |= _held_back(held, [(result.exit_code, f"{result.stdout}\n{result.stderr}") for result in results])
         rows = tuple((result.name, result.status, f"{result.duration_ms} ms") for result in results)
         display = (TableBlock(("gate", "status", "time"), rows),)
-        return ToolResult(_json(report), success, display, metadata)
+        ends = [(result.exit_code, f"{result.stdout}\n{result.stderr}") for result in results]
+        return _with_refusal(ToolResult(_json(report), success, display, metadata), held, ends)
 
 
 _STATUSES = ("passed", "failed", "timeout", "skipped")
@@ -211,19 +210,16 @@ def _bad_directory(command: VerifierCommand, problem: str) -> ToolError:
     )
 
 
-def _held_back(held: SandboxProfile, ends: list[tuple[int | None, str]]) -> dict[str, Any]:
-    """What the sandbox refused the first of these (exit code, output) that it refused anything, as metadata."""
+def _with_refusal(result: ToolResult, held: SandboxProfile, ends: list[tuple[int | None, str]]) -> ToolResult:
+    """The result with what the sandbox refused the first of these (exit code, output) that it refused anything."""
     for code, output in ends:
         refused = denial(held.profile, held.allowances, code, output)
         if refused is not None:
-            return {
-                "sandbox_denial": {
-                    "allowance": refused.allowance,
-                    "evidence": refused.evidence,
-                    "said": refused.message,
-                }
-            }
-    return {}
+            data = {"allowance": refused.allowance, "evidence": refused.evidence, "said": refused.message}
+            update = SandboxRefusal(refused.allowance, refused.evidence, refused.message)
+            metadata = {**result.metadata, "sandbox_denial": data}
+            return msgspec.structs.replace(result, metadata=metadata, updates=(*result.updates, update))
+    return result
 
 
 def _json(report: dict[str, Any]) -> str:

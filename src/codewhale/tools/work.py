@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.lib.clock import rfc3339
@@ -12,7 +13,7 @@ from codewhale.lib.jsontext import pretty
 from codewhale.protocol.blocks import ChecklistBlock
 from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, ToolResult
+from codewhale.protocol.tools import CallContext, Effect, ListUpdate, Origin, PathSubject, ToolResult
 from codewhale.services.notes import NOTES_PATH, append_note
 from codewhale.session.lists import Item, Lists
 from codewhale.tools.base import Args, Doc, tool
@@ -154,6 +155,7 @@ class WorkTools:
             metadata={"task_updates": {"plan": {**update, "updated_at": _now()}}},
             origin=Origin.HARNESS,
             end_turn=call.mode is Mode.PLAN,
+            updates=(ListUpdate("plan", tuple(items), explanation),),
         )
 
     @tool("note", effects={Effect.WRITES}, subjects=lambda args: (PathSubject(NOTES_PATH, write=True),))
@@ -185,7 +187,8 @@ class WorkTools:
     def _store(self, call: CallContext, items: list[Item], sentence: str) -> ToolResult:
         self._lists.set(call.session, "checklist", items)
         update = {**_checklist(items), "updated_at": _now()}
-        return _show(items, sentence, {"task_updates": {"checklist": update}})
+        shown = _show(items, sentence, {"task_updates": {"checklist": update}})
+        return msgspec.structs.replace(shown, updates=(ListUpdate("checklist", tuple(items)),))
 
 
 def _show(items: Sequence[Item], sentence: str, metadata: dict[str, Any]) -> ToolResult:

@@ -11,12 +11,12 @@ from codewhale.protocol.events import (
     Compacted,
     CompactionUndone,
     ContextAppended,
-    Edge,
     EffortChanged,
     Event,
     ModeChanged,
     ModelChanged,
     Notice,
+    PrefixInvalidated,
     RequestSent,
     ResultsPruned,
     SessionOpened,
@@ -38,7 +38,7 @@ LINES: list[tuple[Event, str]] = [
         SessionResumed(Mode.AGENT, Authority.PERSON, 12, 1),
         "! resumed; the log was damaged: 12 bytes cut, 1 lines skipped",
     ),
-    (Edge("a new head", 0), "· prompt cache prefix ends here: a new head"),
+    (PrefixInvalidated("a new head", 0), "· prompt cache prefix ends here: a new head"),
     (Compacted(2, "window", (), 120_000, 14_000), "· compaction 2 (window): about 120,000 tokens became 14,000"),
     (
         AnswerDropped(1, "it was cut off", 2, 5),
@@ -82,4 +82,4 @@ def test_what_was_told_is_there_when_it_is_opened() -> None:
 
 def test_most_events_have_no_line() -> None:
     assert note_of(RequestSent(1, 2, "", 3)) is None
-    assert note_of(Edge("compaction", 1)) is None
+    assert note_of(PrefixInvalidated("compaction", 1)) is None

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.prepare import ENDED
+from codewhale.agent.pending_call import ENDED
 from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ConfigError, ToolError

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.prepare import Prepared, prepare
+from codewhale.agent.pending_call import PendingCall, prepare
 from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
 from codewhale.catalog.registry import Catalog
@@ -148,7 +148,7 @@ class _Story:
 
     def _assistant(self, said: Said) -> Iterator[Event]:
         parts: list[Part] = []
-        made: list[tuple[Call, Prepared]] = []
+        made: list[tuple[Call, PendingCall]] = []
         for piece in said.pieces:
             if isinstance(piece, Call):
                 made.append((piece, self._prepared(piece)))
@@ -165,7 +165,7 @@ class _Story:
         for sent, prepared in made:
             yield self._finished(prepared.call, prepared.name, sent.result)
 
-    def _prepared(self, call: Call) -> Prepared:
+    def _prepared(self, call: Call) -> PendingCall:
         call_id = call.id
         if not _ID.fullmatch(call_id) or call_id in self._ids:
             call_id = f"call_{len(self._ids) + 1}"

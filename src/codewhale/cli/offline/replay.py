@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.prepare import ENDED, Prepared, prepare
+from codewhale.agent.pending_call import ENDED, PendingCall, prepare
 from codewhale.app.container import Container
 from codewhale.app.families import tool_family
 from codewhale.app.routes import open_routes
@@ -88,12 +88,12 @@ def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:
                 yield envelope.seq, call, event.finish
 
 
-def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, repairer: CallRepairer) -> Prepared:
+def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, repairer: CallRepairer) -> PendingCall:
     raw = RawCall(call.id, call.name, call.arguments, record.formats.get(call.id, ""), finish in ENDED)
     return prepare(raw, call.id, catalog, finish == "length", lambda: repairer)
 
 
-def _replayed(seq: int, call: ToolCall, record: _Record, prepared: Prepared) -> Replayed:
+def _replayed(seq: int, call: ToolCall, record: _Record, prepared: PendingCall) -> Replayed:
     finished, started = record.finished.get(call.id), record.started.get(call.id)
     then = None
     if finished is not None:
@@ -115,7 +115,7 @@ def _replayed(seq: int, call: ToolCall, record: _Record, prepared: Prepared) -> 
     )
 
 
-def _drift(prepared: Prepared, started: CallStarted | None, finished: CallFinished | None) -> str:
+def _drift(prepared: PendingCall, started: CallStarted | None, finished: CallFinished | None) -> str:
     """How today's reading of a call differs from what it did then. A tool of another program, which is not here, is no
     difference; neither is a call that was refused then and would run today."""
     if started is not None:
@@ -186,7 +186,7 @@ class _Reads:
         if finished is not None and (sha := kept_output(finished.metadata)) is not None:
             self._artifacts.remember(self._session, finished.call_id, sha)
 
-    async def run(self, prepared: Prepared, finished: CallFinished | None) -> tuple[Now | None, str]:
+    async def run(self, prepared: PendingCall, finished: CallFinished | None) -> tuple[Now | None, str]:
         """What the call gives today, or why it was not run."""
         spec = prepared.spec
         if prepared.error is not None or spec is None:
@@ -211,7 +211,7 @@ class _Reads:
         except TimeoutError:
             return None, f"it did not end within {READ_SECONDS:g} seconds"
         text = text.replace(self._here, self._there)
-        limits = (FETCH_LIMIT,) if spec.family == "results" else (inline_limit(0), inline_limit(1 << 20))
+        limits = (FETCH_LIMIT,) if spec.fetches else (inline_limit(0), inline_limit(1 << 20))
         shown = [self._outputs.fit(self._session, prepared.call.id, text, limit)[0] for limit in limits]
         return Now(ok, finished is not None and finished.content in shown, shown[0]), ""
 

@@ -15,11 +15,11 @@ from codewhale.protocol.events import (
     Compacted,
     CompactionUndone,
     ContextAppended,
-    Edge,
     EffortChanged,
     ModeChanged,
     ModelChanged,
     Notice,
+    PrefixInvalidated,
     ResultsPruned,
     SessionOpened,
     SessionResumed,
@@ -213,7 +213,7 @@ def _resumed(event: SessionResumed) -> Note:
     return Note(key="resumed")
 
 
-def _edge(event: Edge) -> Note | None:
+def _edge(event: PrefixInvalidated) -> Note | None:
     return None if event.reason in _TOLD else Note(key="edge", values={"reason": one_line(event.reason, 80)})
 
 
@@ -246,7 +246,7 @@ def _budget(event: BudgetChanged) -> Note:
 _NOTES: dict[type, Callable[[Any], Note | None]] = {
     SessionOpened: _opened,
     SessionResumed: _resumed,
-    Edge: _edge,
+    PrefixInvalidated: _edge,
     Compacted: _compacted,
     BudgetChanged: _budget,
     AnswerDropped: _dropped,

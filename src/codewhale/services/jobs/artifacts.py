@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.tools import ToolResult
+from codewhale.protocol.tools import OutputKept, ToolResult
 from codewhale.services.jobs.job import JobReading
 from codewhale.services.jobs.log import JobLog
 from codewhale.services.jobs.render import line_end
@@ -57,7 +57,12 @@ class LogArchive:
         note = f'[all {total} bytes it printed: retrieve_tool_result {{"ref": "{kept.ref}"}}]'
         metadata = {**result.metadata, "log_artifact_id": kept.ref, "log_artifact_sha256": kept.sha256}
         content = f"{line_end(result.content)}{note}"
-        return msgspec.structs.replace(result, content=content, metadata={**metadata, "log_bytes": kept.bytes})
+        return msgspec.structs.replace(
+            result,
+            content=content,
+            metadata={**metadata, "log_bytes": kept.bytes},
+            updates=(*result.updates, OutputKept(kept.sha256)),
+        )
 
 
 def clean(log: JobLog, recent: str, redact: Callable[[str], str]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.denial import Denial, denial
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Corrected, ToolError
-from codewhale.protocol.tools import ToolResult
+from codewhale.protocol.tools import SandboxRefusal, ToolResult
 from codewhale.services.jobs.job import STALE, JobReading, JobSpec, JobView
 from codewhale.services.jobs.service import ShellJobs
 
@@ -65,7 +65,9 @@ def delta_result(reading: JobReading, failure: str = "") -> ToolResult:
         "stream_delta": True,
         "wait_canceled": False,
     }
-    return ToolResult(text, ok=succeeded(job), display=terminal_block(reading), metadata=data)
+    return ToolResult(
+        text, ok=succeeded(job), display=terminal_block(reading), metadata=data, updates=refusals(reading)
+    )
 
 
 def terminal_block(reading: JobReading) -> tuple[TerminalBlock, ...]:
@@ -101,6 +103,12 @@ def metadata(reading: JobReading, failure: str = "") -> dict[str, Any]:
         data["sandbox_denial"] = {"allowance": refused.allowance, "evidence": refused.evidence, "said": refused.message}
         data["sandbox_network_restricted"] = refused.allowance == "network"
     return {**data, "cargo_failure_summary": failure} if failure else data
+
+
+def refusals(reading: JobReading) -> tuple[SandboxRefusal, ...]:
+    """What the sandbox refused, for the session."""
+    refused = sandbox_denial(reading)
+    return () if refused is None else (SandboxRefusal(refused.allowance, refused.evidence, refused.message),)
 
 
 def sandbox_denial(reading: JobReading) -> Denial | None:

@@ -12,6 +12,7 @@ from codewhale.process.programs import not_installed
 from codewhale.process.repository import find_repository
 from codewhale.process.streams import shown
 from codewhale.protocol.errors import ToolError
+from codewhale.protocol.tools import StepProgress
 from codewhale.services.testruns.runners import find_python, has, interpreter, node_manager, scripts, which
 from codewhale.services.testruns.summary import NO_TESTS, summarise
 from codewhale.workspace.git import git
@@ -99,7 +100,7 @@ async def run_gates(
     seconds: float,
     root: str,
     held: SandboxProfile,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Callable[[StepProgress], None] = lambda step: None,
 ) -> list[GateResult]:
     """Run them, four at a time, each within `seconds` and what `held` leaves it of the workspace `root` and the
     machine; results sorted by name. `progress` hears how many are done."""
@@ -110,7 +111,7 @@ async def run_gates(
         async with room:
             result = await _run(gate, seconds, root, held)
         done += 1
-        progress(f"{done} of {len(gates)} gates, the last: {gate.name}")
+        progress(StepProgress(done, len(gates), f"gates, the last: {gate.name}"))
         return result
 
     try:
@@ -118,7 +119,7 @@ async def run_gates(
             tasks = [group.create_task(one(gate)) for gate in gates]
     finally:
         if done < len(gates):
-            progress(f"{len(gates)} of {len(gates)} gates, not all to their end")
+            progress(StepProgress(len(gates), len(gates), "gates, not all to their end"))
     return sorted((task.result() for task in tasks), key=lambda result: result.name)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.dispatch import Outcome
 from codewhale.agent.guard import LoopGuard
-from codewhale.agent.prepare import prepare
+from codewhale.agent.pending_call import PendingCall, prepare
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, CallFinished, CallStarted, Event, TurnFinished
@@ -20,13 +19,13 @@ from codewhale.protocol.tools import ToolResult
 from codewhale.session.session import Session
 from support.stage import Stage, staged, until
 
-DENIAL = {"sandbox_denial": {"allowance": "network", "evidence": "connect: Network is unreachable"}}
+REFUSED = "connect: Network is unreachable"
 
 
-def begin(stage: Stage, session: Session, name: str, **told: Any) -> "asyncio.Task[Outcome]":
+def begin(stage: Stage, session: Session, name: str, **told: Any) -> "asyncio.Task[PendingCall]":
     """A call under way."""
-    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.dispatcher.repairer)
-    return asyncio.create_task(stage.dispatcher.run(session, prepared, LoopGuard()))
+    prepared = prepare(RawCall("", name, json.dumps(told)), "call_1", stage.catalog, False, stage.runner.repairer)
+    return asyncio.create_task(stage.runner.run(stage.engine.turn(session.id), prepared, LoopGuard()))
 
 
 def logged(session: Session, kind: type[Event]) -> list[Any]:
@@ -34,14 +33,14 @@ def logged(session: Session, kind: type[Event]) -> list[Any]:
     return [envelope.event for envelope in session.log.read() if isinstance(envelope.event, kind)]
 
 
-async def asked(session: Session, count: int = 1) -> ApprovalAsked:
+async def asked(stage: Stage, session: Session, count: int = 1) -> ApprovalAsked:
     """The approval that waits."""
-    await until(lambda: len(logged(session, ApprovalAsked)) == count and bool(session.answers))
+    await until(lambda: len(logged(session, ApprovalAsked)) == count and bool(stage.asking.waiting(session.id)))
     found: ApprovalAsked = logged(session, ApprovalAsked)[-1]
     return found
 
 
-def finished(outcome: Outcome) -> CallFinished:
+def finished(outcome: PendingCall) -> CallFinished:
     """The result of a call."""
     event = outcome.events[0]
     assert isinstance(event, CallFinished)
@@ -52,7 +51,7 @@ async def test_the_asking_says_all_that_policy_said(home: Path, workspace: Path)
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.PERSON)
         call = begin(stage, session, "exec_shell", say="ran")
-        asking = await asked(session)
+        asking = await asked(stage, session)
         assert (asking.rule, asking.kind, asking.sandbox) == ("mode.agent.execute", "policy", "workspace-write")
         assert len(asking.sha256) == 64 and asking.call_id == "call_1"
         stage.asking.answer(session, Answer(session.id, asking.request_id, allowed=True, remember="always"))
@@ -67,7 +66,7 @@ async def test_the_time_of_a_call_is_not_that_of_its_asking(home: Path, workspac
         session = stage.open(Mode.AGENT, Authority.PERSON)
         before = loop.time()
         call = begin(stage, session, "exec_shell", say="ran")
-        asking = await asked(session)
+        asking = await asked(stage, session)
         shown = loop.time()
         await asyncio.sleep(0.05)  # the person reads
         answered = loop.time()
@@ -80,7 +79,7 @@ async def test_a18_what_has_changed_since_it_was_shown_does_not_run(home: Path, 
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.PERSON)
         call = begin(stage, session, "exec_shell", say="ran")
-        asking = await asked(session)
+        asking = await asked(stage, session)
         stage.gate.salt = b"other bytes"
         stage.asking.answer(session, Answer(session.id, asking.request_id, allowed=True))
         outcome = await call
@@ -92,7 +91,7 @@ async def test_what_is_forbidden_meanwhile_does_not_run(home: Path, workspace: P
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.PERSON)
         call = begin(stage, session, "exec_shell")
-        asking = await asked(session)
+        asking = await asked(stage, session)
         stage.gate.disabled = frozenset({"exec_shell"})
         stage.asking.answer(session, Answer(session.id, asking.request_id, allowed=True))
         outcome = await call
@@ -114,10 +113,10 @@ async def test_more_rights_are_offered_once_where_the_sandbox_refused(
 ) -> None:
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.PERSON)
-        call = begin(stage, session, "exec_shell", say="ran", metadata=DENIAL)
-        first = await asked(session)
+        call = begin(stage, session, "exec_shell", say="ran", network=REFUSED)
+        first = await asked(stage, session)
         stage.asking.answer(session, Answer(session.id, first.request_id, allowed=True))
-        second = await asked(session, 2)
+        second = await asked(stage, session, 2)
         assert (second.kind, second.rule, second.sandbox) == ("elevation", "sandbox.elevation", "workspace-write")
         assert (first.allowances, second.allowances) == ((), ("network",))
         assert first.display == second.display == (MarkdownBlock(f"ran in {workspace}"),)
@@ -131,7 +130,7 @@ async def test_more_rights_are_offered_once_where_the_sandbox_refused(
 async def test_where_nobody_is_the_refusal_of_the_sandbox_stands(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         session = stage.open(Mode.AGENT, Authority.AUTO)
-        await begin(stage, session, "exec_shell", metadata=DENIAL)
+        await begin(stage, session, "exec_shell", network=REFUSED)
         assert logged(session, ApprovalAsked) == []
     assert [context.profile for context in stage.tools.contexts] == ["workspace-write"]
 
@@ -177,17 +176,17 @@ async def test_h2_a_child_has_its_parents_rights_of_this_moment(home: Path, work
     async with staged(home, workspace) as stage:
         parent = stage.open(Mode.YOLO, Authority.AUTO)
         child = stage.open(Mode.YOLO, Authority.AUTO)
-        child.parent = lambda: parent.rights
+        child.allow(owner=lambda: parent.rights)
         assert (await begin(stage, child, "exec_shell", say="ran")).ok
-        stage.engine.set_mode(parent.id, Mode.AGENT)
-        parent.authority = Authority.HEADLESS
+        stage.control.set_mode(parent.id, Mode.AGENT)
+        parent.allow(authority=Authority.HEADLESS)
         assert (await begin(stage, child, "exec_shell", say="ran")).denied
         assert (await begin(stage, child, "write_file", say="ran")).ok
-        stage.engine.set_mode(parent.id, Mode.PLAN)
+        stage.control.set_mode(parent.id, Mode.PLAN)
         assert (await begin(stage, child, "write_file", say="ran")).denied
         assert child.rights == Rights(Mode.PLAN, Authority.HEADLESS, Approval.SUGGEST)
         grandchild = stage.open(Mode.YOLO, Authority.AUTO)
-        grandchild.parent = lambda: child.rights
+        grandchild.allow(owner=lambda: child.rights)
         assert grandchild.rights.mode is Mode.PLAN
 
 

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.turn import Turn
 from codewhale.lib.clock import Clock
 from codewhale.models.dialects.base import Price, Provider, RequestOptions
 from codewhale.protocol.errors import SessionError
@@ -52,9 +53,10 @@ class _Call(Struct):
 class ModelCalls:
     """The model calls of one turn, one after another."""
 
-    def __init__(self, session: Session, budget: Budget) -> None:
-        self._session = session
-        self._budget = budget
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._session = turn.session
+        self._budget = turn.session.budget
         self._collector: Collector | None = None
         self._call: _Call | None = None
         self._again: _Call | None = None
@@ -64,9 +66,8 @@ class ModelCalls:
         its last word, and its answer is the caller's to keep. `max_tokens` 0 is the model's own bound; a budget may
         set a lower one. Raises BudgetExceeded before anything is sent."""
         session, state = self._session, self._session.state
-        provider, projection, header = session.provider, session.projection, state.header
-        assert provider is not None and projection is not None and header is not None
-        options = RequestOptions(max_tokens or provider.model.max_output, session.request_effort)
+        provider, projection, header = session.provider, session.projection, state.pinned
+        options = RequestOptions(max_tokens or provider.model.max_output, self._turn.effort)
         body, sha, messages = projection.request(header, options, extra)
         if fault := projection.fault(header, extra):
             return Answer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
@@ -91,7 +92,7 @@ class ModelCalls:
         self._send(_Call(reserved, sent, body, expected, prompt, 0.0))
         hold = bool(provider.settings.facts.get("text_calls", True))
         self._collector = Collector(self._tell_of_retries if purpose else session.emit, hold and not purpose, self)
-        session.waiting_for = f"the model ({purpose})" if purpose else "the model"
+        self._turn.waiting_for = f"the model ({purpose})" if purpose else "the model"
         try:
             answer = await self._collector.read(provider.stream(body))
         except Exception:
@@ -100,7 +101,7 @@ class ModelCalls:
                 self._budget.release(self._call.reserved)
             self._collector = self._call = None
             raise
-        session.waiting_for = ""
+        self._turn.waiting_for = ""
         self._collector = None
         self._settle(answer)
         return answer
@@ -117,11 +118,10 @@ class ModelCalls:
     # ------------------------------------------------------------------ an answer that broke
 
     def broke(self, answer: Answer, retrying: Retrying) -> None:
-        """What came of the answer is void: its cost is settled, and it is recorded as dropped."""
         self._again = self._call
         self._settle(answer, whole=False)
         self.drop(answer, retrying)
-        self._session.waiting_for = "the next try"
+        self._turn.waiting_for = "the next try"
 
     def resent(self) -> None:
         """The same request once more, as a call of its own. Raises BudgetExceeded where there is no room for it."""
@@ -134,7 +134,7 @@ class ModelCalls:
         hit = min(expected.bytes, len(last.body))
         sent = msgspec.structs.replace(last.sent, request=number, expected_hit=hit)
         self._send(_Call(reserved, sent, last.body, expected, last.prompt, 0.0))
-        session.waiting_for = f"the model ({sent.purpose})" if sent.purpose else "the model"
+        self._turn.waiting_for = f"the model ({sent.purpose})" if sent.purpose else "the model"
 
     def drop(self, answer: Answer, retrying: Retrying) -> None:
         """Record an answer that broke: what had come of it, and that nothing of it has run."""
@@ -154,13 +154,12 @@ class ModelCalls:
     def _expect(self, body: bytes) -> Expected:
         session = self._session
         if session.prefix.empty and session.state.requests:
-            session.prefix.recall(session.log.read(), self._route, session.load_image)
+            session.prefix.recall(session.log.read(), self._route, session.projection.load_image)
         return session.prefix.expect(self._route, body, self._head)
 
     @property
     def _head(self) -> str:
-        header = self._session.state.header
-        return "" if header is None else header.sha256
+        return self._session.state.pinned.sha256
 
     @property
     def _route(self) -> tuple[str, str]:
@@ -169,7 +168,6 @@ class ModelCalls:
     def _reserve(self, number: int, prompt: int, wanted: int) -> tuple[BudgetReserved, int]:
         """Hold room for a call at its worst, and say how long its answer may be (0 is no bound)."""
         provider, budget = self._session.provider, self._budget
-        assert provider is not None
         price, room = provider.model.price, budget.room()
         if budget.bounds_money and not price_known(provider):
             raise BudgetExceeded(unknown_price(*self._route))
@@ -205,7 +203,6 @@ class ModelCalls:
         if call is None:
             return
         session, provider = self._session, self._session.provider
-        assert provider is not None
         price, now = provider.model.price, session.clock.now()
         usage = priced(_assumed(call, answer) if answer.usage is None else answer.usage, price, now)
         told = [] if answer.usage is None else [self._report(call, usage, provider)]
@@ -265,18 +262,21 @@ def unknown_price(provider: str, model: str) -> str:
     )
 
 
-def session_budget(accounts: Accounts, price: Price | None, clock: Clock) -> Budget:
-    """The budget of a session's whole life, with what its log says is used: the bounds that /budget sets."""
+def session_budget(accounts: Accounts, price: Price | None, clock: Clock, owner: Session | None = None) -> Budget:
+    """The budget of a session's whole life, with what its log says is used: the bounds that /budget sets. What a
+    session takes is taken from its owner's budget too."""
     total = accounts.total
     money = total.cost.get(price.currency, 0.0) if price is not None else 0.0
-    return Budget(accounts.limits, clock, spent=Spent(total.calls, total.input + total.output, money))
+    spent = Spent(total.calls, total.input + total.output, money)
+    if owner is None:
+        return Budget(accounts.limits, clock, spent=spent)
+    return Budget(accounts.limits, clock, owner.id, parent=owner.budget, spent=spent)
 
 
 def bound_session(session: Session, limits: Limits) -> None:
     """Bound a session's whole life, children included. Raises SessionError for a bound on money that cannot be
     kept."""
-    assert session.provider is not None and session.budget is not None and session.budget.parent is not None
     if limits.cost is not None and not price_known(session.provider):
         raise SessionError(unknown_price(session.state.provider, session.state.model))
     session.emit(BudgetChanged(limits))
-    session.budget.parent.limits = limits
+    session.budget.life.limits = limits

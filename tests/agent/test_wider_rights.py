@@ -2,12 +2,13 @@
 
 import pytest
 
-from codewhale.agent.passage import ELEVATION, _wider
+from codewhale.agent.authorize import ELEVATION
+from codewhale.agent.tool_calls import _wider
 from codewhale.protocol.decisions import Decision
-from codewhale.protocol.tools import ToolResult
+from codewhale.protocol.tools import SandboxRefusal, ToolResult
 
-NETWORK = {"allowance": "network", "evidence": "connect: Network is unreachable"}
-WRITE = {"allowance": "write", "evidence": "touch: Read-only file system"}
+NETWORK = SandboxRefusal("network", "connect: Network is unreachable")
+WRITE = SandboxRefusal("write", "touch: Read-only file system")
 
 
 def decision(sandbox: str, *allowances: str) -> Decision:
@@ -25,11 +26,11 @@ def decision(sandbox: str, *allowances: str) -> Decision:
     ],
 )
 def test_what_is_offered_is_the_least_that_could_help(
-    denial: dict[str, str], before: Decision, sandbox: str, allowances: tuple[str, ...]
+    denial: SandboxRefusal, before: Decision, sandbox: str, allowances: tuple[str, ...]
 ) -> None:
-    offered = _wider(ToolResult("", metadata={"sandbox_denial": denial}), before)
+    offered = _wider(ToolResult("", updates=(denial,)), before)
     assert offered is not None and (offered.verdict, offered.rule) == ("ask", ELEVATION)
-    assert (offered.sandbox, offered.allowances) == (sandbox, allowances) and denial["evidence"] in offered.reason
+    assert (offered.sandbox, offered.allowances) == (sandbox, allowances) and denial.evidence in offered.reason
 
 
 @pytest.mark.parametrize(
@@ -39,8 +40,9 @@ def test_what_is_offered_is_the_least_that_could_help(
         (NETWORK, decision("none")),
         (WRITE, decision("none")),
         (None, decision("workspace-write")),
-        ("refused", decision("workspace-write")),
     ],
 )
-def test_nothing_is_offered_where_it_was_ruled_out_or_nothing_held_the_call(denial: object, before: Decision) -> None:
-    assert _wider(ToolResult("", metadata={"sandbox_denial": denial}), before) is None
+def test_nothing_is_offered_where_it_was_ruled_out_or_nothing_held_the_call(
+    denial: SandboxRefusal | None, before: Decision
+) -> None:
+    assert _wider(ToolResult("", updates=() if denial is None else (denial,)), before) is None

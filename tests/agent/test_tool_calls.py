@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.dispatch import Outcome
 from codewhale.agent.guard import LoopGuard
-from codewhale.agent.prepare import prepare
+from codewhale.agent.pending_call import PendingCall, prepare
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.events import ApprovalAsked, CallFinished, CallStarted, ListChanged
 from codewhale.protocol.modes import Authority, Mode
@@ -20,14 +19,14 @@ from codewhale.session.session import Session
 from support.stage import Stage, staged, until
 
 
-async def run(stage: Stage, session: Session, name: str, /, guard: LoopGuard | None = None, **told: Any) -> Outcome:
+async def run(stage: Stage, session: Session, name: str, /, guard: LoopGuard | None = None, **told: Any) -> PendingCall:
     """The outcome of one call."""
     raw = RawCall("", name, json.dumps(told))
-    prepared = prepare(raw, f"call_{len(stage.tools.begun) + 1}", stage.catalog, False, stage.dispatcher.repairer)
-    return await stage.dispatcher.run(session, prepared, guard or LoopGuard())
+    prepared = prepare(raw, f"call_{len(stage.tools.begun) + 1}", stage.catalog, False, stage.runner.repairer)
+    return await stage.runner.run(stage.engine.turn(session.id), prepared, guard or LoopGuard())
 
 
-def result(outcome: Outcome) -> CallFinished:
+def result(outcome: PendingCall) -> CallFinished:
     """The result of a call: the first of its events."""
     finished = outcome.events[0]
     assert isinstance(finished, CallFinished)
@@ -109,15 +108,11 @@ async def test_polling_is_never_counted(home: Path, workspace: Path) -> None:
 
 
 async def test_changed_lists_are_told(home: Path, workspace: Path) -> None:
-    updates = {
-        "task_updates": {
-            "checklist": {"items": [{"id": 1}]},
-            "plan": {"plan": [{"step": "a"}], "explanation": None},
-        }
-    }
     async with staged(home, workspace) as stage:
-        outcome = await run(stage, stage.open(), "read_file", metadata=updates)
-    assert outcome.events[1:] == (ListChanged("checklist", ({"id": 1},)), ListChanged("plan", ({"step": "a"},)))
+        outcome = await run(stage, stage.open(), "read_file", plan="a")
+        named = await run(stage, stage.open(), "read_file", metadata={"task_updates": {"plan": {"items": []}}})
+    assert outcome.events[1:] == (ListChanged("plan", ({"step": "a"},)),)
+    assert named.events[1:] == ()
 
 
 def filling(stage: Stage, mode: Mode = Mode.AGENT, authority: Authority = Authority.PERSON) -> Session:
@@ -131,7 +126,7 @@ async def test_what_a_preview_shows_is_asked_for_and_then_done(home: Path, works
     async with staged(home, workspace) as stage:
         session = filling(stage)
         call = asyncio.create_task(run(stage, session, "fim_edit", say="middle"))
-        await until(lambda: bool(session.answers))
+        await until(lambda: bool(stage.asking.waiting(session.id)))
         assert (stage.tools.shown, started(session)) == (["middle"], [])
         (asked,) = [entry.event for entry in session.log.read() if isinstance(entry.event, ApprovalAsked)]
         stage.asking.answer(session, Answer(session.id, asked.request_id, allowed=True))
@@ -147,8 +142,8 @@ async def test_a_preview_that_is_turned_down_does_nothing(home: Path, workspace:
     async with staged(home, workspace) as stage:
         session = filling(stage)
         call = asyncio.create_task(run(stage, session, "fim_edit", say="middle"))
-        await until(lambda: bool(session.answers))
-        stage.asking.answer(session, Answer(session.id, next(iter(session.answers)), allowed=False))
+        await until(lambda: bool(stage.asking.waiting(session.id)))
+        stage.asking.answer(session, Answer(session.id, next(iter(stage.asking.waiting(session.id))), allowed=False))
         outcome = await call
         assert started(session) == [] and len(stage.tools.begun) == 1
     assert outcome.denied and result(outcome).error == "permission_denied"

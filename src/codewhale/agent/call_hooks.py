@@ -1,5 +1,5 @@
-"""Those who watch calls: they may have an opinion before policy is asked, refuse a call that is about to run, and
-add a note to its result. Hooks and snapshots are such; `app` says who watches which call."""
+"""Hooks of calls: they may have an opinion before policy is asked, refuse a call that is about to run, and
+add a note to its result. A person's hooks and snapshots are such; `app` says which belong to which call."""
 
 import asyncio
 import contextlib
@@ -9,79 +9,76 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from codewhale.protocol.decisions import CallView, Opinion
-from codewhale.protocol.tools import Subject, ToolResult
+from codewhale.protocol.tools import BoundCall, ToolResult
 
 AFTER_SECONDS = 60.0
 
 
-class CallObserver(Protocol):
-    """Watches calls. Observers are asked one after another, in the order in which they are given; each bounds its own
+class CallHook(Protocol):
+    """Watches calls. Hooks are asked one after another, in the order in which they are given; each bounds its own
     time, and none raises."""
 
     async def judge(self, call: CallView) -> Opinion | None:
         """What it says of a call before policy decides; None for nothing. It is part of the decision."""
-        ...
 
     async def before(self, call: CallView) -> str | None:
         """The call is decided and approved, and runs next: None, or the reason why it must not."""
-        ...
 
     async def after(self, call: CallView, result: ToolResult | None) -> str | None:
         """The call that `before` saw has ended, without a result when it failed or was cut short: a note for the
         model, put below the result, or None."""
-        ...
 
 
-Observers = Callable[[CallView], Sequence[CallObserver]]
+HooksOf = Callable[[CallView], Sequence[CallHook]]
 
 
-def nobody(call: CallView) -> Sequence[CallObserver]:
-    """No observer."""
+def nobody(call: CallView) -> Sequence[CallHook]:
+    """No hook."""
     return ()
 
 
-class Watch:
-    """The observers of one call. `subjects` are those of other arguments, or a ToolError where they do not fit."""
+class CallHooks:
+    """The hooks of one call. `bind` makes the call of other arguments, or raises ToolError where they do not fit."""
 
     def __init__(
         self,
-        observers: Sequence[CallObserver],
+        hooks: HooksOf,
         call: CallView,
-        subjects: Callable[[dict[str, Any]], tuple[Subject, ...]],
+        bind: Callable[[dict[str, Any]], BoundCall],
     ) -> None:
         self.call = call
-        self._observers = observers
-        self._subjects = subjects
+        self._hooks = hooks(call)
+        self._bind = bind
         self._notes: list[str] = []
-        self._begun: list[CallObserver] = []
+        self._begun: list[CallHook] = []
 
     async def judge(self) -> tuple[Opinion, ...]:
         """Every opinion. What one puts in place of the arguments is what the next one sees."""
-        said = []
-        for observer in self._observers:
-            opinion = await observer.judge(self.call)
+        opinions = []
+        for hook in self._hooks:
+            opinion = await hook.judge(self.call)
             if opinion is None:
                 continue
-            said.append(opinion)
+            opinions.append(opinion)
             self._notes += [opinion.context] if opinion.context else []
             if opinion.arguments is not None:
-                subjects = self._subjects(opinion.arguments)
+                subjects = self._bind(opinion.arguments).subjects
                 self.call = replace(self.call, arguments=opinion.arguments, subjects=subjects)
-        return tuple(said)
+        return tuple(opinions)
 
     async def before(self) -> str:
         """Why the call must not run after all, "" when it may. Those that saw it begin are told of its end then."""
-        for observer in self._observers:
-            self._begun.append(observer)
-            reason = await observer.before(self.call)
+        for hook in self._hooks:
+            self._begun.append(hook)
+            reason = await hook.before(self.call)
             if reason:
                 await self._end(None)
                 return reason
         return ""
 
     async def around(self, work: Awaitable[ToolResult]) -> ToolResult:
-        """The work's result with the observers' notes. Its errors, and a cancellation, pass through once every
-        observer has seen the end."""
+        """The work's result with the hooks' notes. Its errors, and a cancellation, pass through once every
+        hook has seen the end."""
         if not self._begun and not self._notes:
             return await work
         try:

@@ -1,0 +1,143 @@
+"""Whether a call may run: what policy says of it, and what the person says where policy asks."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from codewhale.agent.asking import Asking
+from codewhale.agent.pending_call import PendingCall
+from codewhale.agent.turn import Turn
+from codewhale.protocol.blocks import Block
+from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
+from codewhale.protocol.errors import ConfigError, ToolError
+from codewhale.protocol.events import ApprovalAsked
+from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.tools import Effect, Subject, ToolSpec
+from codewhale.session.session import Session
+
+ELEVATION = "sandbox.elevation"
+
+Outline = Callable[[], Awaitable[tuple[Block, ...]]]
+
+
+class Gate(Protocol):
+    """Decides about calls, and keeps what was answered."""
+
+    def decide(self, request: DecisionRequest) -> Decision:
+        """Allow, ask where somebody is there to be asked, or deny."""
+
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
+        """What would run, as a hash."""
+
+    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
+        """Note an answer, and remember the rule that was offered. Raises ConfigError when that cannot be kept."""
+
+
+class CallRefused(ToolError):
+    """A call that policy, a hook or the person refused."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("permission_denied", text)
+
+
+def decision_request(
+    session: Session,
+    spec: ToolSpec,
+    subjects: tuple[Subject, ...],
+    call_id: str = "",
+    opinions: tuple[Opinion, ...] = (),
+) -> DecisionRequest:
+    """What policy is asked of a call; `call_id` "" is one that is not to run yet."""
+    state, rights = session.state, session.rights
+    return DecisionRequest(
+        tool=spec.name,
+        effects=spec.effects,
+        subjects=subjects,
+        mode=rights.mode,
+        authority=rights.authority,
+        session=session.id,
+        tainted=state.tainted,
+        unseen=spec.previews,
+        approval=rights.approval,
+        workspace=state.workspace,
+        origins=state.origins,
+        opinions=opinions,
+        call=call_id,
+    )
+
+
+class Authorizer:
+    """The gate, and the person behind it."""
+
+    def __init__(self, gate: Gate, asking: Asking) -> None:
+        self._gate = gate
+        self._asking = asking
+
+    def decide(self, request: DecisionRequest) -> Decision:
+        """Allow or ask. Raises CallRefused."""
+        try:
+            decision = self._gate.decide(request)
+        except Exception as error:
+            # What cannot be judged does not run, and the turn goes on.
+            text = f"It could not be decided whether this may run ({type(error).__name__}: {error})"
+            raise CallRefused(f"{text}, so it does not. The person should report this.") from error
+        if decision.verdict == "deny":
+            raise CallRefused(f"{decision.reason} (rule {decision.rule})")
+        return decision
+
+    def reads_may(self, session: Session, tool: str) -> bool:
+        """Whether a tool that only reads may be called."""
+        rights = session.rights
+        asked = DecisionRequest(tool, (Effect.READS,), (), rights.mode, rights.authority, session.id)
+        return self._gate.decide(asked).verdict == "allow"
+
+    async def ask(
+        self, turn: Turn, call: PendingCall, request: DecisionRequest, decision: Decision, outline: Outline
+    ) -> None:
+        """Return once the person has allowed the call. What runs then is what was allowed: the same bytes, the same
+        outline, and nothing that has been forbidden since. Raises CallRefused and ToolError."""
+        display = await outline()
+        digest = self._gate.digest(request, call.arguments)
+        if not await self.allows(turn, call, request, decision, sha256=digest, display=display):
+            raise CallRefused(f"The person did not allow this call ({decision.rule}).")
+        if self._gate.digest(request, call.arguments) != digest or await outline() != display:
+            raise CallRefused(
+                "A file that this command names has changed since the person was shown it. Call it again."
+            )
+        self.decide(request)
+
+    async def allows(
+        self,
+        turn: Turn,
+        call: PendingCall,
+        request: DecisionRequest,
+        decision: Decision,
+        *,
+        sha256: str = "",
+        display: tuple[Block, ...] = (),
+    ) -> bool:
+        """Whether the person who is there allows it."""
+        if request.authority is not Authority.PERSON or request.approval is Approval.NEVER:
+            return False
+        asked = ApprovalAsked(
+            request_id="",
+            call_id=request.call,
+            tool=request.tool,
+            subjects=request.subjects,
+            reason=decision.reason,
+            display=display,
+            rule=decision.rule,
+            kind="elevation" if decision.rule == ELEVATION else "policy",
+            sandbox=decision.sandbox,
+            offer=decision.offer,
+            sha256=sha256,
+            allowances=decision.allowances,
+        )
+        with call.clock.waiting():
+            answer = await self._asking.approval(turn, asked)
+        try:
+            remember = answer.remember if answer is not None else ""
+            self._gate.answered(request, decision, "denied" if answer is None else "allowed", remember)
+        except ConfigError as error:
+            text = f"Allowed this once, but it could not be remembered: {error}"
+            turn.session.notice("warning", text, "permissions")
+        return answer is not None

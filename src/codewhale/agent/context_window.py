@@ -1,0 +1,268 @@
+"""How full a session's context window is, when room is made in it, and what a request refused as too long teaches.
+
+Window, room for the answer and what the next request takes are kept apart. Tokens are estimated from bytes by the
+provider's own last count; no vocabulary is needed, and what was billed in all decides nothing here.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from codewhale.agent.model_call import ModelCalls
+from codewhale.agent.turn import Turn
+from codewhale.protocol.events import Compacted, CompactionUndone, PrefixInvalidated
+from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
+from codewhale.protocol.stream import Failed
+from codewhale.protocol.views import ContextView
+from codewhale.session.conversation import COMPACTED, Conversation
+from codewhale.session.session import Session
+from codewhale.session.window import ContextSettings, reserved
+
+INSTRUCTIONS = "# Instructions of this project\n"
+_PICTURE_BYTES = 128  # of a picture's text form, one token
+_MOST_ADOPTED = 3
+_SHORTEST_ANSWER = 256
+
+
+class Quantities(Struct, frozen=True):
+    """In tokens. `spendable` is the window less `reserved`, the room kept for the answer; `used` what the next
+    request takes, `head` of it system text and tools; from `threshold` on room is made (0: never by itself)."""
+
+    window: int
+    window_source: str
+    reserved: int
+    spendable: int
+    threshold: int
+    used: int
+    head: int
+
+
+def measure(session: Session, settings: ContextSettings) -> Quantities:
+    """How full a session's context is now. A window that was refused as too small is no larger than what it refused;
+    after a compaction was undone, none happens by itself."""
+    provider, state = session.provider, session.state
+    window, source = provider.model.window, provider.model.window_source
+    if 0 < state.overflow < window:
+        window, source = state.overflow, "overflow"
+    kept_back = reserved(window, provider.model.max_output)
+    spendable = max(window - kept_back, window // 4)
+    return Quantities(
+        window=window,
+        window_source=source,
+        reserved=kept_back,
+        spendable=spendable,
+        threshold=0 if state.auto_compact_off else settings.threshold(provider.model.window, spendable),
+        used=_used(session),
+        head=int(_head_bytes(session) * bytes_to_tokens(session)),
+    )
+
+
+def bytes_to_tokens(session: Session) -> float:
+    """Tokens that a byte of text takes, by the provider's last count."""
+    measured, tokens = _measured(session)
+    return min(1.5, max(0.05, tokens / measured)) if measured > 1000 else session.state.tokens_per_byte
+
+
+def _measured(session: Session) -> tuple[int, int]:
+    """Bytes of text, and tokens, of the last request that was counted."""
+    size, tokens = session.state.measured
+    pictures = session.projection.sent_pictures
+    return max(0, size - pictures), max(0, tokens - pictures // _PICTURE_BYTES)
+
+
+def _head_bytes(session: Session) -> int:
+    header = session.state.pinned
+    return len(header.system.encode()) + len(header.tools_json.encode())
+
+
+def _used(session: Session) -> int:
+    projection = session.projection
+    pictures = projection.picture_bytes
+    text = _head_bytes(session) + projection.size - pictures
+    measured, tokens = _measured(session)
+    rate = bytes_to_tokens(session)
+    known = tokens + (text - measured) * rate if 1000 < measured <= text else text * rate
+    return int(known) + pictures // _PICTURE_BYTES
+
+
+def context_view(session: Session, settings: ContextSettings, brief: bool = False) -> ContextView:
+    """The same for people, with what each layer takes unless it is `brief`: for that the whole log is read."""
+    now, state = measure(session, settings), session.state
+    return ContextView(
+        provider=state.provider,
+        model=state.model,
+        window=now.window,
+        window_source=now.window_source,
+        reserved=now.reserved,
+        spendable=now.spendable,
+        used=now.used,
+        threshold=now.threshold,
+        layers=() if brief else _layers(session),
+        calibrated=state.measured[1] > 0,
+        billed_input=state.usage.input,
+        billed_output=state.usage.output,
+        last_hit=state.last_usage.cache_hit,
+        last_miss=state.last_usage.cache_miss,
+        compactions=len(state.standing),
+    )
+
+
+def _layers(session: Session) -> tuple[tuple[str, int], ...]:
+    """What each layer takes, in tokens."""
+    state, rate = session.state, bytes_to_tokens(session)
+    conversation = Conversation(envelope.event for envelope in session.log.read())
+    messages = (*conversation.messages, Message("user", conversation.pending))
+    system, mark, chain = state.pinned.system.rpartition(INSTRUCTIONS)
+    system, chain = (system, chain) if mark else (chain, "")
+    tools = state.pinned.tools_json
+    layers = {
+        "system text": len(system.encode()),
+        "instruction files": len(chain.encode()),
+        "tools": len(tools.encode()),
+    }
+    for name, size in _sizes(part for message in messages for part in message.parts):
+        layers[name] = layers.get(name, 0) + size
+    return tuple((name, int(size * rate)) for name, size in layers.items() if size)
+
+
+def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:
+    """Each part's layer and its bytes of text (of a picture, what its tokens would be as text)."""
+    names = {"person": "your messages", "harness": "told by the harness", "model": "answers"}
+    for part in parts:
+        match part:
+            case Text(text=text, source="harness") if text.startswith(COMPACTED):
+                yield "compacted", len(text.encode("utf-8", "replace"))
+            case Text(text=text, source=source):
+                yield names.get(source, source), len(text.encode("utf-8", "replace"))
+            case Reasoning(text=text) | Opaque(json=text):
+                yield "reasoning", len(text.encode("utf-8", "replace"))
+            case ToolCall():
+                yield "tool calls", len(part.sent_name) + len(part.sent_arguments.encode("utf-8", "replace")) + 60
+            case ResultPart(content=text):
+                yield "tool results", len(text.encode("utf-8", "replace")) + 40
+            case Image():
+                yield "pictures", part.bytes // 24
+
+
+# ---------------------------------------------------------------------- keeping within it
+
+
+class CompactionFailed(Exception):
+    """The conversation stays as it was; the text says why."""
+
+
+class Compactor(Protocol):
+    """Makes room. While a summary is asked for, `asking` is set, and stays so when that is cancelled."""
+
+    asking: bool
+
+    async def make_room(self, calls: ModelCalls) -> None:
+        """Before a request: make room if it is time to."""
+
+    async def overflowed(self, calls: ModelCalls) -> bool:
+        """After the provider refused a request as too long: whether enough was taken away to send it again."""
+
+    async def asked(self, turn: Turn, focus: str) -> Compacted:
+        """A compaction that the person asks for, outside a turn. Raises CompactionFailed."""
+
+
+class ContextWindow:
+    """Keeps a session within its model's window, by a compactor that is built when it is first needed."""
+
+    def __init__(
+        self, session: Session, settings: ContextSettings, build: Callable[[Session, ContextSettings], Compactor]
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._build = build
+        self._compactor: Compactor | None = None
+        self._adopted = 0
+
+    @property
+    def compactor(self) -> Compactor:
+        if self._compactor is None:
+            self._compactor = self._build(self._session, self._settings)
+        return self._compactor
+
+    @property
+    def asking(self) -> bool:
+        return self._compactor is not None and self._compactor.asking
+
+    async def make_room(self, calls: ModelCalls) -> None:
+        """Before a request: make room if the context is full."""
+        now = self.now
+        if 0 < now.threshold <= now.used:
+            await self.compactor.make_room(calls)
+
+    @property
+    def now(self) -> Quantities:
+        return measure(self._session, self._settings)
+
+    async def overflowed(self, calls: ModelCalls, failure: Failed) -> bool:
+        """After the provider refused a request as too long: whether it may be sent again, with a shorter answer asked
+        for where that was too much, else with enough taken away."""
+        self._adopted += 1
+        if self._adopted <= _MOST_ADOPTED and _adopt_window(self._session, failure, self.now.used):
+            return True
+        return await self.compactor.overflowed(calls)
+
+    def undo(self) -> int:
+        """Take the last compaction back; its number, or 0 when none stands."""
+        compactions = self._session.state.standing
+        if not compactions:
+            return 0
+        number = compactions[-1]
+        self._session.emit(PrefixInvalidated("compaction undone", 1), CompactionUndone(number))
+        return number
+
+
+def _adopt_window(session: Session, failure: Failed, used: int) -> bool:
+    """Take what the server says it reads for the model's window. Whether a shorter answer is all that is needed: the
+    request itself takes `used` tokens."""
+    provider = session.provider
+    model = provider.model
+    if 0 < failure.window < model.window:
+        session.notice(
+            "warning",
+            f"The server reads {failure.window:,} tokens, not {model.window:,}: this is the model's window now. "
+            f"To keep it, set providers.{provider.name}.context_window = {failure.window}.",
+            "window_adopted",
+        )
+        model = replace(model, window=failure.window, window_source="reported")
+    longest = max(_SHORTEST_ANSWER, model.window - used - used // 8 - _SHORTEST_ANSWER)
+    shorter = longest < model.max_output and used < model.window * 3 // 4
+    provider.model = replace(model, max_output=longest) if shorter else model
+    return shorter
+
+
+def explain(session: Session, failure: Failed, now: Quantities) -> str:
+    """Why the turn ends, and what to do."""
+    name = session.state.provider
+    if failure.kind == "auth":
+        remedy = f"Give it a valid key (codewhale login {name}), then /retry; codewhale provider test {name} tries it."
+    elif failure.kind == "connect":
+        remedy = f"Check that the server runs and its address is right (codewhale provider test {name}), then /retry."
+    elif failure.kind == "context_length":
+        remedy = _too_long(name, now)
+    elif failure.kind == "quota":
+        remedy = "Check the account with the provider."
+    elif failure.retryable:
+        remedy = "Nothing of the answer was run; /retry asks again." if failure.started else "/retry asks again."
+    else:
+        remedy = ""
+    return f"The model call failed: {failure.message}{'' if failure.message.endswith('.') else '.'} {remedy}".rstrip()
+
+
+def _too_long(name: str, now: Quantities) -> str:
+    if now.used < now.spendable:
+        return (
+            f"By our count the request takes about {now.used:,} tokens of the model's {now.window:,}, so the server "
+            f"may run with a smaller window, or refuse for another reason: set providers.{name}.context_window to what "
+            "it reads, choose another model (/model), or start a new session."
+        )
+    return (
+        "The conversation is longer than the model's window, also after it was shortened as far as it goes: say less "
+        "at once, choose a model with a larger window (/model), or start a new session."
+    )

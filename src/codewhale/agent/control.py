@@ -1,0 +1,115 @@
+"""What a person's commands may do to an open session beside sending messages. Implements SessionControl."""
+
+from codewhale.agent.activation import tools_view
+from codewhale.agent.effort import CHOICES, facts_at, wakes
+from codewhale.agent.engine import Engine
+from codewhale.agent.model_call import bound_session
+from codewhale.agent.report import usage_view
+from codewhale.agent.session_factory import SessionFactory
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged
+from codewhale.protocol.modes import Approval, Mode
+from codewhale.protocol.ops import Limits, StatusView, UsageView
+from codewhale.protocol.views import ContextView, ToolsView
+
+
+class SessionControls:
+    """Over the open sessions of an engine; the port says what each does."""
+
+    def __init__(self, engine: Engine, factory: SessionFactory) -> None:
+        self._engine = engine
+        self._factory = factory
+
+    def set_mode(self, session: str, mode: Mode) -> None:
+        target = self._engine.idle(session)
+        if target.state.mode is not mode:
+            target.emit(ModeChanged(mode, target.state.mode))
+
+    def set_approval(self, session: str, approval: Approval) -> None:
+        self._engine.idle(session).allow(approval=approval)
+
+    def set_model(self, session: str, provider: str, model: str) -> None:
+        """Change the model; the one at hand is taken up anew when its facts are no longer those it was pinned with.
+        Raises ConfigError for an unknown provider."""
+        target = self._engine.idle(session)
+        before = (target.state.provider, target.state.model)
+        route = (provider or target.state.provider, model)
+        ready = self._factory.provider(*route)
+        pinned = target.state.header.facts if target.state.header is not None else None
+        if route == before and pinned == facts_at(target.state.effort, ready.settings.facts):
+            return
+        target.emit(ModelChanged(*route))
+        self._factory.attach(target, ready)
+
+    def reconnect(self, session: str, provider: str, model: str) -> None:
+        """Take a provider up anew, with the key and the address it has now. Raises ConfigError where it cannot be
+        used."""
+        target = self._engine.idle(session)
+        ready = self._factory.provider(provider, model)
+        if (provider, model) != (target.state.provider, target.state.model):
+            target.emit(ModelChanged(provider, model))
+        self._factory.attach(target, ready)
+
+    def set_effort(self, session: str, effort: str) -> None:
+        """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level, and while
+        a turn runs if thinking begins: the conversation so far must be said otherwise."""
+        target = self._engine.session(session)
+        state = target.state
+        if effort not in CHOICES:
+            raise SessionError(f"there is no effort {effort!r}; choose one of {', '.join(CHOICES[1:])}")
+        if effort == state.effort:
+            return
+        if state.header is None or not wakes(effort, state.header.facts):
+            target.emit(EffortChanged(effort))
+            return
+        ready = self._factory.provider(self._engine.idle(session).state.provider, state.model)
+        target.emit(EffortChanged(effort))
+        self._factory.attach(target, ready)
+
+    def status(self, session: str) -> StatusView:
+        target, turn = self._engine.session(session), self._engine.turn(session)
+        state, rights = target.state, target.rights
+        chain = self._factory.instructions(state.workspace)
+        return StatusView(
+            session=target.id,
+            workspace=state.workspace,
+            mode=state.mode,
+            authority=rights.authority,
+            provider=state.provider,
+            model=state.model,
+            turns=state.turns,
+            messages=state.messages,
+            requests=state.requests,
+            busy=not turn.idle,
+            waiting_for=turn.waiting_for,
+            instructions=tuple((item.name, item.bytes) for item in chain),
+            tokens_in=state.usage.input,
+            tokens_out=state.usage.output,
+            effort=state.effort,
+            approval=rights.approval,
+            waiting_since=turn.waiting[1],
+            queue=len(self._engine.queue(session)),
+            jobs=len(state.jobs),
+            seq=target.log.seq,
+        )
+
+    def context(self, session: str, brief: bool = False) -> ContextView:
+        return self._factory.context(self._engine.session(session), brief)
+
+    def tools(self, session: str) -> ToolsView:
+        return tools_view(self._engine.session(session))
+
+    async def retry(self, session: str) -> str:
+        return await self._engine.retry(session)
+
+    async def compact(self, session: str, focus: str) -> tuple[int, int]:
+        return await self._engine.compact(session, focus)
+
+    def undo_compaction(self, session: str) -> int:
+        return self._factory.window(self._engine.idle(session)).undo()
+
+    def usage(self, session: str) -> UsageView:
+        return usage_view(self._engine.session(session))
+
+    def set_budget(self, session: str, limits: Limits) -> None:
+        bound_session(self._engine.session(session), limits)

@@ -1,0 +1,364 @@
+"""How a session begins: new, resumed or forked, with its provider, its pinned head and nothing left open; and what the
+model is told beside the conversation that may change under it.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from codewhale.agent.activation import HeadChoice, chosen_profile, head_tools
+from codewhale.agent.context_window import Compactor, ContextWindow, context_view
+from codewhale.agent.effort import facts_at, wakes
+from codewhale.agent.model_call import price_known, session_budget, unknown_price
+from codewhale.catalog.lifecycle import DEFAULT_PROFILE
+from codewhale.catalog.registry import Catalog
+from codewhale.lib.clock import Clock
+from codewhale.lib.text import one_line
+from codewhale.models.dialects.base import Dialect, Provider
+from codewhale.process.command import home_inside
+from codewhale.protocol.errors import ConfigError, SessionError
+from codewhale.protocol.events import (
+    LOG_VERSION,
+    ContextAppended,
+    EffortChanged,
+    HeaderPinned,
+    JobStarted,
+    ModelChanged,
+    PrefixInvalidated,
+    SessionOpened,
+    SessionResumed,
+)
+from codewhale.protocol.messages import Image
+from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.views import ContextView
+from codewhale.session.artifacts import ArtifactStore
+from codewhale.session.lists import Lists
+from codewhale.session.log import SessionLog
+from codewhale.session.prefixcache import Heads
+from codewhale.session.projection import Projection, header_sha256, pinned_dialect
+from codewhale.session.prompt import Instruction, instruction_text, load_instructions, skills_text, system_text
+from codewhale.session.redaction import Redactor
+from codewhale.session.session import LOST, Folds, Session
+from codewhale.session.state import SessionState
+from codewhale.session.store import SessionStore
+from codewhale.session.window import ContextSettings
+
+STALE_SHOWN = 8
+
+FREE = "A scripted provider without prices costs nothing, so the bound on cost is never reached."
+HOME_OPEN = (
+    "The workspace is or holds the home folder ({}): programs act on many files in it by themselves, and everything "
+    "private lies there. Each change of such a file is asked about; opening the folder of one project is safer."
+)
+
+
+class Stores(Struct, frozen=True):
+    """What is kept of sessions: their logs, their outputs, their checklists and plans."""
+
+    sessions: SessionStore
+    artifacts: ArtifactStore
+    lists: Lists
+
+
+class ProviderSource(Protocol):
+    """The configured providers."""
+
+    def build(self, name: str, model: str) -> Provider:
+        """The provider of a name, for a model. Raises ConfigError."""
+
+    def default(self, provider: str) -> tuple[str, str]:
+        """The provider and model that are asked where nothing else is chosen; of a named provider its model."""
+
+
+class HeadTexts(Protocol):
+    """What a head says of a workspace."""
+
+    def root(self, workspace: str) -> str | None: ...
+    def skills(self, workspace: str) -> str: ...
+    def codemap(self, workspace: str) -> str:
+        """The map of its code; "" where there is none."""
+
+
+class SessionDefaults(Struct, frozen=True):
+    """What a session begins with where nothing is chosen; `tools` is what is configured of its array."""
+
+    effort: str = ""
+    approval: Approval = Approval.SUGGEST
+    context: ContextSettings = ContextSettings()
+    tools: HeadChoice = HeadChoice()
+
+
+class SessionDeps(Struct, frozen=True):
+    """What sessions are opened from. `home` is CODEWHALE_HOME."""
+
+    home: str
+    stores: Stores
+    clock: Clock
+    redactor: Redactor
+    providers: ProviderSource
+    texts: HeadTexts
+    compactor: Callable[[Session, ContextSettings], Compactor]
+    defaults: SessionDefaults = SessionDefaults()
+
+
+class SessionFactory:
+    """Opens sessions."""
+
+    def __init__(self, deps: SessionDeps, catalog: Catalog) -> None:
+        self._deps = deps
+        self._stores = deps.stores
+        self._catalog = catalog
+        self._heads: Heads = {}
+        self._sources = (instruction_source(self.instructions), skill_source(deps.texts.skills))
+
+    def open(self, op: OpenSession) -> Session:
+        """A session ready for its first or next turn. Raises SessionError, SessionBusyError, ConfigError."""
+        log = self._log(op)
+        try:
+            return self._settled(log, op)
+        except BaseException:
+            with contextlib.suppress(SessionError):  # what went wrong first is what is told
+                log.close()
+                if not op.resume:
+                    self._stores.sessions.remove([log.session])
+            raise
+
+    def closed(self, session: Session) -> None:
+        """A session that closed without ever having had a turn leaves nothing behind."""
+        if session.state.turns == 0:
+            with contextlib.suppress(SessionError):
+                self._stores.sessions.remove([session.id])
+
+    def _log(self, op: OpenSession) -> SessionLog:
+        sessions = self._stores.sessions
+        if not op.resume and not op.fork:
+            provider, model = self._deps.providers.default(op.provider)
+            return sessions.create(SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, op.model or model))
+        name = sessions.resolve(op.resume or op.fork, op.workspace)
+        if not op.fork:
+            return sessions.open(name)
+        parent = SessionState()
+        for envelope in sessions.read(name):
+            parent.apply(envelope.event)
+        return sessions.fork(name, self._beginning(parent, op))
+
+    def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:
+        """What stands in for a first record lost to damage: where the session is opened now, with the model that
+        it was last sent to."""
+        provider, model = self._deps.providers.default("")
+        if state.provider:
+            provider, model = state.provider, state.model
+        elif state.header is not None:
+            provider, model = state.header.provider, state.header.model
+        return SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model)
+
+    def _settled(self, log: SessionLog, op: OpenSession) -> Session:
+        deps, folds = self._deps, Folds()
+        folds.prefix.heads = self._heads
+        for envelope in log.read():
+            folds.apply(envelope.event)
+        state = folds.state
+        if not state.workspace:
+            state.apply(self._beginning(state, op))
+        route = (op.provider or state.provider, op.model or state.model)
+        if op.provider not in ("", state.provider) and not op.model:
+            route = deps.providers.default(op.provider)
+        provider = deps.providers.build(*route)
+        if op.limits.cost is not None and not price_known(provider):
+            raise ConfigError(unknown_price(*route))
+        dialect = provider.dialect if state.header is None else pinned_dialect(state.header)
+        budget = session_budget(folds.accounts, provider.model.price, deps.clock).slice(op.limits)
+        projection = self._projection(log, dialect)
+        session = Session(log, folds, (provider, projection), budget, deps.redactor, deps.clock)
+        session.allow(authority=op.authority, approval=op.approval or deps.defaults.approval)
+        if op.resume or op.fork:
+            self._continue(session, op)
+            if route != (state.provider, state.model):
+                session.emit(ModelChanged(*route))
+        effort = op.effort or ("" if op.resume or op.fork else deps.defaults.effort)
+        if effort and effort != state.effort:
+            session.emit(EffortChanged(effort))
+        self._pin(session)
+        if home_inside(state.workspace):
+            session.notice("warning", HOME_OPEN.format(state.workspace), "workspace_home")
+        if op.limits.cost is not None and provider.model.price is None:
+            session.notice("info", FREE, "no_price")
+        return session
+
+    def _continue(self, session: Session, op: OpenSession) -> None:
+        """Take up what an earlier process left. Raises SessionError where the workspace is gone and nobody is there."""
+        state = session.state
+        for call_id, sha in state.artifacts.items():
+            self._stores.artifacts.remember(session.id, call_id, sha)
+        for kind, items in state.lists.items():
+            self._stores.lists.set(session.id, kind, items)
+        gone = "" if os.path.isdir(state.workspace) else workspace_gone(state.workspace)
+        if gone and op.authority is not Authority.PERSON:
+            raise SessionError(gone)
+        damage = session.log.damage
+        running = list(state.jobs.values()) if op.resume else []
+        session.emit(SessionResumed(op.mode, op.authority, damage.cut_bytes, damage.skipped_lines))
+        self._tell_damage(session)
+        if gone:
+            session.notice("warning", gone, "workspace_gone")
+        if running:
+            session.notice("warning", stale_text(running), "jobs_stale")
+        session.close_calls(LOST)
+
+    def provider(self, name: str, model: str) -> Provider:
+        """The provider of a configured name, for a model. Raises ConfigError."""
+        return self._deps.providers.build(name, model)
+
+    def attach(self, session: Session, provider: Provider) -> None:
+        """Ask another provider from now on; pin a head if the session has none for it."""
+        session.use(provider)
+        self._pin(session)
+
+    def _projection(self, log: SessionLog, dialect: Dialect) -> Projection:
+        projection = Projection(dialect, self._load_image)
+        for envelope in log.read():
+            projection.apply(envelope.event)
+        return projection
+
+    def _pin(self, session: Session) -> None:
+        """Pin a head where the session has none for its model, and say the conversation by it."""
+        state, provider = session.state, session.provider
+        header = state.header
+        fits = header is not None and _fits(header, state, provider)
+        woken = header is not None and fits and wakes(state.effort, header.facts)
+        if fits and not woken:
+            return
+        pinned = self._header(session)
+        session.projection = self._projection(session.log, pinned_dialect(pinned))
+        if session.projection.count:
+            session.emit(PrefixInvalidated("effort" if woken else "model", 0))
+        session.emit(pinned)
+
+    def _header(self, session: Session) -> HeaderPinned:
+        state, provider, texts = session.state, session.provider, self._deps.texts
+        choice = self._deps.defaults.tools
+        chain, skills = self.instructions(state.workspace), texts.skills(state.workspace)
+        tools_json = head_tools(self._catalog, choice, state, provider)
+        profile = chosen_profile(choice, provider)
+        shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
+        system = system_text(shown, chain, skills, self._deps.redactor.text(texts.codemap(state.workspace)))
+        return HeaderPinned(
+            dialect=provider.dialect.name,
+            provider=state.provider,
+            model=state.model,
+            system=system,
+            tools_json=tools_json,
+            sha256=header_sha256(system, tools_json),
+            facts=facts_at(state.effort, provider.settings.facts),
+            profile="" if profile == DEFAULT_PROFILE else profile,
+        )
+
+    def instructions(self, workspace: str) -> tuple[Instruction, ...]:
+        """The instruction chain as it stands on disk now."""
+        return load_instructions(workspace, self._deps.home, self._deps.texts.root(workspace))
+
+    def updates(self, session: Session) -> tuple[ContextAppended, ...]:
+        """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
+        return changes(self._sources, session, self._deps.redactor)
+
+    def context(self, session: Session, brief: bool = False) -> ContextView:
+        """How full a session's context is; a `brief` view has no layers."""
+        return context_view(session, self._deps.defaults.context, brief)
+
+    def window(self, session: Session) -> ContextWindow:
+        """What keeps a session within its model's window."""
+        return ContextWindow(session, self._deps.defaults.context, self._deps.compactor)
+
+    def _tell_damage(self, session: Session) -> None:
+        damage = session.log.damage
+        if not damage.cut_bytes and not damage.skipped_lines:
+            return
+        text = (
+            f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record were set aside and "
+            f"{damage.skipped_lines} unreadable records skipped; everything else is kept."
+        )
+        if not isinstance(next(session.log.read()).event, SessionOpened):
+            state = session.state
+            text += f" Its beginning is lost: it goes on in {state.workspace} with {state.provider} {state.model}."
+        session.notice("warning", text, "log_damaged")
+
+    def _load_image(self, image: Image) -> bytes:
+        return self._stores.artifacts.get(image.artifact)
+
+
+def workspace_gone(workspace: str) -> str:
+    """What a person is told of a session whose folder is no more."""
+    return (
+        f"The workspace of this session, {one_line(workspace, 300)}, is gone: it was deleted or moved. Bring it back, "
+        "or begin a new session where the code is now."
+    )
+
+
+def stale_text(jobs: Sequence[JobStarted]) -> str:
+    """What a person is told of jobs that ran when the process that looked after them was gone."""
+    named = ", ".join(f"{job.job_id} ({one_line(job.command, 60)})" for job in jobs[:STALE_SHOWN])
+    more = f" and {len(jobs) - STALE_SHOWN} more" if len(jobs) > STALE_SHOWN else ""
+    return f"Background jobs that an earlier process of CodeWhale left behind: {named}{more}. /jobs tells of them."
+
+
+def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:
+    """Whether a pinned head still belongs to the route in use."""
+    return (header.provider, header.model, header.dialect) == (state.provider, state.model, provider.dialect.name)
+
+
+# ---------------------------------------------------------------------- what is told beside the conversation
+
+
+class ContextSource(Struct, frozen=True):
+    """One thing that is kept up to date. `kind` names it in the log, `title` is how it is spoken of; `text` of a
+    workspace is how it stands now ("" for none), `in_head` tells whether a head's system text says this already."""
+
+    kind: str
+    title: str
+    text: Callable[[str], str]
+    in_head: Callable[[str, str], bool]
+
+
+def instruction_source(load: Callable[[str], Iterable[Instruction]]) -> ContextSource:
+    """The instruction chain of a workspace: the end of the system text."""
+    return ContextSource(
+        "instructions",
+        "The project's instruction files",
+        lambda workspace: instruction_text(load(workspace)),
+        lambda system, text: system.endswith(text) if text else "<instructions" not in system,
+    )
+
+
+def skill_source(listing: Callable[[str], str]) -> ContextSource:
+    """The skills that a model can read."""
+    return ContextSource(
+        "skills",
+        "The skills",
+        lambda workspace: skills_text(listing(workspace)),
+        lambda system, text: text in system if text else "<skills>" not in system,
+    )
+
+
+def changes(sources: Iterable[ContextSource], session: Session, redactor: Redactor) -> tuple[ContextAppended, ...]:
+    """One update for each source that stands otherwise than the model was last told."""
+    state, updates = session.state, list[ContextAppended]()
+    for source in sources:
+        text = redactor.text(source.text(state.workspace))
+        update, last = _update(source, text), state.context_updates.get(source.kind)
+        known = last == update
+        if last is None and state.header is not None:
+            known = source.in_head(state.header.system, text)
+        if not known:
+            updates.append(ContextAppended(source.kind, update))
+    return tuple(updates)
+
+
+def _update(source: ContextSource, text: str) -> str:
+    news = f"{source.title} changed and now read in full:\n{text}"
+    if not text:
+        news = f"{source.title} were removed; they no longer apply."
+    return f"<context_update>\n{news}\n</context_update>"
