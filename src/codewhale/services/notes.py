@@ -40,8 +40,8 @@ def append_note(workspace: str, text: str) -> FileChange:
 
 
 def _append(fd: int, text: str) -> FileChange:
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode) or info.st_nlink != 1:
         raise OSError(errno.EPERM, f"{NOTES_PATH} is not a plain file with one name")
     before = os.pread(fd, LIMIT + 1, 0)
     note = f"---\n\n{text.rstrip()}\n".encode("utf-8", "replace")

@@ -32,10 +32,10 @@ def judge(data: bytes, source: str, wanted: str) -> dict[str, Any]:
     kinds = [wanted] if wanted != "auto" else _candidates(source, text)
     faults = []
     for kind in kinds:
-        found = _PARSERS[kind](text)
-        if not isinstance(found, ParseFault):
-            return {"valid": True, "format": kind, "source": source, "summary": _summary(found[0])}
-        faults.append((kind, found))
+        parsed = _PARSERS[kind](text)
+        if not isinstance(parsed, ParseFault):
+            return {"valid": True, "format": kind, "source": source, "summary": _summary(parsed[0])}
+        faults.append((kind, parsed))
     return _invalid(faults[0][0], source, text, faults[0][1])
 
 

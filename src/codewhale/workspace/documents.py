@@ -50,10 +50,10 @@ async def pdf_text(path: str, data: bytes, first: int, last: int, workspace: str
         return await by_program(path, data, first, last, workspace)
     if done.exit_code != 0 or done.stdout_gap >= 0:
         raise _unreadable(path, done)
-    found = msgspec.json.decode(done.stdout, type=_Extracted)
-    if first > found.total:
-        raise _no_page(path, first, found.total)
-    return PdfText(first, found.total, tuple(clean(page) for page in found.pages))
+    extracted = msgspec.json.decode(done.stdout, type=_Extracted)
+    if first > extracted.total:
+        raise _no_page(path, first, extracted.total)
+    return PdfText(first, extracted.total, tuple(clean(page) for page in extracted.pages))
 
 
 async def by_program(path: str, data: bytes, first: int, last: int, workspace: str = "") -> PdfText:

@@ -109,8 +109,8 @@ class FrecencyStore:
     def _prune(self) -> None:
         """Let the workspaces go that were not used for longest."""
         with os.scandir(self._folder) as entries:
-            found = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json"))
-        for _, path in found[:-MOST_WORKSPACES]:
+            files = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".json"))
+        for _, path in files[:-MOST_WORKSPACES]:
             os.unlink(path)
 
 
@@ -206,8 +206,8 @@ def fits(paths: Sequence[str], wanted: str) -> tuple[str, ...]:
 def best(paths: Iterable[str], wanted: str, ranks: Mapping[str, float], limit: int) -> tuple[FileMatch, ...]:
     """The `limit` best of paths that fit: by how they fit, then by use, then short before long."""
     scored = ((_fit(path, wanted) + 0.12 * math.log1p(ranks.get(path, 0.0)), path) for path in paths)
-    found = heapq.nsmallest(limit, ((-fit, len(path), path) for fit, path in scored))
-    return tuple(FileMatch(path, round(-fit, 2)) for fit, _, path in found)
+    ranked = heapq.nsmallest(limit, ((-fit, len(path), path) for fit, path in scored))
+    return tuple(FileMatch(path, round(-fit, 2)) for fit, _, path in ranked)
 
 
 def _fit(path: str, wanted: str) -> float:

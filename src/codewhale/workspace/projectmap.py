@@ -41,12 +41,12 @@ def build_map(files: Sequence[str], max_depth: int, *, truncated: bool = False) 
     top = _Folder()
     for path in sorted(files):
         *folders, name = path.split("/")
-        here = top
-        here.count += 1
+        folder = top
+        folder.count += 1
         for step in folders:
-            here = here.folders.setdefault(step, _Folder())
-            here.count += 1
-        here.files.append(name)
+            folder = folder.folders.setdefault(step, _Folder())
+            folder.count += 1
+        folder.files.append(name)
     lines: list[str] = []
     _draw(top, 0, max_depth, lines)
     if len(lines) > MOST_LINES:

@@ -104,7 +104,7 @@ def portable(pattern: str) -> str | None:
     """The pattern for ripgrep, a line end before $ allowed for, when every engine reads it alike and a line that
     matches it alone also does within its text; else None."""
     index, in_set, quantified = (4 if pattern.startswith("(?i)") else 0), False, False
-    told = [pattern[:index]]
+    pieces = [pattern[:index]]
     while index < len(pattern):
         char, rest = pattern[index], pattern[index + 1 :]
         step = 1
@@ -126,9 +126,9 @@ def portable(pattern: str) -> str | None:
         elif _differs(char, rest, quantified):
             return None
         quantified = not in_set and char in "*+?{"
-        told.append(r"(?:\r?$)" if char == "$" and not in_set else pattern[index : index + step])
+        pieces.append(r"(?:\r?$)" if char == "$" and not in_set else pattern[index : index + step])
         index += step
-    return None if in_set else "".join(told)
+    return None if in_set else "".join(pieces)
 
 
 def _differs(char: str, rest: str, quantified: bool) -> bool:
@@ -162,8 +162,8 @@ async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: 
         if hits is None:
             return await asyncio.to_thread(scan.all, files)
         promising = [file for file in files if file in hits or sampled.get(file) is False]
-        found = await asyncio.to_thread(scan.all, promising)
-        return TextMatches(found.matches, found.total, len(sampled.keys() | scan.read), found.complete)
+        matches = await asyncio.to_thread(scan.all, promising)
+        return TextMatches(matches.matches, matches.total, len(sampled.keys() | scan.read), matches.complete)
     finally:
         scan.stop()
 
@@ -188,10 +188,10 @@ async def _search_isolated(order: _SearchRequest) -> TextMatches:
     done = await work.do()
     if done.exit_code != 0 or done.timed_out or done.stdout_gap >= 0:
         raise PatternTooSlow("")
-    said = msgspec.json.decode(done.stdout, type=_SearchAnswer)
-    if said.found is not None:
-        return said.found
-    raise PatternTooSlow(said.fault) if said.position < 0 else PatternError(said.fault, said.position)
+    answer = msgspec.json.decode(done.stdout, type=_SearchAnswer)
+    if answer.found is not None:
+        return answer.found
+    raise PatternTooSlow(answer.fault) if answer.position < 0 else PatternError(answer.fault, answer.position)
 
 
 def _answer(order: _SearchRequest) -> _SearchAnswer:
@@ -277,7 +277,7 @@ class _Scan:
     def sampled(self, files: Sequence[str]) -> dict[str, bool]:
         """Those of `files` that a search would read (regular, not too large, not binary by their first 8 KiB), each
         with whether that part is UTF-8: ripgrep reads no character where there is none."""
-        found: dict[str, bool] = {}
+        readable: dict[str, bool] = {}
         top = os.open(self._root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for file in files:
@@ -285,10 +285,10 @@ class _Scan:
                     break
                 sample = _sample(top, file)
                 if sample is not None and b"\0" not in sample:
-                    found[file] = sample.isascii() or _is_utf8(sample)
+                    readable[file] = sample.isascii() or _is_utf8(sample)
         finally:
             os.close(top)
-        return found
+        return readable
 
     def _spent(self) -> bool:
         if self._stop.is_set() or time.monotonic() > self._deadline:

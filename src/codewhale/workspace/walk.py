@@ -89,11 +89,11 @@ class Walker:
         start = self._inside(path)
         patience = _TimeLimit(self._seconds)
         try:
-            found = await asyncio.to_thread(_scan, self.root, start, patience)
-            hidden = set() if include_ignored else await self._ignored(start, found, patience)
+            entries = await asyncio.to_thread(_scan, self.root, start, patience)
+            hidden = set() if include_ignored else await self._ignored(start, entries, patience)
         finally:
             patience.stop()
-        return tuple(entry for entry in found if entry.name not in hidden)
+        return tuple(entry for entry in entries if entry.name not in hidden)
 
     def _inside(self, path: str) -> str:
         """`path` with every symlink resolved, from the root; "" for the root itself."""
@@ -106,15 +106,15 @@ class Walker:
             raise ValueError(f"{path} leads outside {self.root}")
         return os.path.relpath(real, self.root)
 
-    async def _ignored(self, start: str, found: tuple[DirEntry, ...], patience: "_TimeLimit") -> set[str]:
+    async def _ignored(self, start: str, entries: tuple[DirEntry, ...], patience: "_TimeLimit") -> set[str]:
         folder = os.path.join(self.root, start)
-        told: set[str] | None = None
-        if found and find_repository(folder) is not None:
+        names: set[str] | None = None
+        if entries and find_repository(folder) is not None:
             with contextlib.suppress(ToolError):  # no git, or a repository it does not accept: the tree's own rules
-                told = None if await _is_ignored(folder) else await _ignored_by_git(folder, found)
-        if told is None:
-            told = await asyncio.to_thread(_ignored_by_rules, self.root, start, found, patience)
-        return told | {".git"}
+                names = None if await _is_ignored(folder) else await _ignored_by_git(folder, entries)
+        if names is None:
+            names = await asyncio.to_thread(_ignored_by_rules, self.root, start, entries, patience)
+        return names | {".git"}
 
 
 class _TimeLimit:
@@ -305,27 +305,27 @@ async def _is_ignored(folder: str) -> bool:
     return done.exit_code == 0
 
 
-async def _ignored_by_git(folder: str, found: tuple[DirEntry, ...]) -> set[str] | None:
+async def _ignored_by_git(folder: str, entries: tuple[DirEntry, ...]) -> set[str] | None:
     """The names git ignores, None where it cannot say."""
-    names = "".join(f"./{entry.name}\0" for entry in found).encode()
+    names = "".join(f"./{entry.name}\0" for entry in entries).encode()
     done = await git(("check-ignore", "-z", "--stdin"), folder, stdin=names, output_limit=_LIST_LIMIT)
     if done.exit_code not in (0, 1):
         return None
     ignored = {name.removeprefix("./") for name in done.stdout.decode("utf-8", "replace").split("\0") if name}
-    folders = [entry.name for entry in found if entry.is_dir and entry.name in ignored]
+    folders = [entry.name for entry in entries if entry.is_dir and entry.name in ignored]
     if folders:  # an ignored folder that holds committed files is not hidden
         held = await git(("ls-files", "-z", "--", *folders), folder, output_limit=_LIST_LIMIT)
         ignored -= {path.partition("/")[0] for path in held.stdout.decode("utf-8", "replace").split("\0")}
     return ignored
 
 
-def _ignored_by_rules(root: str, start: str, found: tuple[DirEntry, ...], patience: _TimeLimit) -> set[str]:
+def _ignored_by_rules(root: str, start: str, entries: tuple[DirEntry, ...], patience: _TimeLimit) -> set[str]:
     fd = _open_folder(root, start)
     try:
-        rules = _rules_above(root, start, patience).entering(start, fd, {entry.name for entry in found})
+        rules = _rules_above(root, start, patience).entering(start, fd, {entry.name for entry in entries})
     finally:
         os.close(fd)
-    return {entry.name for entry in found if rules.ignores(os.path.join(start, entry.name), entry.is_dir)}
+    return {entry.name for entry in entries if rules.ignores(os.path.join(start, entry.name), entry.is_dir)}
 
 
 def _rules_above(root: str, start: str, patience: _TimeLimit) -> IgnoreRules:
@@ -434,10 +434,10 @@ def _copy(root: str, target: str, names: tuple[str, ...]) -> int:
 
 
 def _inside(repository: str) -> list[str]:
-    found = []
+    paths = []
     for folder, names, files in os.walk(repository):
-        here = os.path.relpath(folder, repository)
-        if here == ".":
+        inner = os.path.relpath(folder, repository)
+        if inner == ".":
             names[:] = [name for name in names if name != "hooks"]
-        found += [os.path.normpath(os.path.join(here, name)) for name in files if not name.endswith(".lock")]
-    return found
+        paths += [os.path.normpath(os.path.join(inner, name)) for name in files if not name.endswith(".lock")]
+    return paths

@@ -101,7 +101,7 @@ def read_hooks(tree: Any, origin: str, project: bool = False) -> tuple[tuple[Hoo
         return (), (f"{origin}: hooks must be [[hooks.hooks]] rows; ignored",)
     if tree.get("enabled", True) is False:
         return (), ()
-    found: list[Hook] = []
+    hooks: list[Hook] = []
     refused: list[str] = []
     for number, row in enumerate(rows, 1):
         try:
@@ -110,11 +110,11 @@ def read_hooks(tree: Any, origin: str, project: bool = False) -> tuple[tuple[Hoo
             if not isinstance(row, dict):
                 raise HookError("it is no table")
             if row.get("enabled", True) is not False:
-                found.append(_hook(row, origin, project, number))
+                hooks.append(_hook(row, origin, project, number))
         except HookError as error:
             name = row.get("name") if isinstance(row, dict) else ""
             refused.append(f"{origin}: hook {name or number} is ignored: {error}")
-    return tuple(found), tuple(refused)
+    return tuple(hooks), tuple(refused)
 
 
 def _hook(row: dict[str, Any], origin: str, project: bool, number: int) -> Hook:

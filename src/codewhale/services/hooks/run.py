@@ -100,8 +100,8 @@ def parse_answer(exit_code: int | None, stdout: str, stderr: str, redact: Callab
     stdout, stderr = redact(stdout), redact(stderr)
     line = next((text for text in (*stdout.splitlines(), *stderr.splitlines()) if text.strip()), "")
     if exit_code == REFUSES:
-        said = _printed_answer(stdout)
-        return HookAnswer("deny", said.reason or one_line(line, 500) or "no reason was given")
+        answer = _printed_answer(stdout)
+        return HookAnswer("deny", answer.reason or one_line(line, 500) or "no reason was given")
     if exit_code != 0:
         why = f": {one_line(line, 200)}" if line else ""
         return HookAnswer(fault=f"it ended with {'a signal' if exit_code is None else f'exit code {exit_code}'}{why}")

@@ -89,17 +89,17 @@ class Hooks:
         opinion = Opinion("", "", "")
         contexts: list[str] = []
         for hook in self._due(moment):
-            said = await self._ask(hook, moment)
-            if said.fault and not hook.continue_on_error:
-                said = HookAnswer("deny", said.fault)
-            verdict = "" if hook.project and said.verdict == "allow" else said.verdict
+            answer = await self._ask(hook, moment)
+            if answer.fault and not hook.continue_on_error:
+                answer = HookAnswer("deny", answer.fault)
+            verdict = "" if hook.project and answer.verdict == "allow" else answer.verdict
             if _WEIGHT[verdict] > _WEIGHT[opinion.verdict]:
-                reason = f"The hook {hook.name} says {verdict}: {said.reason or 'no reason was given'}"
+                reason = f"The hook {hook.name} says {verdict}: {answer.reason or 'no reason was given'}"
                 opinion = msgspec.structs.replace(opinion, verdict=verdict, rule=f"hook.{hook.name}", reason=reason)
-            if said.arguments is not None and not hook.project:
-                moment = msgspec.structs.replace(moment, arguments=said.arguments)
-                opinion = msgspec.structs.replace(opinion, arguments=said.arguments)
-            contexts += [_context(hook, said.context)] if said.context else []
+            if answer.arguments is not None and not hook.project:
+                moment = msgspec.structs.replace(moment, arguments=answer.arguments)
+                opinion = msgspec.structs.replace(opinion, arguments=answer.arguments)
+            contexts += [_context(hook, answer.context)] if answer.context else []
             if opinion.verdict == "deny":
                 break
         if not opinion.verdict and opinion.arguments is None and not contexts:
@@ -117,8 +117,8 @@ class Hooks:
         code = result.metadata.get("exit_code") if result is not None else None
         code = code if isinstance(code, int) else int(not ok)
         moment = msgspec.structs.replace(moment, ok=ok, result=text, exit_code=code)
-        said = [(hook, await self._ask(hook, moment)) for hook in self._due(moment)]
-        contexts = [_context(hook, word.context) for hook, word in said if word.context]
+        answers = [(hook, await self._ask(hook, moment)) for hook in self._due(moment)]
+        contexts = [_context(hook, word.context) for hook, word in answers if word.context]
         return "\n".join(contexts) or None
 
     # ------------------------------------------------------------------ sessions
@@ -137,13 +137,13 @@ class Hooks:
         """The message as the hooks let it through. Raises SessionError when one blocks it."""
         moment = HookMoment(SUBMIT, session, workspace, self._mode(session), message=text)
         for hook in self._due(moment):
-            said = await self._ask(hook, msgspec.structs.replace(moment, message=text))
-            if said.fault and not hook.continue_on_error:
-                said = HookAnswer("deny", said.fault)
-            if said.verdict == "deny":
-                raise SessionError(f"the hook {hook.name} blocked the message: {said.reason}")
-            if said.text is not None and not hook.project:
-                text = said.text
+            answer = await self._ask(hook, msgspec.structs.replace(moment, message=text))
+            if answer.fault and not hook.continue_on_error:
+                answer = HookAnswer("deny", answer.fault)
+            if answer.verdict == "deny":
+                raise SessionError(f"the hook {hook.name} blocked the message: {answer.reason}")
+            if answer.text is not None and not hook.project:
+                text = answer.text
         return text
 
     async def shell_env(self, session: str, workspace: str) -> dict[str, str]:
@@ -177,10 +177,10 @@ class Hooks:
                 await self._fire(HookMoment("mode_change", session, workspace, mode, previous_mode=previous))
             case TurnFinished(status=status, reason=reason, result=result):
                 answer = str(result.get("answer", ""))[:RESULT_LIMIT]
-                here = HookMoment("turn_end", session, workspace, self._mode(session), error=reason)
+                moment = HookMoment("turn_end", session, workspace, self._mode(session), error=reason)
                 if status in ("failed", "infra"):
-                    await self._fire(msgspec.structs.replace(here, event="on_error"))
-                await self._fire(msgspec.structs.replace(here, message=answer, ok=status == "done"))
+                    await self._fire(msgspec.structs.replace(moment, event="on_error"))
+                await self._fire(msgspec.structs.replace(moment, message=answer, ok=status == "done"))
 
     async def _fire(self, moment: HookMoment) -> None:
         """Tell whoever watches; nothing is heard of what they say."""
@@ -196,16 +196,16 @@ class Hooks:
     async def _ask(self, hook: Hook, moment: HookMoment) -> HookAnswer:
         """Run it. A fault is told once for each hook and kind of fault."""
         if hook.project and not self._still_trusted(moment.workspace):
-            said = HookAnswer(
+            answer = HookAnswer(
                 fault="its file, or a file that it names, has changed since it was trusted (codewhale trust list)"
             )
         elif hook.background:
             return self._leave_behind(hook, moment)
         else:
-            said = await run_hook(hook, moment, self._facts(moment.session), self._redact)
-        if said.fault:
-            self._warn(moment.session, f"The hook {hook.name} ({hook.event}) counts for nothing: {said.fault}")
-        return said
+            answer = await run_hook(hook, moment, self._facts(moment.session), self._redact)
+        if answer.fault:
+            self._warn(moment.session, f"The hook {hook.name} ({hook.event}) counts for nothing: {answer.fault}")
+        return answer
 
     def _leave_behind(self, hook: Hook, moment: HookMoment) -> HookAnswer:
         if len(self._behind) >= MOST_BEHIND:

@@ -134,14 +134,14 @@ def unknown_job(jobs: ShellJobs, session: str, job_id: str) -> ToolError:
     """What to say of a job that the session does not have: which it has, or what became of this one."""
     own = jobs.jobs(session)
     known = ", ".join(f"{job.id} ({job.status}: {one_line(job.command, 60)})" for job in own[-KNOWN:])
-    said = f"This session has no job {one_line(job_id, 60)}. "
+    text = f"This session has no job {one_line(job_id, 60)}. "
     for job in jobs.stale(session):
         if job.id == job_id:
             again = f"run its command again if you need it: {one_line(job.command, 400)}"
-            said = f"Job {job.id} is {status_text(job)}. It cannot be read any more; {again}. "
+            text = f"Job {job.id} is {status_text(job)}. It cannot be read any more; {again}. "
     return ToolError(
         "execution_failed",
-        said + (f"Its jobs: {known}." if own else "It has no background jobs."),
+        text + (f"Its jobs: {known}." if own else "It has no background jobs."),
         field="task_id",
         expected=known or "the id of a background job",
         received=job_id,

@@ -178,7 +178,7 @@ class ShellJobs:
 
 def _stale(job: JobStarted) -> JobView:
     state = stat(job.pid) if job.pid else None
-    there = state is not None and state[0] == job.since and state[3]
+    alive = state is not None and state[0] == job.since and state[3]
     return JobView(
         id=job.job_id,
         command=job.command,
@@ -186,11 +186,11 @@ def _stale(job: JobStarted) -> JobView:
         status=STALE,
         exit_code=None,
         seconds=0.0,
-        leftovers=int(there),
-        pid=job.pid if there else 0,
+        leftovers=int(alive),
+        pid=job.pid if alive else 0,
         stdout_total=0,
         stderr_total=0,
-        exited=not there,
+        exited=not alive,
         task_id=job.task_id,
     )
 

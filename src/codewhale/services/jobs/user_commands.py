@@ -62,8 +62,8 @@ class UserCommands:
             feed.end()
         code = None if done.killed or done.exit_code is None or done.exit_code < 0 else done.exit_code
         output = shown(done.stdout, done.stdout_gap, done.stdout_total)
-        told, printed = self._redact(command), self._redact(output)
-        self._listener(session, ShellRan(told, printed, code, round(done.seconds, 3)))
+        shown_command, printed = self._redact(command), self._redact(output)
+        self._listener(session, ShellRan(shown_command, printed, code, round(done.seconds, 3)))
         return code
 
     def running(self, session: str) -> bool:

@@ -74,12 +74,12 @@ class SkillStore:
             for file, shown in skill_files(place):
                 if len(skills) == _SKILLS:
                     return SkillList(tuple(skills.values()), (*problems, f"only the first {_SKILLS} skills are used"))
-                found = self._read(file)
-                problem = found.problem or self._untrusted(place, file, found) or _shadowed(found, skills)
+                read = self._read(file)
+                problem = read.problem or self._untrusted(place, file, read) or _shadowed(read, skills)
                 if problem:
                     problems.append(f"{shown}: {problem}")
                 else:
-                    skills[found.name] = Skill(found.name, found.description, shown, file)
+                    skills[read.name] = Skill(read.name, read.description, shown, file)
         return SkillList(tuple(skills.values()), tuple(problems))
 
     def listing(self, workspace: str) -> str:
@@ -117,15 +117,15 @@ class SkillStore:
             known = self._known[file] = _understood(file, stamp)
         return known
 
-    def _untrusted(self, place: SkillFolder, file: str, found: _SkillFile) -> str:
-        if not place.workspace or self._trust.holds(file, found.digest):
+    def _untrusted(self, place: SkillFolder, file: str, read: _SkillFile) -> str:
+        if not place.workspace or self._trust.holds(file, read.digest):
             return ""
         return "it is not trusted; to use it: codewhale trust add " + one_line(file)
 
 
-def _shadowed(found: _SkillFile, skills: dict[str, Skill]) -> str:
-    other = skills.get(found.name)
-    return f"the skill {found.name} of {other.path} comes first" if other else ""
+def _shadowed(read: _SkillFile, skills: dict[str, Skill]) -> str:
+    other = skills.get(read.name)
+    return f"the skill {read.name} of {other.path} comes first" if other else ""
 
 
 def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
@@ -137,12 +137,12 @@ def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
     head = _HEAD.match(text)
     if head is None:
         title = re.search(r"^#+[ \t]+(\S.*)$", text[:_HEAD_LIMIT], re.MULTILINE)
-        said: dict[str, Any] = {"description": title.group(1)} if title else {}
+        members: dict[str, Any] = {"description": title.group(1)} if title else {}
     elif len(head.group(1)) > _HEAD_LIMIT:
         return _SkillFile(stamp, digest, problem=f"its head is longer than {_HEAD_LIMIT:,} characters")
     else:
-        said = _members(head.group(1))
-    name, description = said.get("name", folder), said.get("description")
+        members = _members(head.group(1))
+    name, description = members.get("name", folder), members.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return _SkillFile(stamp, digest, problem="its name is not 1 to 64 letters, digits, hyphens, dots or colons")
     if not isinstance(description, str) or not description.strip():
@@ -159,10 +159,10 @@ def _members(head: str) -> dict[str, Any]:
         check_nesting(head.encode("utf-8", "replace"))
         if _aliased(yaml.parse(head)):
             return {}
-        found = yaml.safe_load(head)
+        members = yaml.safe_load(head)
     except (yaml.YAMLError, RecursionError, ValueError):
-        found = dict(_MEMBER.findall(head))
-    return found if isinstance(found, dict) else {}
+        members = dict(_MEMBER.findall(head))
+    return members if isinstance(members, dict) else {}
 
 
 def _aliased(events: Iterable[Any]) -> bool:
@@ -181,13 +181,13 @@ def _bytes(file: str) -> bytes | None:
 
 
 def _companions(folder: str) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for above, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] != ".")
         for name in sorted(files):
             path = os.path.relpath(os.path.join(above, name), folder)
             if path not in FILES:
-                found.append(path)
-            if len(found) == _COMPANIONS:
-                return found
-    return found
+                paths.append(path)
+            if len(paths) == _COMPANIONS:
+                return paths
+    return paths

@@ -189,9 +189,9 @@ def _command(gate: Gate) -> str:
 
 
 def _program(name: str, ecosystem: str, program: str, words: Sequence[str], root: str) -> Gate:
-    found = which(program)
-    skipped = "" if found else not_installed(program)
-    return Gate(name, ecosystem, (found or program, *words), root, skipped=skipped)
+    path = which(program)
+    skipped = "" if path else not_installed(program)
+    return Gate(name, ecosystem, (path or program, *words), root, skipped=skipped)
 
 
 def _rust(root: str, full: bool) -> list[Gate]:
@@ -219,8 +219,8 @@ async def _python(root: str, full: bool, most: int, asked: bool) -> list[Gate]:
     if python is None:
         return [Gate("python-syntax", "python", ("python3",), root, skipped=not_installed("python3"))]
     stdin = "\0".join(files[:most]).encode("utf-8", "surrogateescape")
-    said = f"ast.parse of {min(most, len(files))} of {len(files)} Python files"
-    gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=said)]
+    summary = f"ast.parse of {min(most, len(files))} of {len(files)} Python files"
+    gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=summary)]
     try:
         tests = await find_python(root) if full else None
     except ToolError as error:

@@ -54,8 +54,8 @@ def read_text(root: str, name: str) -> str:
 
 
 def scripts(root: str) -> dict[str, str]:
-    found = package(root).get("scripts")
-    rows = found.items() if isinstance(found, dict) else ()
+    table = package(root).get("scripts")
+    rows = table.items() if isinstance(table, dict) else ()
     return {name: text for name, text in rows if isinstance(text, str) and text}
 
 
@@ -64,10 +64,10 @@ def package(root: str) -> dict[str, Any]:
     text = read_text(root, "package.json").encode("utf-8", "replace")
     try:
         check_nesting(text)
-        found = msgspec.json.decode(text or b"{}")
+        value = msgspec.json.decode(text or b"{}")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 OUTPUT_LIMIT = 40_000
@@ -156,7 +156,7 @@ async def run_tests(
     """Run them to the end or the timeout, the last line printed told to `progress` now and then, within what `held`
     leaves them. A cancellation is raised with what they came to so far. Raises OSError when the program cannot be
     started, ToolError where they cannot be held."""
-    told = _Progress(progress)
+    feed = _Progress(progress)
     launch = Launch(
         argv=runner.argv,
         cwd=root,
@@ -167,7 +167,7 @@ async def run_tests(
         allowances=held.allowances,
         workspace=root,
     )
-    child = await start(launch, told.output)
+    child = await start(launch, feed.output)
     try:
         return await child.wait()
     except asyncio.CancelledError as stopped:
@@ -216,14 +216,14 @@ def _closed(args: str) -> str:
     return re.sub(r"[\\'\"]", " ", args)
 
 
-def _pytest(root: str, given: tuple[str, ...]) -> Runner | None:
+def _pytest(root: str, words: tuple[str, ...]) -> Runner | None:
     python = interpreter(root)
-    return None if python is None else Runner("pytest", (python, "-m", "pytest", *given))
+    return None if python is None else Runner("pytest", (python, "-m", "pytest", *words))
 
 
 async def _known(root: str, pytest: Runner) -> Runner:
     """The runner of a Python: unittest where it has no pytest. Raises ToolError where it does not say."""
-    python, given = pytest.argv[0], pytest.argv[3:]
+    python, words = pytest.argv[0], pytest.argv[3:]
     probe = f"import importlib.util, sys; sys.exit(0 if importlib.util.find_spec('pytest') else {_MISSING})"
     profile = await held_where_possible("read-only")
     try:
@@ -233,17 +233,17 @@ async def _known(root: str, pytest: Runner) -> Runner:
     if done.exit_code == 0:
         return pytest
     if done.exit_code != _MISSING or done.timed_out:
-        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        reason = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         why = "it did not answer in time" if done.timed_out else f"exit code {done.exit_code}"
         raise ToolError(
             "execution_failed",
             f"No test was run: {python} could not say whether it has pytest "
-            f"({one_line(f'{why}: {said}'.rstrip(': '), 300)}).",
+            f"({one_line(f'{why}: {reason}'.rstrip(': '), 300)}).",
             expected="a Python that runs here",
             received=python,
         )
     note = "; ".join(filter(None, (f"pytest is not installed for {python}, so unittest ran", pytest.note)))
-    return Runner("unittest", (python, "-m", "unittest", *(given or _discovery(root))), note=note)
+    return Runner("unittest", (python, "-m", "unittest", *(words or _discovery(root))), note=note)
 
 
 def _discovery(root: str) -> tuple[str, ...]:
@@ -269,16 +269,16 @@ def _python_tests(root: str) -> bool:
 def _holds_tests(folder: str, depth: int) -> bool:
     try:
         with os.scandir(folder) as entries:
-            found = list(entries)
+            listed = list(entries)
     except OSError:
         return False
     if any(
         entry.name.endswith(".py") and (entry.name.startswith("test") or entry.name.endswith("_test.py"))
-        for entry in found
+        for entry in listed
     ):
         return True
     below = (
-        entry.path for entry in found if depth and entry.is_dir(follow_symlinks=False) and entry.name[0] not in "._"
+        entry.path for entry in listed if depth and entry.is_dir(follow_symlinks=False) and entry.name[0] not in "._"
     )
     return any(_holds_tests(path, depth - 1) for path in below)
 
@@ -288,12 +288,12 @@ def _node_script(root: str) -> str:
     return "" if "no test specified" in script else script
 
 
-def _node(root: str, given: tuple[str, ...]) -> Runner:
+def _node(root: str, args: tuple[str, ...]) -> Runner:
     wanted = node_manager(root)
     manager = wanted if which(wanted) else "npm"
     note = "" if manager == wanted else f"{wanted} is not installed, so npm ran"
-    words = {"npm": ("test", *(("--", *given) if given else ())), "bun": ("run", "test", *given)}
-    argv = (_program(manager, root), *words.get(manager, ("test", *given)))
+    words = {"npm": ("test", *(("--", *args) if args else ())), "bun": ("run", "test", *args)}
+    argv = (_program(manager, root), *words.get(manager, ("test", *args)))
     return Runner(manager, argv, {"CI": "true"}, note, _node_script(root))
 
 
@@ -306,13 +306,13 @@ def node_manager(root: str) -> str:
     return next((manager for lock, manager in _LOCKS if has(root, lock)), "npm")
 
 
-def _go(root: str, given: tuple[str, ...]) -> Runner:
-    everywhere = () if any(not word.startswith("-") for word in given) else ("./...",)
-    return Runner("go", (_program("go", root), "test", *given, *everywhere))
+def _go(root: str, words: tuple[str, ...]) -> Runner:
+    everywhere = () if any(not word.startswith("-") for word in words) else ("./...",)
+    return Runner("go", (_program("go", root), "test", *words, *everywhere))
 
 
-def _make(root: str, given: tuple[str, ...]) -> Runner:
-    return Runner("make", (_program("make", root), "test", *given))
+def _make(root: str, words: tuple[str, ...]) -> Runner:
+    return Runner("make", (_program("make", root), "test", *words))
 
 
 def _has_test_target(root: str) -> bool:
@@ -324,15 +324,15 @@ def _has_test_target(root: str) -> bool:
 
 
 def _program(name: str, root: str) -> str:
-    found = which(name)
-    if found is None:
+    path = which(name)
+    if path is None:
         raise ToolError(
             "not_available",
             f"The tests of {root} are run by {name}. {not_installed(name)}",
             expected=f"{name} on PATH",
             received="nothing",
         )
-    return found
+    return path
 
 
 def _no_runner(root: str) -> ToolError:

@@ -68,9 +68,9 @@ def summarise(stdout: str, stderr: str) -> TestSummary:
     """What the output of a test run says, whatever ran it: the first known form that matches."""
     text = re.sub(_ANSI, "", f"{stdout}\n{stderr}")
     for parse in _PARSERS:
-        found = parse(text)
-        if found is not None:
-            return found
+        summary = parse(text)
+        if summary is not None:
+            return summary
     return TestSummary(None, None, 0, ())
 
 
@@ -79,10 +79,10 @@ def cargo_failure(command: str, stdout: str, stderr: str) -> str:
     if not re.search(_CARGO, f"{command} "):
         return ""
     text = re.sub(_ANSI, "", f"{stderr}\n{stdout}")
-    found = [match.group(1) for match in re.finditer(_CARGO_ERROR, text)]
-    found += [f"test failed: {name}" for name in re.findall(_CARGO_NAME, text)]
-    found += [match.group() for match in re.finditer(_CARGO_PANIC, text)]
-    return "\n".join(dict.fromkeys(found))[:FAILURE]
+    lines = [match.group(1) for match in re.finditer(_CARGO_ERROR, text)]
+    lines += [f"test failed: {name}" for name in re.findall(_CARGO_NAME, text)]
+    lines += [match.group() for match in re.finditer(_CARGO_PANIC, text)]
+    return "\n".join(dict.fromkeys(lines))[:FAILURE]
 
 
 def _pytest(text: str) -> TestSummary | None:
@@ -157,8 +157,8 @@ def _mocha(text: str) -> TestSummary | None:
 
 
 def _names(pattern: str, text: str) -> tuple[str, ...]:
-    found = dict.fromkeys(" ".join(name.split()) for name in re.findall(pattern, text))
-    return tuple(name[:120] for name in found)[:NAMES]
+    names = dict.fromkeys(" ".join(name.split()) for name in re.findall(pattern, text))
+    return tuple(name[:120] for name in names)[:NAMES]
 
 
 _PARSERS: tuple[Callable[[str], TestSummary | None], ...] = (_pytest, _unittest, _cargo, _go, _jest, _tap, _mocha)

@@ -91,9 +91,9 @@ class PathErrors:
         names = {entry: entry.casefold() for entry, _, is_link in self._root.scandir(folder, 5000) if not is_link}
         close = difflib.get_close_matches(wanted.casefold(), sorted(set(names.values())), 3, 0.65)
         ranked = sorted((close.index(low), entry) for entry, low in names.items() if low in close)
-        found = [entry if folder == "." else f"{folder}/{entry}" for _, entry in ranked[:3]]
-        deeper = ["/".join((entry, *rest)) for entry in found] if rest else []
-        return [path for path in deeper if self._is_there(path)] or found
+        similar = [entry if folder == "." else f"{folder}/{entry}" for _, entry in ranked[:3]]
+        deeper = ["/".join((entry, *rest)) for entry in similar] if rest else []
+        return [path for path in deeper if self._is_there(path)] or similar
 
     def _is_there(self, path: str) -> bool:
         try:
@@ -192,8 +192,8 @@ def locate(root: str, path: str | None, again: NextCall | None, *, must_exist: b
         return "."
     beneath = Root(root)
     try:
-        found = beneath.resolve(path)
-        mode = os.lstat(os.path.join(beneath.path, found)).st_mode
+        resolved = beneath.resolve(path)
+        mode = os.lstat(os.path.join(beneath.path, resolved)).st_mode
     except PathRefused as refused:
         likely = meant(beneath, path)
         raise _escape(beneath.path, path, refused.reason, Corrected({"path": likely}) if likely else again)
@@ -205,7 +205,7 @@ def locate(root: str, path: str | None, again: NextCall | None, *, must_exist: b
         raise _bad(path, f"cannot be looked at: {error.strerror}", again)
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise _bad(path, "is neither a file nor a folder", again)
-    return found
+    return resolved
 
 
 def missing(path: str, likely: str = "") -> ToolError:

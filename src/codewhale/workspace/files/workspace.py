@@ -171,13 +171,13 @@ class Workspace:
             stream = os.fdopen(self._root.open(resolved, flags, links=False), "rb", buffering=0)
         except (PathRefused, OSError) as error:
             raise self._refusals.explain(path, error)
-        found = os.fstat(stream.fileno())
+        info = os.fstat(stream.fileno())
         try:
-            refuse_kind(name, found.st_mode)
+            refuse_kind(name, info.st_mode)
         except ToolError:
             stream.close()
             raise
-        return OpenFile(name, resolved, stream, found.st_size, stat.S_IMODE(found.st_mode))
+        return OpenFile(name, resolved, stream, info.st_size, stat.S_IMODE(info.st_mode))
 
     def begin(self, file: OpenFile, size: int) -> bytes:
         """The first bytes of a file that was just opened, at most `size`; `take` begins with them."""
@@ -292,10 +292,10 @@ class Workspace:
             return self._read_bounded(name, stream, KEEP_LIMIT)
 
     def _mode(self, slot: Slot, edit: FileEdit) -> int:
-        found = slot.found
+        info = slot.found
         if edit.move_from:
-            found = self._root.stat(edit.move_from)
-        mode = stat.S_IMODE(found.st_mode) if found is not None else 0o666 & ~file_mask()
+            info = self._root.stat(edit.move_from)
+        mode = stat.S_IMODE(info.st_mode) if info is not None else 0o666 & ~file_mask()
         if edit.executable is None:
             return mode
         return mode | (mode & 0o444) >> 2 if edit.executable else mode & ~0o111

@@ -78,8 +78,8 @@ def closest(hunk: Hunk, lines: Sequence[str]) -> tuple[int, int]:
     """Where most of the expected lines stand in order: (0-based start, lines that agree but for blanks)."""
     stated = min(max((hunk.start or 1) - 1, 0), max(len(lines) - 1, 0))
     places: dict[str, list[int]] = {}
-    for number, there in enumerate(lines):
-        places.setdefault(there.strip(), []).append(number)
+    for number, line_there in enumerate(lines):
+        places.setdefault(line_there.strip(), []).append(number)
     votes: Counter[int] = Counter()
     for offset, line in enumerate(hunk.old):
         text = line.text.strip()
@@ -93,17 +93,17 @@ def closest(hunk: Hunk, lines: Sequence[str]) -> tuple[int, int]:
 
 def _hint(hunk: Hunk, lines: Sequence[str], near: int, hits: int) -> str:
     new = [line.text.strip() for line in hunk.new]
-    there = [line.strip() for line in lines]
-    if any(there[i : i + len(new)] == new for i in range(max(0, near - 5), near + 6)) and new:
+    stripped = [line.strip() for line in lines]
+    if any(stripped[i : i + len(new)] == new for i in range(max(0, near - 5), near + 6)) and new:
         return "the new lines already stand there; the change may have been made before."
     if not hits:
         return "none of these lines is in the file; check the path and read the file again."
     for offset, line in enumerate(hunk.old):
         at = near + offset
-        have = there[at] if at < len(there) else None
+        have = stripped[at] if at < len(stripped) else None
         if have != line.text.strip():
-            found = "the end of the file" if have is None else repr(clip(have))
-            return f"line {at + 1} differs: wanted {clip(line.text.strip())!r}, found {found}."
+            received = "the end of the file" if have is None else repr(clip(have))
+            return f"line {at + 1} differs: wanted {clip(line.text.strip())!r}, found {received}."
     return "the lines differ in blanks only, in a way that does not show how to indent the new ones."
 
 

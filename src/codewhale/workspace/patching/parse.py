@@ -26,7 +26,7 @@ class _EnvelopeReader:
 
     def files(self) -> list[FilePatch]:
         """Every file, in order. Raises ToolError for anything else, and where no end of the patch stands."""
-        found: list[FilePatch] = []
+        patches: list[FilePatch] = []
         while self._at < len(self._lines):
             line = self._lines[self._at].strip()
             verb, _, path = line.partition(": ")
@@ -40,17 +40,17 @@ class _EnvelopeReader:
             elif not line or not self._open:
                 continue
             elif verb == "*** Add File" and path:
-                found.append(self._added(path))
+                patches.append(self._added(path))
             elif verb == "*** Delete File" and path:
-                found.append(FilePatch("delete", (path,), whole=True))
+                patches.append(FilePatch("delete", (path,), whole=True))
             elif verb == "*** Update File" and path:
-                found.append(self._updated(path))
+                patches.append(self._updated(path))
             else:
                 raise malformed(f"line {self._at}: not a file header", _FORMS, line)
         if self._open:
-            where = f"; it ends in {found[-1].names[0]}" if found else ""
+            where = f"; it ends in {patches[-1].names[0]}" if patches else ""
             raise cut_off(f"no line {_END!r} ends it{where}")
-        return found
+        return patches
 
     def _ends(self, text: str) -> bool:
         """Whether an indented line is the end of the patch: that marker with nothing of the patch behind it."""

@@ -17,17 +17,17 @@ def _indent_of(text: str) -> str:
     return text[: len(text) - len(text.lstrip(" \t"))]
 
 
-def indent_map(given: Sequence[str], actual: Sequence[str]) -> dict[str, str] | None:
+def indent_map(expected: Sequence[str], actual: Sequence[str]) -> dict[str, str] | None:
     """How each indentation of `given` reads in `actual`, lines paired in order; None when one indentation
     would have to become two."""
-    found: dict[str, str] = {}
-    for text, real in zip(given, actual, strict=True):
-        if text.strip() and found.setdefault(_indent_of(text), _indent_of(real)) != _indent_of(real):
+    mapping: dict[str, str] = {}
+    for text, real in zip(expected, actual, strict=True):
+        if text.strip() and mapping.setdefault(_indent_of(text), _indent_of(real)) != _indent_of(real):
             return None
-    return found
+    return mapping
 
 
-def reindent(found: dict[str, str], texts: Iterable[str]) -> list[str] | None:
+def reindent(mapping: dict[str, str], texts: Iterable[str]) -> list[str] | None:
     """Lines moved by a mapping. An indentation that the mapping lacks takes its nearest known prefix, or the
     amount by which all known ones moved; None when neither says anything."""
     out = []
@@ -36,21 +36,21 @@ def reindent(found: dict[str, str], texts: Iterable[str]) -> list[str] | None:
             out.append(text)
             continue
         blanks = _indent_of(text)
-        moved = _moved(found, blanks)
+        moved = _moved(mapping, blanks)
         if moved is None:
             return None
         out.append(moved + text[len(blanks) :])
     return out
 
 
-def _moved(found: dict[str, str], blanks: str) -> str | None:
-    if blanks in found:
-        return found[blanks]
-    prefixes = [known for known in found if blanks.startswith(known)]
+def _moved(mapping: dict[str, str], blanks: str) -> str | None:
+    if blanks in mapping:
+        return mapping[blanks]
+    prefixes = [known for known in mapping if blanks.startswith(known)]
     if prefixes:
         best = max(prefixes, key=len)
-        return found[best] + blanks[len(best) :]
-    for known, real in found.items():
+        return mapping[best] + blanks[len(best) :]
+    for known, real in mapping.items():
         if known.startswith(blanks) and real.endswith(known[len(blanks) :]):
             return real[: len(real) - len(known) + len(blanks)]
     return None
@@ -102,43 +102,43 @@ class HunkPlacer:
         placed: list[Placement] = []
         shift = 0
         for number, hunk in enumerate(hunks, 1):
-            found = self._one(hunk, f"hunk {number}/{len(hunks)}", shift)
+            placement = self._one(hunk, f"hunk {number}/{len(hunks)}", shift)
             if hunk.start is not None and hunk.old:
-                shift = found.offset
-            placed.append(found)
+                shift = placement.offset
+            placed.append(placement)
         return placed
 
     def _one(self, hunk: Hunk, name: str, shift: int) -> Placement:
         if not hunk.old:
             return self._insertion(hunk, name)
         for rung in (EXACT, LINE_ENDS, TRAILING, INDENTED):
-            found = self._candidates(hunk, rung)
-            if found:
-                return self._choose(hunk, name, rung, found, shift)
+            places = self._candidates(hunk, rung)
+            if places:
+                return self._choose(hunk, name, rung, places, shift)
         for dropped in range(1, self._fuzz + 1):
             cut = hunk.cut(min(dropped, hunk.leading), min(dropped, hunk.trailing))
-            found = self._candidates(cut, FUZZY) if any(line.text.strip() for line in cut.old) else []
-            if found:
-                at = self._only(name, FUZZY, found)
+            places = self._candidates(cut, FUZZY) if any(line.text.strip() for line in cut.old) else []
+            if places:
+                at = self._only(name, FUZZY, places)
                 return Placement(cut, at, FUZZY, _offset(cut, at), len(hunk.old) - len(cut.old))
         raise not_found(self._path, name, hunk, self._content.lines)
 
-    def _choose(self, hunk: Hunk, name: str, rung: int, found: list[int], shift: int) -> Placement:
+    def _choose(self, hunk: Hunk, name: str, rung: int, places: list[int], shift: int) -> Placement:
         """The place a numbered hunk means among those that fit."""
         if hunk.start is None or rung > LINE_ENDS:
-            at = self._only(name, rung, found)
+            at = self._only(name, rung, places)
             return Placement(hunk, at, rung, _offset(hunk, at))
         stated = hunk.start - 1
-        edge = [at for at in found if self._at_edges(hunk, at)]
-        for choice in (edge, found):
+        edge = [at for at in places if self._at_edges(hunk, at)]
+        for choice in (edge, places):
             for at in (stated + shift, stated):
                 if at in choice:
                     return Placement(hunk, at, rung, at - stated, unsure=self._loose(hunk, at, edge))
-        for choice in (edge, found, [at for at in found if self._under(hunk.heading, at)]):
+        for choice in (edge, places, [at for at in places if self._under(hunk.heading, at)]):
             if len(choice) == 1:
                 at = choice[0]
                 return Placement(hunk, at, rung, at - stated, unsure=self._loose(hunk, at, edge))
-        raise ambiguous(self._path, name, found, _NAMES[rung])
+        raise ambiguous(self._path, name, places, _NAMES[rung])
 
     def _at_edges(self, hunk: Hunk, at: int) -> bool:
         """Whether a hunk without context above or below lies where the file begins or ends, as a diff with
@@ -192,10 +192,10 @@ class HunkPlacer:
                 options.append((rung, self._candidates(hunk, rung)))
         first, last = _leftmost(hunks, options), _rightmost(hunks, options)
         if first is None or first != last:
-            for number, (rung, found) in enumerate(options, 1):
-                if len(found) > 1:
-                    raise ambiguous(self._path, f"hunk {number}/{len(hunks)}", found, _NAMES[rung])
-            first = [found[0] for _, found in options]
+            for number, (rung, places) in enumerate(options, 1):
+                if len(places) > 1:
+                    raise ambiguous(self._path, f"hunk {number}/{len(hunks)}", places, _NAMES[rung])
+            first = [places[0] for _, places in options]
         return [Placement(h, at, rung) for h, at, (rung, _) in zip(hunks, first, options, strict=True)]
 
     def _candidates(self, hunk: Hunk, rung: int) -> list[int]:
@@ -206,24 +206,24 @@ class HunkPlacer:
             return []
         lines, index = self._lines(rung)
         offset = min(range(len(wanted)), key=lambda i: len(index.get(wanted[i], ())))
-        found = [
+        places = [
             place - offset
             for place in index.get(wanted[offset], ())
             if place >= offset and lines[place - offset : place - offset + len(wanted)] == wanted
         ]
         if rung == EXACT and hunk.strict:
-            found = [at for at in found if self._newlines_agree(hunk, at)]
+            places = [at for at in places if self._newlines_agree(hunk, at)]
         if rung == INDENTED:
-            found = [at for at in found if self.indentation(hunk, at) is not None]
+            places = [at for at in places if self.indentation(hunk, at) is not None]
         if hunk.at_end:
-            found = [at for at in found if at + len(wanted) == len(lines)]
-        return self._below_anchors(hunk, found)
+            places = [at for at in places if at + len(wanted) == len(lines)]
+        return self._below_anchors(hunk, places)
 
     def indentation(self, hunk: Hunk, at: int) -> list[str] | None:
         """The added lines of a hunk as the file's indentation there wants them; None when it does not say."""
-        there = self._content.lines[at : at + len(hunk.old)]
-        found = indent_map([line.text for line in hunk.old], there)
-        return None if found is None else reindent(found, [x.text for x in hunk.lines if x.tag == "+"])
+        present = self._content.lines[at : at + len(hunk.old)]
+        mapping = indent_map([line.text for line in hunk.old], present)
+        return None if mapping is None else reindent(mapping, [x.text for x in hunk.lines if x.tag == "+"])
 
     def _newlines_agree(self, hunk: Hunk, at: int) -> bool:
         last = len(self._content.lines) - 1
@@ -231,14 +231,14 @@ class HunkPlacer:
             line.ended == (self._content.ended or at + i != last) for i, line in enumerate(hunk.old)
         )  # fmt: skip
 
-    def _below_anchors(self, hunk: Hunk, found: list[int]) -> list[int]:
+    def _below_anchors(self, hunk: Hunk, places: list[int]) -> list[int]:
         """Of the candidates, the first below each place of the anchors. Anchors that stand nowhere, or only
         below, do not count against the single place that fits."""
-        if not hunk.anchors or not found:
-            return found
+        if not hunk.anchors or not places:
+            return places
         ends = self._anchored(hunk.anchors)
-        below = sorted({found[i] for end in ends if (i := bisect_left(found, end)) < len(found)})
-        return below or (found if len(found) == 1 else [])
+        below = sorted({places[i] for end in ends if (i := bisect_left(places, end)) < len(places)})
+        return below or (places if len(places) == 1 else [])
 
     def _anchored(self, anchors: Sequence[str]) -> list[int]:
         """The lines on which the last anchor stands below all others."""
@@ -266,10 +266,10 @@ class HunkPlacer:
             self._index[rung] = index
         return self._formed[rung], self._index[rung]
 
-    def _only(self, name: str, rung: int, found: list[int]) -> int:
-        if len(found) > 1:
-            raise ambiguous(self._path, name, found, _NAMES[rung])
-        return found[0]
+    def _only(self, name: str, rung: int, places: list[int]) -> int:
+        if len(places) > 1:
+            raise ambiguous(self._path, name, places, _NAMES[rung])
+        return places[0]
 
 
 def _offset(hunk: Hunk, at: int) -> int:
@@ -283,22 +283,22 @@ def _room(hunk: Hunk) -> tuple[int, int]:
 
 def _leftmost(hunks: Sequence[Hunk], options: list[tuple[int, list[int]]]) -> list[int] | None:
     chosen, free = [], 0
-    for hunk, (_, found) in zip(hunks, options, strict=True):
+    for hunk, (_, places) in zip(hunks, options, strict=True):
         begin, end = _room(hunk)
-        i = bisect_left(found, free - begin)
-        if i == len(found):
+        i = bisect_left(places, free - begin)
+        if i == len(places):
             return None
-        chosen.append(found[i])
-        free = found[i] + max(end, begin + 1)
+        chosen.append(places[i])
+        free = places[i] + max(end, begin + 1)
     return chosen
 
 
 def _rightmost(hunks: Sequence[Hunk], options: list[tuple[int, list[int]]]) -> list[int] | None:
     chosen: list[int] = []
     free: int | None = None
-    for hunk, (_, found) in zip(reversed(hunks), reversed(options), strict=True):
+    for hunk, (_, places) in zip(reversed(hunks), reversed(options), strict=True):
         begin, end = _room(hunk)
-        fitting = [at for at in found if free is None or at + max(end, begin + 1) <= free]
+        fitting = [at for at in places if free is None or at + max(end, begin + 1) <= free]
         if not fitting:
             return None
         chosen.append(fitting[-1])

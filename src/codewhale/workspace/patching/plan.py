@@ -78,8 +78,8 @@ def _added(content: FileContent, finder: HunkPlacer, place: Placement, exact: bo
     texts = [line.text.rstrip("\r") for line in fresh]
     if place.rung == INDENTED:
         texts = [text.rstrip("\r") for text in finder.indentation(hunk, place.at) or texts]
-    there = content.lines[place.at : place.at + len(hunk.old)]
-    crlf = sum(line.endswith("\r") for line in there) * 2 > len(there) if there else content.crlf
+    present = content.lines[place.at : place.at + len(hunk.old)]
+    crlf = sum(line.endswith("\r") for line in present) * 2 > len(present) if present else content.crlf
     if not content.lines:
         texts, crlf = [line.text for line in fresh], False
     return [PatchLine("+", text + "\r" if crlf else text, line.ended) for text, line in zip(texts, fresh, strict=True)]
@@ -231,8 +231,8 @@ class _File:
 
     def _move(self, data: bytes) -> None:
         path, target = self._path, self._target
-        there = self._files.get(target)
-        self._refuse_existing(target, there if target != path else None)
+        existing = self._files.get(target)
+        self._refuse_existing(target, existing if target != path else None)
         self._files.now[target] = data
         if self._patch.kind != "copy" and target != path:
             self._files.now[path] = None

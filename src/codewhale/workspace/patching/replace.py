@@ -92,12 +92,12 @@ class Replacer:
         if not any(formed):
             return []
         lines = self._flat.split("\n")
-        there = [form(line) for line in lines]
+        formed_lines = [form(line) for line in lines]
         anchor = max(range(len(formed)), key=lambda i: len(formed[i]))
         starts = _starts(lines)
         spans = []
-        for at in (i - anchor for i, line in enumerate(there) if line == formed[anchor]):
-            if at < 0 or there[at : at + len(formed)] != formed:
+        for at in (i - anchor for i, line in enumerate(formed_lines) if line == formed[anchor]):
+            if at < 0 or formed_lines[at : at + len(formed)] != formed:
                 continue
             put = self._put if form is str.rstrip else self._indented(wanted, lines[at : at + len(wanted)])
             if put is not None:
@@ -108,9 +108,9 @@ class Replacer:
                 spans.append(_Span(starts[at], min(end + whole, len(self._flat)), put))
         return spans
 
-    def _indented(self, wanted: Sequence[str], there: Sequence[str]) -> str | None:
-        found = indent_map(wanted, there)
-        moved = None if found is None else reindent(found, self._put.split("\n"))
+    def _indented(self, wanted: Sequence[str], present: Sequence[str]) -> str | None:
+        mapping = indent_map(wanted, present)
+        moved = None if mapping is None else reindent(mapping, self._put.split("\n"))
         return None if moved is None else "\n".join(moved)
 
     def _with(self, spans: Sequence[_Span]) -> str:
@@ -185,10 +185,10 @@ class Replacer:
 
     def _retry(self, wanted: Sequence[str], window: Sequence[str], start: int) -> NextCall | Look:
         """The same edit with the file's own lines where nothing but blanks differs, else a look at the place."""
-        there = "\n".join(window)
-        same = "".join("".join(wanted).split()) == "".join(there.split())
-        if same and there != self._put and there.strip() and self._flat.count(there) == 1 and len(there) < 4096:
-            return NextCall("edit_file", {"path": self._path, "search": there, "replace": self._put})
+        present = "\n".join(window)
+        same = "".join("".join(wanted).split()) == "".join(present.split())
+        if same and present != self._put and present.strip() and self._flat.count(present) == 1 and len(present) < 4096:
+            return NextCall("edit_file", {"path": self._path, "search": present, "replace": self._put})
         return Look(
             "read_file", {"path": self._path, "start_line": max(1, start - 4), "max_lines": min(len(wanted) + 20, 200)}
         )
@@ -198,20 +198,20 @@ def _kindred(wanted: str, lines: Sequence[str]) -> int | None:
     words = set(_WORD.findall(wanted.casefold()))
     best, at = 0.0, None
     for number, line in enumerate(lines):
-        there = set(_WORD.findall(line[:_LONGEST].casefold()))
-        shared = len(words & there)
-        alike = shared / min(len(words), len(there)) if shared else 0.0
+        others = set(_WORD.findall(line[:_LONGEST].casefold()))
+        shared = len(words & others)
+        alike = shared / min(len(words), len(others)) if shared else 0.0
         if alike >= 0.5 and shared + alike > best:
             best, at = shared + alike, number
     return at
 
 
 def _all(text: str, search: str) -> list[int]:
-    found, at = [], text.find(search)
+    offsets, at = [], text.find(search)
     while at >= 0:
-        found.append(at)
+        offsets.append(at)
         at = text.find(search, at + len(search))
-    return found
+    return offsets
 
 
 def _starts(lines: Sequence[str]) -> list[int]:

@@ -35,24 +35,24 @@ class DiffReader:
 
     def files(self) -> list[FilePatch]:
         """Every file of the diff, in order. Raises ToolError for what is no diff."""
-        found: list[FilePatch] = []
+        patches: list[FilePatch] = []
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.startswith("diff --git "):
-                found.append(self._git_file())
+                patches.append(self._git_file())
             elif self._at_header():
-                found.append(self._plain_file())
+                patches.append(self._plain_file())
             elif line.startswith("--- ") and self._last():
                 raise cut_off(f"line {self._at + 1}: {line.rstrip()} begins a file, and nothing follows")
             elif line.startswith(_OTHER_FORMAT):
                 raise malformed(f"line {self._at + 1}: another patch format begins inside a diff", "one format", line)
             elif line.startswith("@@"):
-                found.append(FilePatch("update", (), tuple(self._hunks())))
+                patches.append(FilePatch("update", (), tuple(self._hunks())))
             elif line.startswith("Binary files ") or line == "GIT binary patch":
                 raise malformed(f"line {self._at + 1}: binary patches are not supported", "a text diff", line)
             else:
                 self._at += 1
-        return found
+        return patches
 
     def _at_header(self) -> bool:
         """Whether a file's two header lines stand here."""

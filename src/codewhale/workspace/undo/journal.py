@@ -150,25 +150,25 @@ class Journal:
         if not self.head():
             return []
         done = await self._git("log", "--first-parent", "--reverse", "--format=%H%n%B%x00", BRANCH, limit=_LOG_LIMIT)
-        found = []
+        entries = []
         for record in done.stdout.split(b"\0"):
             commit, _, text = record.strip(b"\n").partition(b"\n")
             if commit:
-                found.append((commit.decode(), _entry(text)))
-        return found
+                entries.append((commit.decode(), _entry(text)))
+        return entries
 
     async def files(self) -> dict[str, FileState]:
         """The files of the last commit by path. Of their permission bits git knows one: see `FileState.is_coarse`."""
         if not self.head():
             return {}
         done = await self._git("ls-tree", "-r", "-z", "--long", "--full-tree", BRANCH, limit=_LOG_LIMIT)
-        found = {}
+        states = {}
         for row in done.stdout.split(b"\0"):
             facts, _, path = row.partition(b"\t")
             if path:
                 mode, _, blob, size = facts.split()
-                found[os.fsdecode(path)] = FileState(int(mode, 8) & ~0o677, blob.decode(), int(size))
-        return found
+                states[os.fsdecode(path)] = FileState(int(mode, 8) & ~0o677, blob.decode(), int(size))
+        return states
 
     async def record(
         self, contents: Iterator[JournalContent], settle_on: Callable[[list[Change]], Awaitable[Sequence[JournalEntry]]]
@@ -199,7 +199,7 @@ class Journal:
 
     async def read(self, states: Mapping[str, int]) -> dict[str, bytes]:
         """The bytes by blob id, for ids with their sizes. What is no longer there is left out."""
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         if states:
             asked = "".join(f"{blob}\n" for blob in states).encode()
             room = sum(states.values()) + 100 * len(states)
@@ -211,9 +211,9 @@ class Journal:
                 words = line.split()
                 if len(words) == 3:
                     size = int(words[2])
-                    found[words[0].decode()] = data[at : at + size]
+                    contents[words[0].decode()] = data[at : at + size]
                     at += size + 1
-        return found
+        return contents
 
     async def hunks(self, before: str, after: str) -> tuple[LineRange, ...] | None:
         """How two kept files differ by lines: (old begin, old end, new begin, new end), from 0, ends left out. None
@@ -266,9 +266,9 @@ class Journal:
 
 def _checked(done: Completed) -> Completed:
     if done.exit_code != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        reason = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         kind = JournalDamagedError if done.exit_code == _FATAL else SnapshotError
-        raise kind(f"git failed on the journal of changes: {said or f'exit code {done.exit_code}'}")
+        raise kind(f"git failed on the journal of changes: {reason or f'exit code {done.exit_code}'}")
     return done
 
 

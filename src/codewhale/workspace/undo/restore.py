@@ -57,18 +57,18 @@ class _DiffersError(Exception):
 
 def _standing(slot: Slot, now: FileState | None) -> bytes | None:
     """The bytes of the file in the slot, which must be in the state `now`."""
-    found = slot.found
-    if found is None or now is None:
-        if found is not None or now is not None:
+    info = slot.found
+    if info is None or now is None:
+        if info is not None or now is not None:
             raise _DiffersError
         return None
-    if found.st_mode != now.mode and not (_is_link(slot) and now.is_link):
+    if info.st_mode != now.mode and not (_is_link(slot) and now.is_link):
         raise _DiffersError
     if now.is_link:
         data: bytes | None = os.fsencode(os.readlink(slot.name, dir_fd=slot.folder))
     else:
         data = read_regular(os.open(slot.name, _OPEN, dir_fd=slot.folder), FILE_LIMIT)
-    same = found.st_size == now.size if not now.blob else data is not None and blob_id(data) == now.blob
+    same = info.st_size == now.size if not now.blob else data is not None and blob_id(data) == now.blob
     if not same:
         raise _DiffersError
     return data

@@ -84,19 +84,19 @@ class FileScanner:
         if self.stop.is_set() or time.monotonic() > self._deadline:
             raise TooLongError("looking at its files took too long")
         try:
-            found = os.lstat(name, dir_fd=folder)
+            info = os.lstat(name, dir_fd=folder)
         except OSError:
             return None if known is None else FileLook(path, None)
-        if known is not None and known.identity and known.identity == _identity(found):
+        if known is not None and known.identity and known.identity == _identity(info):
             return None
-        look = self._read(folder, path, found, known)
+        look = self._read(folder, path, info, known)
         return None if look.known is None and known is None else look
 
-    def _read(self, folder: int, path: str, found: os.stat_result, known: KnownFile | None) -> FileLook:
+    def _read(self, folder: int, path: str, info: os.stat_result, known: KnownFile | None) -> FileLook:
         kept = known is not None and known.state.blob
-        if self._discreet and not kept and stat.S_ISREG(found.st_mode) and secret_file(path):
-            return FileLook(path, _known(found, FileState(found.st_mode, "", found.st_size)))
-        return _read(folder, os.path.basename(path), path, found)
+        if self._discreet and not kept and stat.S_ISREG(info.st_mode) and secret_file(path):
+            return FileLook(path, _known(info, FileState(info.st_mode, "", info.st_size)))
+        return _read(folder, os.path.basename(path), path, info)
 
 
 def _folder(path: str) -> str:
@@ -114,36 +114,36 @@ def change_of(look: FileLook, known: KnownFile | None) -> JournalContent | None:
     return JournalContent(Change(look.path, before, after), look.data)
 
 
-def _read(folder: int, name: str, path: str, found: os.stat_result) -> FileLook:
+def _read(folder: int, name: str, path: str, info: os.stat_result) -> FileLook:
     """A regular file or a link as it is; anything else is no file."""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(info.st_mode):
         try:
             data = os.fsencode(os.readlink(name, dir_fd=folder))
         except OSError:
             return FileLook(path, None)
-        return FileLook(path, _known(found, FileState(stat.S_IFLNK | 0o777, blob_id(data), len(data))), data)
-    if not stat.S_ISREG(found.st_mode):
+        return FileLook(path, _known(info, FileState(stat.S_IFLNK | 0o777, blob_id(data), len(data))), data)
+    if not stat.S_ISREG(info.st_mode):
         return FileLook(path, None)
-    if found.st_size > FILE_LIMIT:
-        return FileLook(path, _known(found, FileState(found.st_mode, "", found.st_size)))
+    if info.st_size > FILE_LIMIT:
+        return FileLook(path, _known(info, FileState(info.st_mode, "", info.st_size)))
     try:
         fd = os.open(name, _OPEN, dir_fd=folder)
-        found = os.fstat(fd)
+        info = os.fstat(fd)
         read = read_regular(fd, FILE_LIMIT)
     except OSError:
         read = None
     if read is None:
-        return FileLook(path, _known(found, FileState(found.st_mode, "", found.st_size)))
-    return FileLook(path, _known(found, FileState(found.st_mode, blob_id(read), len(read))), read)
+        return FileLook(path, _known(info, FileState(info.st_mode, "", info.st_size)))
+    return FileLook(path, _known(info, FileState(info.st_mode, blob_id(read), len(read))), read)
 
 
-def _known(found: os.stat_result, state: FileState) -> KnownFile:
-    fresh = max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - FRESH
-    return KnownFile(state, () if fresh else _identity(found), found.st_ctime_ns)
+def _known(info: os.stat_result, state: FileState) -> KnownFile:
+    fresh = max(info.st_mtime_ns, info.st_ctime_ns) > time.time_ns() - FRESH
+    return KnownFile(state, () if fresh else _identity(info), info.st_ctime_ns)
 
 
-def _identity(found: os.stat_result) -> FileIdentity:
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode
+def _identity(info: os.stat_result) -> FileIdentity:
+    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode
 
 
 _SECONDS = 10.0
