@@ -196,15 +196,18 @@ def locate(root: str, path: str | None, again: NextCall | None, *, must_exist: b
         mode = os.lstat(os.path.join(beneath.path, resolved)).st_mode
     except PathRefused as refused:
         likely = meant(beneath, path)
-        raise _escape(beneath.path, path, refused.reason, Corrected({"path": likely}) if likely else again)
+        problem = f"is refused: {refused.reason}. The workspace is {beneath.path}; give a path relative to it"
+        error = _bad_path(path, problem, Corrected({"path": likely}) if likely else again)
+        error.kind, error.expected = "path_escape", "a path inside the workspace"
+        raise error
     except (FileNotFoundError, NotADirectoryError):
         if not must_exist:
             return beneath.relative(path)
         raise missing(path, meant(beneath, path))
     except OSError as error:
-        raise _bad(path, f"cannot be looked at: {error.strerror}", again)
+        raise _bad_path(path, f"cannot be looked at: {error.strerror}", again)
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise _bad(path, "is neither a file nor a folder", again)
+        raise _bad_path(path, "is neither a file nor a folder", again)
     return resolved
 
 
@@ -221,23 +224,12 @@ def missing(path: str, likely: str = "") -> ToolError:
     )
 
 
-def _escape(root: str, path: str, reason: str, again: NextCall | Corrected | None) -> ToolError:
-    return ToolError(
-        "path_escape",
-        f"path {one_line(path)!r} is refused: {reason}. The workspace is {root}; give a path relative to it.",
-        field="path",
-        expected="a path inside the workspace",
-        received=one_line(path),
-        fix=again,
-    )
-
-
-def _bad(path: str, problem: str, again: NextCall | None) -> ToolError:
+def _bad_path(path: str, problem: str, fix: NextCall | Corrected | None) -> ToolError:
     return ToolError(
         "invalid_input",
         f"path {one_line(path)!r} {problem}.",
         field="path",
         expected="a regular file or a folder",
         received=one_line(path),
-        fix=again,
+        fix=fix,
     )

@@ -5,8 +5,10 @@ import os
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from stat import S_ISREG
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -114,7 +116,7 @@ class Workspace:
         self._redact = redact
         self.root = self._root.path
         self.artifacts = artifacts
-        self._refusals = PathErrors(self._root)
+        self._errors = PathErrors(self._root)
         self._ledger = ReadLedger()
         self._writing = threading.Lock()
 
@@ -124,53 +126,40 @@ class Workspace:
         try:
             return self._root.relative(path)
         except PathRefused as refused:
-            raise self._refusals.escape(path, refused, write)
+            raise self._errors.escape(path, refused, write)
 
     def resolve(self, path: str) -> str:
-        try:
+        with self._explained(path):
             return self._root.resolve(path)
-        except (PathRefused, OSError) as error:
-            raise self._refusals.explain(path, error)
 
     def folder(self, path: str) -> tuple[str, os.stat_result]:
         """The path of what should be a folder, links replaced, and what it leads to."""
-        try:
+        with self._explained(path, stat.S_ISDIR):
             return self._root.resolve(path), self._root.stat(path)
-        except (PathRefused, OSError) as error:
-            raise self._refusals.explain(path, error, wanted=stat.S_ISDIR)
 
     def stat(self, path: str) -> os.stat_result:
-        try:
+        with self._explained(path):
             return self._root.stat(path)
-        except (PathRefused, OSError) as error:
-            raise self._refusals.explain(path, error)
 
     def exists(self, path: str) -> bool:
-        try:
+        with self._explained(path), suppress(FileNotFoundError):
             self._root.stat(path)
-        except FileNotFoundError:
-            return False
-        except (PathRefused, OSError) as error:
-            raise self._refusals.explain(path, error)
-        return True
+            return True
+        return False
 
     def scandir(self, path: str, limit: int | None = None) -> list[tuple[str, bool, bool]]:
         """Entries of a folder as (name, is a folder, is a link), unsorted."""
-        try:
+        with self._explained(path):
             return self._root.scandir(path, limit)
-        except (PathRefused, OSError) as error:
-            raise self._refusals.explain(path, error)
 
     def open(self, path: str) -> OpenFile:
         """A regular file for reading, to be closed. Folders, pipes, sockets and devices are refused unopened."""
         name = self.relative(path, write=False)
-        try:
+        with self._explained(path):
             refuse_kind(name, self._root.stat(path).st_mode)
             resolved = self._root.resolve(path)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
             stream = os.fdopen(self._root.open(resolved, flags, links=False), "rb", buffering=0)
-        except (PathRefused, OSError) as error:
-            raise self._refusals.explain(path, error)
         info = os.fstat(stream.fileno())
         try:
             refuse_kind(name, info.st_mode)
@@ -181,10 +170,8 @@ class Workspace:
 
     def begin(self, file: OpenFile, size: int) -> bytes:
         """The first bytes of a file that was just opened, at most `size`; `take` begins with them."""
-        try:
+        with self._explained(file.name):
             file.head = file.stream.read(size)
-        except OSError as error:
-            raise self._refusals.explain(file.name, error)
         return file.head
 
     def read(self, path: str, session: str = "", limit: int = READ_LIMIT) -> FileBytes:
@@ -218,7 +205,7 @@ class Workspace:
                 changes = [self._stage(staging, session, edit, stale_check) for edit in with_deletions(edits)]
                 staging.commit()
             except (PathRefused, OSError) as error:
-                raise self._refusals.explain(staging.at, error, write=True)
+                raise self._errors.explain(staging.at, error, write=True)
             finally:
                 staging.close()
         for change in changes:
@@ -235,12 +222,12 @@ class Workspace:
 
     def check_name(self, path: str) -> None:
         """Raise for a new file that is named as nobody names one: dressed, or with the folders of a diff."""
-        if (dressed := self._refusals.dressed(path, True)) is not None:
+        if (dressed := self._errors.dressed(path, True)) is not None:
             raise dressed
 
     def missing(self, path: str) -> ToolError:
         """The error for a path that does not exist, with the likeliest name beside it."""
-        return self._refusals.missing(path)
+        return self._errors.missing(path)
 
     def check_fresh(self, session: str, file: FileBytes) -> None:
         """Raise what `apply` would when the session last saw other bytes than these."""
@@ -252,7 +239,7 @@ class Workspace:
         self._refuse_protected(edit.path, name)
         if edit.data is None:
             self._refuse_link(edit.path, name)
-        elif (dressed := self._refusals.dressed(edit.path, False)) is not None:
+        elif (dressed := self._errors.dressed(edit.path, False)) is not None:
             raise dressed
         slot = staging.slot(name, create=edit.data is not None)
         self._refuse_slot(name, slot, edit)
@@ -302,13 +289,19 @@ class Workspace:
 
     def _read_bounded(self, path: str, stream: BinaryIO, limit: int) -> bytes:
         pieces, left = [], limit + 1
-        try:
+        with self._explained(path):
             while left > 0 and (piece := stream.read(min(left, 1 << 20))):
                 pieces.append(piece)
                 left -= len(piece)
-        except OSError as error:
-            raise self._refusals.explain(path, error)
         return b"".join(pieces)
+
+    @contextmanager
+    def _explained(self, path: str, wanted: Callable[[int], bool] = S_ISREG) -> Iterator[None]:
+        """Raise what the file system says of a path as a ToolError."""
+        try:
+            yield
+        except (PathRefused, OSError) as error:
+            raise self._errors.explain(path, error, wanted=wanted)
 
     def _refuse_protected(self, path: str, resolved: str) -> None:
         names = [*self.relative(path).split("/"), *resolved.split("/")]
@@ -348,7 +341,7 @@ class Workspace:
     def _refuse_slot(self, name: str, slot: Slot, edit: FileEdit) -> None:
         if slot.found is None:
             if edit.data is None:
-                raise self._refusals.missing(name)
+                raise self._errors.missing(name)
             return
         refuse_kind(name, slot.found.st_mode)
         if not slot.found.st_mode & 0o222:

@@ -42,15 +42,12 @@ class DiffReader:
                 patches.append(self._git_file())
             elif self._at_header():
                 patches.append(self._plain_file())
-            elif line.startswith("--- ") and self._last():
-                raise cut_off(f"line {self._at + 1}: {line.rstrip()} begins a file, and nothing follows")
             elif line.startswith(_OTHER_FORMAT):
                 raise malformed(f"line {self._at + 1}: another patch format begins inside a diff", "one format", line)
             elif line.startswith("@@"):
                 patches.append(FilePatch("update", (), tuple(self._hunks())))
-            elif line.startswith("Binary files ") or line == "GIT binary patch":
-                raise malformed(f"line {self._at + 1}: binary patches are not supported", "a text diff", line)
             else:
+                self._refuse_line(line.rstrip())
                 self._at += 1
         return patches
 
@@ -61,6 +58,12 @@ class DiffReader:
 
     def _last(self) -> bool:
         return not any(line.strip() for line in self._lines[self._at + 1 :])
+
+    def _refuse_line(self, line: str) -> None:
+        if line.startswith("Binary files ") or line == "GIT binary patch":
+            raise malformed(f"line {self._at + 1}: binary patches are not supported", "a text diff", line)
+        if line.startswith("--- ") and self._last():
+            raise cut_off(f"line {self._at + 1}: {line} begins a file, and nothing follows")
 
     def _plain_file(self, extra: dict[str, str] | None = None) -> FilePatch:
         """The file of a `---` and a `+++` line, with its hunks; `extra` are the lines of git's header above."""
@@ -87,10 +90,7 @@ class DiffReader:
                 return self._plain_file(extra)
             if line.startswith(("diff --git ", "@@")):
                 break
-            if line.startswith("Binary files ") or line == "GIT binary patch":
-                raise malformed(f"line {self._at + 1}: binary patches are not supported", "a text diff", line)
-            if line.startswith("--- ") and self._last():
-                raise cut_off(f"line {self._at + 1}: {line} begins a file, and nothing follows")
+            self._refuse_line(line)
             for word in _EXTRA:
                 if line.startswith(word + " "):
                     extra[word] = line[len(word) + 1 :]
