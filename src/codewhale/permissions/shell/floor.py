@@ -44,25 +44,27 @@ class Floor:
         if not line.redirects and not line.shapes and not telling:
             return None
         flow = DataFlow(calls, telling, _feeding(calls), line.redirects)
-        where = line.variables.get("PWD", "")
-        redirected = (harm_of_redirect(redirect, where, self._places) for redirect in line.redirects)
-        return (
-            next((harm for call in telling if (harm := self._alone(call))), None)
-            or connection(text if INCOMPLETE in line.shapes else "")
-            or next((harm for harm in redirected if harm), None)
-            or bomb(line)
-            or remote_code(flow)
-            or exfiltration(flow)
-            or (self._deeper(flow, depth) if depth <= DEEPEST else None)
-        )
+        return next(self._harms(text, line, flow, depth), None)
 
-    def _alone(self, call: ShellCall) -> Harm | None:
+    def _harms(self, text: str, line: ParsedLine, flow: DataFlow, depth: int) -> Iterator[Harm]:
+        for call in flow.telling:
+            yield from self._alone(call)
+        if INCOMPLETE in line.shapes:
+            yield from connection(text)
+        for redirect in line.redirects:
+            yield from harm_of_redirect(redirect, line.variables.get("PWD", ""), self._places)
+        yield from bomb(line)
+        yield from remote_code(flow)
+        yield from exfiltration(flow)
+        if depth <= DEEPEST:
+            yield from self._deeper(flow, depth)
+
+    def _alone(self, call: ShellCall) -> Iterator[Harm]:
         """What a call does by itself; one that was looked at before is as harmless as it was then."""
         key = call.text, call.command.where
-        if key in self._safe and not call.command.assigns:
-            return None
-        self._safe.add(key)
-        return harm_of(call, self._places)
+        if key not in self._safe or call.command.assigns:
+            self._safe.add(key)
+            yield from harm_of(call, self._places)
 
     def _unwrap(self, command: ParsedCommand, calls: list[ShellCall]) -> None:
         """Add a command, and the ones behind the wrappers in it."""
@@ -76,14 +78,12 @@ class Floor:
             if call.roles.carries:
                 waiting[:0] = _wrapped(carried(words))
 
-    def _deeper(self, flow: DataFlow, depth: int) -> Harm | None:
+    def _deeper(self, flow: DataFlow, depth: int) -> Iterator[Harm]:
         """Lines inside the line: behind -c, in eval, piped or handed to a shell, in the strings of a program."""
         for call in flow.telling:
             if not call.roles.lines:
                 continue
-            harm = harm_of_code(call)
-            if harm is not None:
-                return harm
+            yield from harm_of_code(call)
             for text in self._lines(call, flow.sources(call)):
                 if text in self._seen or len(text) > LONGEST or self._left <= 0:
                     continue
@@ -91,8 +91,7 @@ class Floor:
                 known = {**self._known, "PWD": call.command.where or self._known["PWD"]}
                 harm = self.harm(text, parse(text, known), depth + 1)
                 if harm is not None:
-                    return harm
-        return None
+                    yield harm
 
     def _lines(self, call: ShellCall, sources: list[ShellCall]) -> Iterator[str]:
         if call.roles.carries:

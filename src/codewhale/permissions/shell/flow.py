@@ -87,16 +87,16 @@ def may_run_input(calls: list[ShellCall], redirects: list[Redirect]) -> bool:
     return False
 
 
-def remote_code(flow: DataFlow) -> Harm | None:
+def remote_code(flow: DataFlow) -> Iterator[Harm]:
     """Text from the network or from an encoding that a command of the line runs."""
     for call in flow.telling:
         for source in flow.sources(call) if call.command.feeds and runs_input(call) else ():
             if fetches(source):
-                return Harm("floor.remote-code", f"{call.name} runs what {source.name} fetches")
+                yield Harm("floor.remote-code", f"{call.name} runs what {source.name} fetches")
             if decodes(source):
-                return Harm("floor.remote-code", f"{call.name} runs encoded text")
-    ran = _fetched_then_run(flow)
-    return Harm("floor.remote-code", f"{ran} is fetched and run in one line") if ran else None
+                yield Harm("floor.remote-code", f"{call.name} runs encoded text")
+    if ran := _fetched_then_run(flow):
+        yield Harm("floor.remote-code", f"{ran} is fetched and run in one line")
 
 
 def _fetched_then_run(flow: DataFlow) -> str:
@@ -157,25 +157,26 @@ def _run(call: ShellCall, files: set[str]) -> Iterator[str]:
         yield from call.operands()[1:]
 
 
-def exfiltration(flow: DataFlow) -> Harm | None:
+def exfiltration(flow: DataFlow) -> Iterator[Harm]:
     """Secrets, or files by the pipe, that a command sends away; and the doors that only an intruder uses."""
     senders = [call for call in flow.telling if sends(call)]
     table = harm()
     for call in [*senders, *(call for call in flow.telling if "interpreters" in call.roles.sets)]:
         if table.flow["metadata"].search(call.text):
-            return Harm("floor.exfil", "it asks the machine's cloud for credentials")
+            yield Harm("floor.exfil", "it asks the machine's cloud for credentials")
         if table.flow["sockets"].search(call.text):
-            return Harm("floor.exfil", f"{call.name} talks to a service that rules this machine")
+            yield Harm("floor.exfil", f"{call.name} talks to a service that rules this machine")
     if not senders:
-        return None
+        return
     telling = [word for call in flow.calls for word in _telling(call)]
     telling += [redirect.target for redirect in flow.redirects if redirect.op == "<"]
     hidden = next((word for word in telling if secret_word(word)), None)
     if hidden is not None:
         shown = hidden.text.replace(UNKNOWN, "") or f"${hidden.names[0]}"
-        return Harm("floor.exfil", f"{shown} and {senders[0].name} in one line may send a secret away")
-    reason = next((why for call in senders if (why := _sent(call, flow.sources(call)))), "")
-    return Harm("floor.exfil", reason) if reason else None
+        yield Harm("floor.exfil", f"{shown} and {senders[0].name} in one line may send a secret away")
+    for call in senders:
+        if reason := _sent(call, flow.sources(call)):
+            yield Harm("floor.exfil", reason)
 
 
 def sends(call: ShellCall) -> bool:

@@ -107,25 +107,22 @@ def _spelled(word: Word) -> str:
     )
 
 
-def harm_of(call: ShellCall, places: ShellPaths) -> Harm | None:
+def harm_of(call: ShellCall, places: ShellPaths) -> Iterator[Harm]:
     text = call.text if call.roles.rows else ""
     asks_about_itself = call.texts in (["--help"], ["--version"])
     for row in call.roles.rows:
         if row.when.search(text) if row.when is not None else not asks_about_itself:
-            return Harm(f"floor.{row.kind}", f"{call.name}: {row.why}")
+            yield Harm(f"floor.{row.kind}", f"{call.name}: {row.why}")
     for name, _ in call.command.assigns:
         if name.startswith("CODEWHALE_"):
-            return Harm("floor.self-tamper", f"{name} is changed")
-    folder = call.command.where
-    lost = next(_losses(call, places), "")
-    if lost:
-        return Harm("floor.destroy", lost)
+            yield Harm("floor.self-tamper", f"{name} is changed")
+    for lost in _losses(call, places):
+        yield Harm("floor.destroy", lost)
     for path in written(call):
-        if places.guarded(path, folder):
-            return Harm("floor.self-tamper", f"{call.name} writes {path}, which decides what starts or who may come in")
-        if places.system(path, folder):
-            return Harm("floor.destroy", f"{call.name} writes {path}, which belongs to the system")
-    return None
+        if places.guarded(path, call.command.where):
+            yield Harm("floor.self-tamper", f"{call.name} writes {path}, which decides what starts or who may come in")
+        if places.system(path, call.command.where):
+            yield Harm("floor.destroy", f"{call.name} writes {path}, which belongs to the system")
 
 
 def _losses(call: ShellCall, places: ShellPaths) -> Iterator[str]:
@@ -188,45 +185,41 @@ def written(call: ShellCall) -> list[str]:
     return call.values("f", "file") if name == "git" and operands[:1] == ["config"] else []
 
 
-def harm_of_redirect(redirect: Redirect, where: str, places: ShellPaths) -> Harm | None:
+def harm_of_redirect(redirect: Redirect, where: str, places: ShellPaths) -> Iterator[Harm]:
     """What a redirection writes that must not be written, or the connection it opens."""
     target = redirect.target.text
     if _CONNECTS.match(target):
         shell = any(name_of(fed.words[0]) in harm().names["shells"] for fed in redirect.feeds if fed.words)
-        return Harm("floor.remote-code" if shell else "floor.exfil", "it opens a connection out of the machine")
+        yield Harm("floor.remote-code" if shell else "floor.exfil", "it opens a connection out of the machine")
     if not target or redirect.op in ("<", "<<<", "<&") or (redirect.op == ">&" and target.isdigit()):
-        return None
+        return
     if places.guarded(target, where):
-        return Harm("floor.self-tamper", f"{target} decides what starts or who may come in")
+        yield Harm("floor.self-tamper", f"{target} decides what starts or who may come in")
     if places.system(target, where):
-        return Harm("floor.self-tamper" if "sudoers" in target else "floor.destroy", f"{target} belongs to the system")
-    return None
+        yield Harm("floor.self-tamper" if "sudoers" in target else "floor.destroy", f"{target} belongs to the system")
 
 
-def connection(text: str) -> Harm | None:
+def connection(text: str) -> Iterator[Harm]:
     """A connection that the shell itself would open, in text that no grammar reads."""
-    return Harm("floor.exfil", "it opens a connection out of the machine") if _CONNECTS.search(text) else None
+    if _CONNECTS.search(text):
+        yield Harm("floor.exfil", "it opens a connection out of the machine")
 
 
-def harm_of_code(call: ShellCall) -> Harm | None:
+def harm_of_code(call: ShellCall) -> Iterator[Harm]:
     """What a program handed to an interpreter in the line does that must not be done, by its text. A long one does many
     things, and words far apart in it say little: only its strings are looked at, as lines."""
-    if "interpreters" not in call.roles.sets:
-        return None
-    code = code_of(call.words, call.command.input)
+    code = code_of(call.words, call.command.input) if "interpreters" in call.roles.sets else ""
     for row in harm().code if 0 < len(code) <= _SHORT else ():
         if row.when is not None and row.when.search(code):
-            return Harm(f"floor.{row.kind}", row.why)
-    return None
+            yield Harm(f"floor.{row.kind}", row.why)
 
 
-def bomb(line: ParsedLine) -> Harm | None:
+def bomb(line: ParsedLine) -> Iterator[Harm]:
     """A function that calls itself in a pipeline or in the background."""
     for command in line.commands:
         called = command.words[0].text if command.words else ""
         if command.within and called == command.within and (command.piped or command.background):
-            return Harm("floor.destroy", "a function breeds itself without end")
-    return None
+            yield Harm("floor.destroy", "a function breeds itself without end")
 
 
 def secret_word(word: Word) -> bool:
