@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.constitution import MAX_BYTES, find_constitution, folder_of, parse_constitution
+from codewhale.permissions.constitution import MAX_BYTES, find_constitution, parse_constitution
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import ConfigError
 from support.repos import make_repo
@@ -44,7 +44,7 @@ def test_what_cannot_be_used_is_named(data: bytes, field: str) -> None:
 def test_the_nearest_one_up_to_the_repository_is_found(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {".codewhale/constitution.json": "{}", "part/x/a": ""})
     assert find_constitution(str(repo / "part" / "x")) == str(repo / ".codewhale" / "constitution.json")
-    assert folder_of(find_constitution(str(repo))) == str(repo)
+    assert find_constitution(str(repo)) == str(repo / ".codewhale" / "constitution.json")
     (tmp_path / ".codewhale").mkdir()
     (tmp_path / ".codewhale" / "constitution.json").write_text("{}")
     (tmp_path / "bare").mkdir()

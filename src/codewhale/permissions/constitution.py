@@ -4,10 +4,11 @@ Read are schema_version and protected_invariants, of those the ones with paths: 
 "action": "ask" | "block"}`. Other fields are for people and later versions.
 """
 
+import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from codewhale.lib.bounded import check_nesting
 from codewhale.permissions.paths import beneath, matches
-from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet
+from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet, read_permissions
 from codewhale.process.repository import find_repository
 from codewhale.protocol.decisions import DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
@@ -103,8 +104,17 @@ def find_constitution(workspace: str) -> str:
         folder = os.path.dirname(folder)
 
 
-def folder_of(path: str) -> str:
-    return os.path.dirname(os.path.dirname(path))
+def read_constitution(workspace: str, trusts: Callable[[str, str], bool]) -> Constitution | None:
+    """The law of a workspace, empty where there is none, None where it is not trusted as it is. Raises ConfigError for
+    one that cannot be used."""
+    path = find_constitution(workspace)
+    data = read_permissions(path) if path else None
+    if data is None:
+        return Constitution()
+    if not trusts(path, hashlib.sha256(data).hexdigest()):
+        return None
+    folder = os.path.relpath(os.path.realpath(workspace), os.path.dirname(os.path.dirname(path)))
+    return Constitution(parse_constitution(path, data), "" if folder == "." else folder)
 
 
 def parse_constitution(path: str, data: bytes) -> tuple[Rule, ...]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.constitution import Constitution, find_constitution, folder_of, parse_constitution
+from codewhale.permissions.constitution import Constitution, find_constitution, read_constitution
 from codewhale.permissions.paths import Special, beneath
 from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import (
@@ -200,12 +200,11 @@ class PermissionService:
             return kept[1]
         law = Constitution()
         try:
-            data = read_permissions(path) if path else None
-            if data is not None and not self._lookups.trusts(path, hashlib.sha256(data).hexdigest()):
+            trusted = read_constitution(workspace, self._lookups.trusts)
+            if trusted is None:
                 self._tell(session, f"{path} is ignored: not trusted (codewhale trust add)")
-            elif data is not None:
-                folder = os.path.relpath(os.path.realpath(workspace), folder_of(path))
-                law = Constitution(parse_constitution(path, data), "" if folder == "." else folder)
+            else:
+                law = trusted
         except ConfigError as error:
             self._tell(session, f"the constitution holds nothing, for it cannot be used: {error}")
         self._laws[workspace] = (path, stamp), law

@@ -1,6 +1,5 @@
 """`codewhale policy check`: what would be decided about command lines, with nobody there to ask and nothing run."""
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,10 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.config import home_dir
-from codewhale.permissions.constitution import Constitution, find_constitution, folder_of, parse_constitution
+from codewhale.permissions.constitution import Constitution, read_constitution
 from codewhale.permissions.paths import NOTHING_SPECIAL
 from codewhale.permissions.policy import Policy, PolicyInputs
-from codewhale.permissions.rules import PERMISSIONS_FILE, RuleSet, read_permissions, read_rules
+from codewhale.permissions.rules import PERMISSIONS_FILE, RuleSet, read_rules
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.permissions.trust import TrustStore
 from codewhale.process.confinement import sandbox
@@ -55,6 +54,7 @@ class PolicyCheck:
             made = RuleSet(rules)
         except ValueError as error:
             raise ConfigError(f"--rules {options.rules}: {error}") from None
+        law = read_constitution(options.workspace, TrustStore(home_dir(environ)).holds) or Constitution()
         self._policy = Policy(
             PolicyInputs(
                 analyse=self._analyse,
@@ -65,7 +65,7 @@ class PolicyCheck:
                 job=lambda session, job: None,
             ),
             made,
-            law=_law(home_dir(environ), options.workspace).opinion,
+            law=law.opinion,
         )
 
     def judge(self, command: str) -> Decision:
@@ -95,16 +95,6 @@ class PolicyCheck:
     def _analyse(self, subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
         root = self._options.workspace
         return analyse(subject.command, ShellContext(root, root, self._home, self._held))
-
-
-def _law(home: str, workspace: str) -> Constitution:
-    """The workspace's constitution, nothing where it is not trusted. Raises ConfigError for one that cannot be used."""
-    path = find_constitution(workspace)
-    data = read_permissions(path) if path else None
-    if data is None or not TrustStore(home).holds(path, hashlib.sha256(data).hexdigest()):
-        return Constitution()
-    folder = os.path.relpath(os.path.realpath(workspace), folder_of(path))
-    return Constitution(parse_constitution(path, data), "" if folder == "." else folder)
 
 
 def told(decision: Decision) -> dict[str, Any]:
