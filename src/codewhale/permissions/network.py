@@ -3,6 +3,7 @@ and every address that a name leads to is asked about here."""
 
 import base64
 import re
+import socket
 from collections.abc import Iterable
 from typing import Literal
 
@@ -86,7 +87,7 @@ def judge_host(host: str) -> Judged:
     if not name or len(name) > 253 or not all(map(_LABEL.fullmatch, labels)):
         return _no("network.host", f"{host!r} is no host name")
     if _NUMBER.fullmatch(labels[-1]):
-        address = _numeric(labels)
+        address = _numeric(name)
         if not address:
             return _no("network.host", f"{host!r} ends in a number and is no address")
         return _judge_literal(address, host)
@@ -133,20 +134,12 @@ def _judge_literal(address: str, shown: str) -> Judged:
     return _no(f"network.{'metadata' if kind == 'metadata' else 'private'}", f"it is {place} ({kind})")
 
 
-def _numeric(labels: list[str]) -> str:
-    """The IPv4 address that inet_aton(3) reads in one to four decimal, octal or hexadecimal parts, "" for none."""
-    values: list[int] = []
-    for label in labels:
-        try:
-            octal = len(label) > 1 and label[0] == "0" and not label.startswith("0x")
-            values.append(int(label[2:] or "0", 16) if label.startswith("0x") else int(label, 8 if octal else 10))
-        except ValueError:
-            return ""
-    *heads, last = values
-    if len(values) > 4 or any(value > 255 for value in heads) or last >= 256 ** (5 - len(values)):
+def _numeric(host: str) -> str:
+    """The IPv4 address that resolvers read in one to four decimal, octal or hexadecimal parts, "" for none."""
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
         return ""
-    whole = sum(value << (24 - 8 * at) for at, value in enumerate(heads)) + last
-    return ".".join(str(whole >> shift & 255) for shift in (24, 16, 8, 0))
 
 
 def _ascii(host: str) -> str:

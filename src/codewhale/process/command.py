@@ -37,7 +37,7 @@ class Launch(Struct, frozen=True):
     are kept. `attached` gives it the harness's own three streams instead, and with `foreground` it stays in the
     harness's session, in a process group of its own, so that it can be given the terminal. Unsupervised is for programs
     of the harness's own choice that start nothing lasting; `own` gives one an environment in which nothing leads into
-    the workspace (see system.programs for where it is found).
+    the workspace (see process.programs for where it is found).
 
     `profile` ("none", "read-only", "workspace-write") with its `allowances` says what the sandbox lets it touch; there
     is none by itself, so that whoever starts something says how it is held. `workspace` is the root of what it works on

@@ -139,7 +139,7 @@ _FRESH = 60.0  # seconds in which a folder may not be locked yet
 
 
 class Confined(Struct, frozen=True):
-    """A command ready to start, in `env`: `words` are what must be held around it (see system.launcher). `mechanism` is
+    """A command ready to start, in `env`: `words` are what must be held around it (see launcher.Hold). `mechanism` is
     "" where nothing holds it. `watch` must be left once it is gone."""
 
     launch: Launch
