@@ -16,6 +16,7 @@ from codewhale.lib.toml import parse_toml
 from codewhale.permissions.constitution import find_constitution
 from codewhale.permissions.skill_folders import skill_files, workspace_places
 from codewhale.process.rowfile import RowFile, is_own
+from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.errors import ConfigError
 
 # The files of a workspace that may steer the harness, and nothing of them is used before it is trusted.
@@ -117,7 +118,7 @@ def _changed(row: Trusted) -> tuple[str, ...]:
     return tuple(path for path, sha256 in row.named.items() if _hash(path) != sha256)
 
 
-def read_file(path: str, limit: int = MAX_BYTES) -> bytes | None:
+def read_file(path: str) -> bytes | None:
     """The bytes of a regular file, None where there is none. Raises ConfigError for one that is too large."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -126,18 +127,15 @@ def read_file(path: str, limit: int = MAX_BYTES) -> bytes | None:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise ConfigError(f"{path}: is larger than {limit} bytes and cannot be trusted")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes and cannot be trusted")
     return data
 
 
 def _hash(path: str) -> str:
     """The hash of a file's bytes, "" for one that cannot be read or is too large."""
-    try:
-        data = read_file(path, MAX_NAMED_BYTES)
-    except (ConfigError, OSError):
-        return ""
+    data = read_small(path, MAX_NAMED_BYTES)
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 

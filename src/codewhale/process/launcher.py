@@ -306,6 +306,8 @@ class Launcher:
 
     def start(self, argv: "list[str]", tty: bool, began: int) -> None:
         """Fork, say so, and let the command begin."""
+        # The child waits at the gate: no byte and no end may come from a command whose pid the harness was not told,
+        # for it could not be ended then.
         gate, opened = os.pipe()
         launcher = os.getpid()
         refused = self._take()
@@ -425,6 +427,8 @@ class Launcher:
         self._signal_all(signal.SIGTERM, signal.SIGCONT)
         pause = GRACE
         while self._left_after(pause, wake):
+            # The first process of a sandbox takes all others with it. Without one, whoever was not killed yet could
+            # fork: so all stand still before the first is killed, and this goes on until a look finds nobody.
             if self.hold.inits:
                 kill_inits(os.getpid())
             else:

@@ -2,6 +2,7 @@
 saying what was left out."""
 
 import asyncio
+import codecs
 import contextlib
 import os
 from collections.abc import Callable
@@ -220,13 +221,9 @@ def shown(kept: bytes, gap: int, total: int) -> str:
 
 def whole_characters(data: bytes) -> int:
     """How many leading bytes end on a UTF-8 character boundary: a character begun but not finished is left."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte >= 0xC0:
-            return len(data) - back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else len(data)
-        if byte < 0x80:
-            break
-    return len(data)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data[-4:])
+    return len(data) - len(decoder.getstate()[0])
 
 
 def _ends(kept: bytes, gap: int) -> tuple[str, str]:

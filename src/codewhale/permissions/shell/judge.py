@@ -133,7 +133,8 @@ def _refuse_to_read(text: str, line: ParsedLine) -> NoReturn:
 
 
 def _agree(strict: list[list[str | None]], line: ParsedLine) -> bool:
-    """Whether the strict reader and the grammar read the same words, as far as they are no values."""
+    """Whether the strict reader and the grammar read the same words, as far as they are no values. Two readings that
+    were made apart seldom fail alike: what either of them takes wrongly becomes a question, never an allow."""
     if INCOMPLETE in line.shapes or len(strict) != len(line.commands):
         return False
     return all(_same(words, command.words) for words, command in zip(strict, line.commands, strict=True))

@@ -178,7 +178,9 @@ class Broker:
         try:
             if getattr(self, "_do_" + call)(*(args[int(one)] if one.isdigit() else _WORDS[one] for one in form)):
                 return
-        except (LookupError, ValueError):  # not ours to do
+        except (LookupError, ValueError):
+            # Not ours to do. The kernel reads the paths anew, and another thread of the caller may have changed them
+            # since: Landlock judges what it does then, so that only what Landlock does not judge is refused here.
             error, flags = (-_EPERM, 0) if call in _METADATA else (0, _CONTINUE)
         except Exception as failed:
             error = -(getattr(failed, "errno", None) or _EPERM)
@@ -187,7 +189,7 @@ class Broker:
         self._tell(_SEND, struct.pack("<QqiI", self._id, 0, error, flags))
 
     def _check(self) -> None:
-        """What was read was the caller's: it still waits."""
+        """What was read was the caller's: it still waits, so its number is no other process's by now."""
         if not self._tell(_VALID, struct.pack("<Q", self._id)):
             raise LookupError
 
@@ -352,6 +354,7 @@ class BrokerLink:
     def start(self) -> None:
         """In the launcher, in a thread: take the descriptor that the kernel asks on, and answer as long as it lives."""
         self._theirs.close()
+        # Modes are worked out from the caller's umask; the launcher's own must take nothing from them.
         _thread.start_new_thread(self._serve, (os.umask(0),))
 
     def _serve(self, umask: int) -> None:
