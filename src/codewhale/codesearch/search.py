@@ -26,6 +26,7 @@ from codewhale.codesearch.scan import too_few
 from codewhale.codesearch.scorers import CORE, POOL, Scorers
 from codewhale.codesearch.store import IndexDamagedError, database_path, open_existing
 from codewhale.codesearch.suggestions import empty_answer_hint
+from codewhale.codesearch.terms import Terms
 
 T = TypeVar("T")
 
@@ -65,6 +66,7 @@ class _Folder:
     def __init__(self, root: str, state: str) -> None:
         self.index = CodeIndex(root, state, workers=max(1, min(4, os.cpu_count() or 1)))
         self.ranker: Ranker | None = None
+        self.terms: Terms | None = None
         self.building: asyncio.Task[None] | None = None
         self.preparing: asyncio.Task[None] | None = None
         self.warmed = False
@@ -262,7 +264,8 @@ class CodeSearch:
             if not reader.meta("complete") and not (reader.files and reader.meta("built_at")):
                 return None
             folder.forget()
-            folder.ranker = Ranker(reader, weights=self._weights)
+            folder.ranker = Ranker(reader, folder.terms, self._weights)
+            folder.terms = folder.ranker.terms
             opened.pop_all()
         return folder.ranker
 

@@ -24,7 +24,7 @@ _AS_WRITTEN = {at: 0xE000 + at for at in range(128) if not chr(at).isalnum() or 
 _BLOB = re.compile(r"[0-9a-fA-FxX_]{16,}|[0-9]{7,}")
 _SHORTEST_BLOB = 7
 _LONGEST = 80
-_CACHED = 400_000
+_CACHED, _CACHED_FOLDERS = 400_000, 20_000
 _FOLDERS = 3
 COUNT_BITS = 8
 MOST_OFTEN = (1 << COUNT_BITS) - 1  # times a term is counted
@@ -39,6 +39,7 @@ class Terms:
         # Its own cache would hold the very stems that are kept here.
         self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
         self._known: dict[str, tuple[str, ...]] = {}
+        self._folders: dict[str, dict[str, int]] = {}
 
     def expand(self, word: str) -> tuple[str, ...]:
         """The terms of one identifier or word: its parts, stemmed, and the whole without underscores if it has more
@@ -63,11 +64,18 @@ class Terms:
         """The terms of a POSIX path: those of the name without its last suffix twice, those of its last 3 folders."""
         folder, _, name = path.rpartition("/")
         stem = name[: name.rindex(".")] if name.rfind(".") > 0 else name
-        counts = {term: 2 * often for term, often in self.count(stem).items()}
-        for part in folder.split("/")[-_FOLDERS:]:
-            for term, often in self.count(part).items():
-                counts[term] = counts.get(term, 0) + often
+        counts = self._folder(folder).copy()
+        for term, often in self.count(stem).items():
+            counts[term] = counts.get(term, 0) + 2 * often
         return counts
+
+    def _folder(self, folder: str) -> dict[str, int]:
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) >= _CACHED_FOLDERS:
+                self._folders.clear()
+            known = self._folders[folder] = self.count(" ".join(folder.split("/")[-_FOLDERS:]))
+        return known
 
     def words(self, text: str) -> list[str]:
         """The words of a text as written, in order."""
