@@ -37,7 +37,7 @@ def opened(stage: Stage, window: int = 1_000_000, price: Price | None = None, **
 
 def completions(stage: Stage, **secrets: str) -> Completions:
     """The completer over the stage's sessions."""
-    return Completions(stage.engine.turn, Redactor(secrets))
+    return Completions(stage.engine.turn, lambda session: Redactor(secrets))
 
 
 def logged(session: Session, *kinds: type[Event]) -> list[Any]:

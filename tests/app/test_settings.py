@@ -73,3 +73,13 @@ def test_a_project_only_lowers_the_network_and_hides_more() -> None:
     assert kept == {"sandbox": {"hidden": ["~/a", "~/b"]}}
     assert refused == ["sandbox.caches", "sandbox.network", "sandbox.writable"]
     assert tightened({"sandbox": {"network": "off"}}, below, PROJECT_RULES)[0] == {"sandbox": {"network": "off"}}
+
+
+@pytest.mark.parametrize(("own", "theirs", "holds"), [(False, True, True), (None, False, None), (True, False, None)])
+def test_a_project_may_hide_more_and_never_less(own: bool | None, theirs: bool, holds: bool | None) -> None:
+    below = {} if own is None else {"secrets": {"shapes": own, "prefixes": ["mine_"]}}
+    wanted = {"secrets": {"shapes": theirs, "prefixes": ["theirs_"]}}
+    kept, refused = tightened(wanted, below, PROJECT_RULES)
+    assert kept["secrets"].get("shapes") is holds
+    assert kept["secrets"]["prefixes"] == [*(["mine_"] if below else []), "theirs_"]
+    assert refused == ([] if holds else ["secrets.shapes"])

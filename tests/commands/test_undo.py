@@ -7,7 +7,7 @@ from typing import Any
 
 from codewhale.protocol.events import ContextAppended, FileChanged
 from codewhale.protocol.modes import Authority
-from codewhale.protocol.ops import CommandOutput, RunCommand, SendMessage
+from codewhale.protocol.ops import CommandOutput, RunCommand, SendMessage, SessionStatus
 from codewhale.testing import Harness, harness
 from support.machine import MAKES_FILES
 
@@ -124,6 +124,6 @@ async def test_while_a_turn_runs_nothing_is_taken_back(home: Path, workspace: Pa
         assert not output.ok and "A turn is running" in output.text
         assert (await run(agent, session, "/undo preview")).ok and (workspace / "a").exists()
         (workspace / "go").touch()
-        task = agent.app.engine.session(session).task
-        assert task is not None
-        await asyncio.wait([task], timeout=30)
+        async with asyncio.timeout(30):
+            while (await agent.client.query(SessionStatus(session))).busy:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)

@@ -24,7 +24,7 @@ EFFECTS = {
 }  # fmt: skip
 
 
-def url(address: str) -> Opinion | None:
+def url(address: str, request: DecisionRequest) -> Opinion | None:
     """The guard's word on an address."""
     judged = judge_url(address)
     return None if judged.ok else Opinion("deny", judged.rule, judged.reason)
@@ -54,7 +54,7 @@ def judging(sandboxed: bool = True, rights: SandboxOptions = DEFAULT) -> PolicyI
         sandboxed=lambda: sandboxed,
         job=lambda session, job: {"free": "none", "held": "workspace-write"}.get(job),
         analyse=judgement,
-        sandbox_options=lambda: rights,
+        sandbox_options=lambda request: rights,
     )
 
 

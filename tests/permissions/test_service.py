@@ -24,21 +24,23 @@ from codewhale.testing import FakeClock
 class Machine:
     """What permits look up, with a real store of trust."""
 
-    disabled = frozenset({"retired"})
-
     def __init__(self, home: Path) -> None:
         self.trust = TrustStore(str(home))
         self.told: list[str] = []
+
+    def disabled(self, workspace: str) -> frozenset[str]:
+        """One tool is switched off."""
+        return frozenset({"retired"})
 
     def analyse(self, subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
         """The shell analysis."""
         return analyse(subject.command, ShellContext(request.workspace))
 
-    def url(self, url: str) -> Opinion | None:
+    def url(self, url: str, request: DecisionRequest) -> Opinion | None:
         """Every address will do."""
         return None
 
-    def sandbox_options(self) -> SandboxOptions:
+    def sandbox_options(self, request: DecisionRequest) -> SandboxOptions:
         """What is configured of the sandbox: nothing."""
         return SandboxOptions()
 
@@ -62,7 +64,7 @@ class Machine:
         """One alias."""
         return {"shell": "exec_shell"}.get(name, name)
 
-    def clean(self, text: str) -> str:
+    def clean(self, text: str, workspace: str) -> str:
         """One secret."""
         return text.replace("hunter2", "[redacted]")
 

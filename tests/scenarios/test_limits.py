@@ -132,7 +132,7 @@ async def test_a_time_bound_counts_for_each_turn_and_a_stopped_session_goes_on(h
         async with watching(stage, session) as watch:
             await stage.client.submit(SendMessage(session, "Go"))
             await watch.until(RequestSent)
-            stage.app.engine.session(session).stop("budget")
+            stage.app.engine.turn(session).stop("budget")
             assert (await watch.until(TurnFinished)).status == "budget"
         assert ending(await stage.turn("Go on", session)).status == "done"
 

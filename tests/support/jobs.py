@@ -65,7 +65,7 @@ class Shell:
         self.profile = "none"
         self.jobs = jobs or ShellJobs(lambda session, event: None)
         self.artifacts = ArtifactStore(str(workspace.parent / "artifacts"))
-        logs = LogArchive(self.jobs, self.artifacts, lambda text: text.replace(SECRET, "[redacted]"))
+        logs = LogArchive(self.jobs, self.artifacts, lambda session: lambda text: text.replace(SECRET, "[redacted]"))
         families = (ShellTools(self.jobs, logs, _env, self), TaskShellTools(self.jobs, logs, SystemClock(), _env))
         self.tools = {name: tool for family in families for name, tool in bound(family).items()}
 

@@ -195,10 +195,6 @@ class OneProvider:
         """It."""
         return self._provider()
 
-    def default(self, provider: str) -> tuple[str, str]:
-        """Its name and its model's."""
-        return provider or "scripted", "scripted"
-
 
 class NoTexts:
     """A workspace of which a head says nothing."""
@@ -238,11 +234,14 @@ class Stage:
             home=str(home),
             stores=Stores(self.sessions, artifacts, Lists()),
             clock=self.clock,
-            redactor=redactor,
             providers=OneProvider(lambda: self.provider),
             texts=NoTexts(),
             compactor=lambda session, settings: ConversationCompactor(session, settings, artifacts),
-            defaults=SessionDefaults(tools=HeadChoice(always=("fim_edit",))),
+            defaults=lambda path: SessionDefaults(
+                redactor,
+                lambda provider: (provider or "scripted", "scripted"),
+                tools=HeadChoice(always=("fim_edit",)),
+            ),
         )
         self.asking = Asking(lambda session: self.engine.turn(session))
         self.gate = BareGate()

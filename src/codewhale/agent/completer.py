@@ -27,14 +27,14 @@ _CALL_SECONDS = 600.0
 class Completions:
     """The calls of any session. Implements the Completer port."""
 
-    def __init__(self, find: Callable[[str], Turn], redactor: Redactor) -> None:
+    def __init__(self, find: Callable[[str], Turn], redactor: Callable[[str], Redactor]) -> None:
         self._find = find
         self._redactor = redactor
 
     async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
         turn = self._find(session)
         provider, model = turn.session.provider, turn.session.state.model
-        message = Message("user", (Text(self._redactor.text(prompt), source="harness"),))
+        message = Message("user", (Text(self._redactor(session).text(prompt), source="harness"),))
         wire = provider.dialect.message(message, _no_image)
         body = provider.dialect.body(model, "", "", (wire,), RequestOptions(max_tokens, turn.effort))
         return (await self._ask(turn.session, provider, body, "complete", max_tokens)).text
@@ -50,7 +50,8 @@ class Completions:
                 f"providers.{provider.name}.facts.fim says how it does: {known}.",
             )
         window = provider.model.window
-        before, behind = nearest(self._redactor.text(prefix), self._redactor.text(suffix), window, max_tokens)
+        hide = self._redactor(session).text
+        before, behind = nearest(hide(prefix), hide(suffix), window, max_tokens)
         left_out = len(prefix.encode()) + len(suffix.encode()) - len(before.encode()) - len(behind.encode())
         carrier, body = fim_request(provider, model, before, behind, max_tokens)
         try:

@@ -70,9 +70,6 @@ class ProviderSource(Protocol):
     def build(self, name: str, model: str) -> Provider:
         """The provider of a name, for a model. Raises ConfigError."""
 
-    def default(self, provider: str) -> tuple[str, str]:
-        """The provider and model that are asked where nothing else is chosen; of a named provider its model."""
-
 
 class HeadTexts(Protocol):
     """What a head says of a workspace."""
@@ -84,8 +81,11 @@ class HeadTexts(Protocol):
 
 
 class SessionDefaults(Struct, frozen=True):
-    """What a session begins with where nothing is chosen; `tools` is what is configured of its array."""
+    """What is configured for the sessions of a workspace. `route(provider)` gives the provider and model that are
+    asked where nothing else is chosen, of a named provider its model; `tools` is what is configured of the array."""
 
+    redactor: Redactor
+    route: Callable[[str], tuple[str, str]]
     effort: str = ""
     approval: Approval = Approval.SUGGEST
     context: ContextSettings = ContextSettings()
@@ -93,16 +93,15 @@ class SessionDefaults(Struct, frozen=True):
 
 
 class SessionDeps(Struct, frozen=True):
-    """What sessions are opened from. `home` is CODEWHALE_HOME."""
+    """What sessions are opened from. `home` is CODEWHALE_HOME, `defaults(workspace)` what is configured there."""
 
     home: str
     stores: Stores
     clock: Clock
-    redactor: Redactor
     providers: ProviderSource
     texts: HeadTexts
     compactor: Callable[[Session, ContextSettings], Compactor]
-    defaults: SessionDefaults = SessionDefaults()
+    defaults: Callable[[str], SessionDefaults]
 
 
 class SessionFactory:
@@ -136,7 +135,7 @@ class SessionFactory:
     def _log(self, op: OpenSession) -> SessionLog:
         sessions = self._stores.sessions
         if not op.resume and not op.fork:
-            provider, model = self._deps.providers.default(op.provider)
+            provider, model = self._deps.defaults(op.workspace).route(op.provider)
             return sessions.create(SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, op.model or model))
         name = sessions.resolve(op.resume or op.fork, op.workspace)
         if not op.fork:
@@ -149,7 +148,7 @@ class SessionFactory:
     def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:
         """What stands in for a first record lost to damage: where the session is opened now, with the model that
         it was last sent to."""
-        provider, model = self._deps.providers.default("")
+        provider, model = self._deps.defaults(op.workspace).route("")
         if state.provider:
             provider, model = state.provider, state.model
         elif state.header is not None:
@@ -164,22 +163,23 @@ class SessionFactory:
         state = folds.state
         if not state.workspace:
             state.apply(self._beginning(state, op))
+        defaults = deps.defaults(state.workspace)
         route = (op.provider or state.provider, op.model or state.model)
         if op.provider not in ("", state.provider) and not op.model:
-            route = deps.providers.default(op.provider)
+            route = defaults.route(op.provider)
         provider = deps.providers.build(*route)
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*route))
         dialect = provider.dialect if state.header is None else pinned_dialect(state.header)
         budget = session_budget(folds.accounts, provider.model.price, deps.clock).slice(op.limits)
         projection = self._projection(log, dialect)
-        session = Session(log, folds, (provider, projection), budget, deps.redactor, deps.clock)
-        session.allow(authority=op.authority, approval=op.approval or deps.defaults.approval)
+        session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
+        session.allow(authority=op.authority, approval=op.approval or defaults.approval)
         if op.resume or op.fork:
             self._continue(session, op)
             if route != (state.provider, state.model):
                 session.emit(ModelChanged(*route))
-        effort = op.effort or ("" if op.resume or op.fork else deps.defaults.effort)
+        effort = op.effort or ("" if op.resume or op.fork else defaults.effort)
         if effort and effort != state.effort:
             session.emit(EffortChanged(effort))
         self._pin(session)
@@ -240,12 +240,13 @@ class SessionFactory:
 
     def _header(self, session: Session) -> HeaderPinned:
         state, provider, texts = session.state, session.provider, self._deps.texts
-        choice = self._deps.defaults.tools
+        defaults = self._deps.defaults(state.workspace)
+        choice = defaults.tools
         chain, skills = self.instructions(state.workspace), texts.skills(state.workspace)
         tools_json = head_tools(self._catalog, choice, state, provider)
         profile = chosen_profile(choice, provider)
         shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
-        system = system_text(shown, chain, skills, self._deps.redactor.text(texts.codemap(state.workspace)))
+        system = system_text(shown, chain, skills, defaults.redactor.text(texts.codemap(state.workspace)))
         return HeaderPinned(
             dialect=provider.dialect.name,
             provider=state.provider,
@@ -263,15 +264,15 @@ class SessionFactory:
 
     def updates(self, session: Session) -> tuple[ContextAppended, ...]:
         """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
-        return changes(self._sources, session, self._deps.redactor)
+        return changes(self._sources, session, self._deps.defaults(session.state.workspace).redactor)
 
     def context(self, session: Session, brief: bool = False) -> ContextView:
         """How full a session's context is; a `brief` view has no layers."""
-        return context_view(session, self._deps.defaults.context, brief)
+        return context_view(session, self._deps.defaults(session.state.workspace).context, brief)
 
     def window(self, session: Session) -> ContextWindow:
         """What keeps a session within its model's window."""
-        return ContextWindow(session, self._deps.defaults.context, self._deps.compactor)
+        return ContextWindow(session, self._deps.defaults(session.state.workspace).context, self._deps.compactor)
 
     def _tell_damage(self, session: Session) -> None:
         damage = session.log.damage

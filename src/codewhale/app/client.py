@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class OfSession(Protocol):
-    """A request about one session."""
-
+class OfSession(Protocol):  # a request about one session
     @property
     def session(self) -> str: ...
 
@@ -87,7 +85,7 @@ class Client:
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
-            views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings)),
+            views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings, self._root(query))),
             views.FindLocal.done_by(lambda query: self.providers.local()),
             views.GetQueue.done_by(lambda query: self.queued(query.session)),
             views.GetContext.done_by(lambda query: control.context(query.session, query.brief)),
@@ -112,9 +110,13 @@ class Client:
     # ------------------------------------------------------------------ what is done
 
     async def _open(self, op: ops.OpenSession) -> str:
+        self.parts.read_settings(op.workspace)
         session = self._engine.open(op)
-        await session.barrier()
         workspace = session.state.workspace
+        config = self.parts.settings(workspace).config
+        for notice in config.notices if config is not self.parts.config else ():
+            session.notice("warning", notice, "config")
+        await session.barrier()
         await self.parts.hooking.opened(session.id, workspace, lambda: self.events(session.id, -1, durable=False))
         return session.id
 
@@ -175,7 +177,7 @@ class Client:
     def providers(self) -> "ProviderQueries":
         from codewhale.app.provider_queries import ProviderQueries
 
-        return ProviderQueries(self.parts.place, self.parts.routes, self.parts.redactor)
+        return ProviderQueries(self.parts.place, self.parts.routes, self.parts.redactors)
 
     @cached_property
     def work(self) -> "WorkQueries":

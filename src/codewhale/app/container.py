@@ -14,10 +14,17 @@ from codewhale.agent.control import SessionControls
 from codewhale.agent.engine import Engine, workspace_facts
 from codewhale.agent.session_factory import SessionDefaults, SessionDeps, SessionFactory, Stores
 from codewhale.agent.tool_calls import ToolCallRunner
-from codewhale.app.gateway import Gateway, PolicySettings
+from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.routes import Routes
-from codewhale.app.settings import Place, SandboxSettings, SecretSettings, ToolSettings, search_settings
+from codewhale.app.settings import (
+    Place,
+    SandboxSettings,
+    SecretSettings,
+    ToolSettings,
+    WorkspaceSettings,
+    search_settings,
+)
 from codewhale.app.toolbox import Toolbox
 from codewhale.catalog.registry import Catalog
 from codewhale.config import Config
@@ -33,7 +40,7 @@ from codewhale.protocol.tools import Effect
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
-from codewhale.session.redaction import Redactor
+from codewhale.session.redaction import Redactor, Redactors
 from codewhale.session.session import Session
 from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
@@ -81,6 +88,11 @@ class Container:
         self.clock = clock
         self.routes = routes
         self.closers = AsyncExitStack()
+        self.redactors = Redactors({**place.environ, **routes.secrets()})
+        routes.on_key(self.redactors.learn)
+        self._opened: set[str] = set()
+        self._unread = {os.path.realpath(place.workspace): config}
+        self._settings: dict[str, WorkspaceSettings] = {}
         self.lists = Lists()
         self.catalog = Catalog.load()
         self.sessions = SessionStore(place.home, clock)
@@ -94,27 +106,48 @@ class Container:
         """Whether a part was ever needed."""
         return getattr(type(self), part).attrname in self.__dict__
 
-    @cached_property
-    def redactor(self) -> Redactor:
-        hiding = self.config.section("secrets", SecretSettings)
-        redactor = Redactor({**self.place.environ, **self.routes.secrets()}, hiding.shapes, hiding.prefixes)
-        self.routes.on_key(redactor.learn)
-        return redactor
+    def settings(self, workspace: str) -> WorkspaceSettings:
+        """What is configured for a workspace, as it was when a session was last opened there. Raises ConfigError."""
+        root = os.path.realpath(workspace)
+        if root not in self._settings:
+            config = self._unread.pop(root, None) or self.place.config(workspace=root)
+            hiding = config.section("secrets", SecretSettings)
+            confining = config.section("sandbox", SandboxSettings)
+            redactor = self.redactors.of(hiding.shapes, hiding.prefixes)
+            self._settings[root] = WorkspaceSettings(config, self._tools(config), confining, redactor)
+        return self._settings[root]
 
-    @cached_property
-    def tool_settings(self) -> ToolSettings:
-        settings = self.config.section("tools", ToolSettings)
+    def read_settings(self, workspace: str) -> None:
+        """A session is opened: what is configured there is read again."""
+        root = os.path.realpath(workspace)
+        if root in self._opened:
+            self._settings.pop(root, None)
+        self._opened.add(root)
+
+    def redactor(self, session: str) -> Redactor:
+        """What hides secrets from a session; for one that is closed, as at the start."""
+        try:
+            workspace = self.engine.session(session).state.workspace
+        except SessionError:
+            workspace = self.place.workspace
+        return self.settings(workspace).redactor
+
+    def redact(self, session: str) -> Callable[[str], str]:
+        return self.redactor(session).text
+
+    def _tools(self, config: Config) -> ToolSettings:
+        settings = config.section("tools", ToolSettings)
         for key, names in (("always_load", settings.always_load), ("disabled", settings.disabled)):
             for name in names:
                 if self.catalog.spec(name) is None:
                     near = ", ".join(self.catalog.closest(name)) or "see `codewhale tools list`"
-                    file = self.config.path
-                    raise ConfigError(f"{file}: tools.{key}: there is no tool {name!r}; did you mean {near}?")
+                    raise ConfigError(f"{config.path}: tools.{key}: there is no tool {name!r}; did you mean {near}?")
         return settings
 
     @cached_property
     def engine(self) -> Engine:
-        authorizer, outputs = Authorizer(self.gateway, self.asking), Outputs(self.artifacts, self.redactor)
+        outputs = Outputs(self.artifacts, self.settings(self.place.workspace).redactor, self.redactor)
+        authorizer = Authorizer(self.gateway, self.asking)
         runner = ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
         engine = Engine(self.session_factory, self.catalog, runner, _facts, self.routes.may_ask)
         engine.on_close(self._end_jobs)
@@ -122,24 +155,28 @@ class Container:
         engine.after_turn(self._warm_index)
         return engine
 
-    @cached_property
-    def session_factory(self) -> SessionFactory:
-        tools = self.tool_settings
-        defaults = SessionDefaults(
-            effort=self.config.get("reasoning_effort") or "",
-            approval=Approval(self.config.get("approval") or "suggest"),
-            context=self.config.section("context", ContextSettings),
+    def _defaults(self, workspace: str) -> SessionDefaults:
+        settings = self.settings(workspace)
+        config, tools = settings.config, settings.tools
+        return SessionDefaults(
+            settings.redactor,
+            lambda provider: self.routes.default(provider, config),
+            effort=config.get("reasoning_effort") or "",
+            approval=Approval(config.get("approval") or "suggest"),
+            context=config.section("context", ContextSettings),
             tools=HeadChoice(tools.profile, tools.always_load),
         )
+
+    @cached_property
+    def session_factory(self) -> SessionFactory:
         deps = SessionDeps(
             home=self.place.home,
             stores=Stores(self.sessions, self.artifacts, self.lists),
             clock=self.clock,
-            redactor=self.redactor,
             providers=self.routes,
-            texts=WorkspaceTexts(self, defaults.context.codemap_tokens),
+            texts=WorkspaceTexts(self),
             compactor=self._compactor,
-            defaults=defaults,
+            defaults=self._defaults,
         )
         return SessionFactory(deps, self.catalog)
 
@@ -149,11 +186,9 @@ class Container:
 
     @cached_property
     def gateway(self) -> Gateway:
-        disabled = frozenset(self.tool_settings.disabled)
-        settings = PolicySettings(disabled, self.config.section("sandbox", SandboxSettings), self.redactor)
         services = self.services
         return Gateway(
-            settings,
+            self.settings,
             self.tell,
             lambda path, sha256: services.trust.holds(path, sha256),
             lambda: self.permissions,
@@ -176,7 +211,7 @@ class Container:
     def repair(self) -> "CallRepairer":
         from codewhale.repair.repairer import CallRepairer
 
-        return CallRepairer(self.catalog, self.tool_settings.repair)
+        return CallRepairer(self.catalog, self.settings(self.place.workspace).tools.repair)
 
     # ------------------------------------------------------------------ what the engine and the services are handed
 
@@ -189,7 +224,6 @@ class Container:
         return kept if hooks is None else (hooks, *kept)
 
     def changed_files(self, session: str, call_id: str) -> bool:
-        """Whether a call of a program that has ended was seen to change files of the workspace."""
         return self.services.built("undo") and self.services.undo.changed_files(session, call_id)
 
     def tell(self, session: str, event: Event) -> None:
@@ -205,8 +239,7 @@ class Container:
         return ConversationCompactor(session, settings, self.artifacts)
 
     def _warm_index(self, session: Session) -> None:
-        """Let the index of a repository be built behind the turns of a person who works in it, so that the first
-        question finds it."""
+        """Let the index be built behind the turns of a person, so that the first question finds it."""
         workspace = os.path.realpath(session.state.workspace)
         in_repository = session.rights.authority is Authority.PERSON and find_repository(workspace) is not None
         if in_repository and self.services.code_search.warm(workspace):
@@ -229,8 +262,8 @@ class Container:
 
 
 class WorkspaceTexts:
-    def __init__(self, app: Container, map_tokens: int) -> None:
-        self._app, self._map_tokens = app, map_tokens
+    def __init__(self, app: Container) -> None:
+        self._app = app
 
     def root(self, workspace: str) -> str | None:
         return find_root(workspace)
@@ -241,12 +274,11 @@ class WorkspaceTexts:
         return self._app.services.skills.listing(workspace)
 
     def codemap(self, workspace: str) -> str:
-        return self._app.services.code_maps.pinned(workspace, self._map_tokens) if self._map_tokens else ""
+        tokens = self._app.settings(workspace).config.section("context", ContextSettings).codemap_tokens
+        return self._app.services.code_maps.pinned(workspace, tokens) if tokens else ""
 
 
-class Services:
-    """What tools, commands and interfaces of an application work with."""
-
+class Services:  # what tools, commands and interfaces work with
     def __init__(self, app: Container) -> None:
         self._app = app
 
@@ -266,13 +298,13 @@ class Services:
 
         app = self._app
         written = HookConfig(app.config.get("hooks") or {}, app.config.path)
-        return self._closing(Hooks(written, self.trust, app.redactor.text, app.control, app.tell, app.audit))
+        return self._closing(Hooks(written, self.trust, app.redact, app.control, app.tell, app.audit))
 
     @cached_property
     def workspaces(self) -> "Workspaces":
         from codewhale.workspace.files import Workspaces
 
-        return Workspaces(self._app.artifacts, self._app.redactor.text)
+        return Workspaces(self._app.artifacts, lambda root: self._app.settings(root).redactor.text)
 
     @cached_property
     def undo(self) -> "Undo":
@@ -292,13 +324,13 @@ class Services:
     def job_logs(self) -> "LogArchive":
         from codewhale.services.jobs.artifacts import LogArchive
 
-        return LogArchive(self.jobs, self._app.artifacts, self._app.redactor.text)
+        return LogArchive(self.jobs, self._app.artifacts, self._app.redact)
 
     @cached_property
     def own_shell(self) -> "UserCommands":
         from codewhale.services.jobs.user_commands import UserCommands
 
-        return self._closing(UserCommands(self._app.tell, self._app.hooking.shell_env, self._app.redactor.text))
+        return self._closing(UserCommands(self._app.tell, self._app.hooking.shell_env, self._app.redact))
 
     @cached_property
     def skills(self) -> "SkillStore":
@@ -345,7 +377,6 @@ class Services:
         return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide)
 
     async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
-        """The map of a workspace's code index, if there is one to be read."""
         return await self.code_maps.show(root, depth=depth)
 
     def _closing(self, part: T) -> T:
@@ -361,7 +392,6 @@ class Services:
         return session.id, session.state.turns
 
     def _index_progress(self, root: str, done: int, total: int) -> None:
-        """How far the index of a workspace has come, to every session there; of one that is nearly current nothing."""
         if total >= INDEX_SHOWN:
             for session in self._app.engine.at(root):
                 session.emit(ProgressShown("index", done, total))

@@ -80,20 +80,9 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
         _space(home),
         _sessions(home),
     )
-    return Diagnosis(
-        schema_version=1,
-        version=__version__,
-        workspace=workspace,
-        config_path=path,
-        config_present=os.path.exists(path),
-        provider=route.provider,
-        model=route.model,
-        base_url=route.base_url,
-        api_key=route.key,
-        capability=route.capability,
-        ok=all(check.status != "fail" for check in checks),
-        checks=checks,
-    )
+    ok = all(check.status != "fail" for check in checks)
+    return Diagnosis(1, __version__, workspace, path, os.path.exists(path), route.provider, route.model,
+                     route.base_url, route.key, route.capability, ok, checks)  # fmt: skip
 
 
 def _config(home: str, workspace: str, environ: Mapping[str, str]) -> tuple[Config | None, list[Check]]:
@@ -225,12 +214,8 @@ def _sandbox(network: str) -> Check:
     found = sandbox()
     tried = "; ".join(one.detail for one in found.tried)
     if not found.mechanism:
-        return Check(
-            "sandbox",
-            "warn",
-            f"none, so no command runs unless a person allows it: {tried}",
-            found.fix or "codewhale sandbox check",
-        )
+        detail = f"none, so no command runs unless a person allows it: {tried}"
+        return Check("sandbox", "warn", detail, found.fix or "codewhale sandbox check")
     if found.mechanism == BUBBLEWRAP:
         held = "files and processes; commands have the network" if network == "on" else "files, processes and network"
         return Check("sandbox", "ok", f"{BUBBLEWRAP}: {held}; try it: codewhale sandbox check")
@@ -264,7 +249,6 @@ def _sessions(home: str) -> Check:
     damaged = [row.id for row in rows if row.state == "damaged"]
     if damaged:
         detail = f"{len(rows)}, damaged: {', '.join(damaged[:5])}{'...' if len(damaged) > 5 else ''}"
-        return Check(
-            "sessions", "warn", detail, f"resume to mend what can be: codewhale exec --resume {damaged[0]} ..."
-        )
+        fix = f"resume to mend what can be: codewhale exec --resume {damaged[0]} ..."
+        return Check("sessions", "warn", detail, fix)
     return Check("sessions", "ok", f"{len(rows)}, none damaged")

@@ -5,14 +5,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
-from codewhale.app.settings import SandboxSettings
+from codewhale.app.settings import WorkspaceSettings
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.events import Event
 from codewhale.protocol.tools import CommandSubject
-from codewhale.session.redaction import Redactor
 
 if TYPE_CHECKING:
     from codewhale.permissions.policy import SandboxOptions
@@ -21,34 +18,23 @@ if TYPE_CHECKING:
     from codewhale.services.jobs import ShellJobs
 
 
-class PolicySettings(Struct, frozen=True):
-    """What is configured of decisions: tools that are switched off, what holds commands, what hides secrets."""
-
-    disabled: frozenset[str]
-    confining: SandboxSettings
-    redactor: Redactor
-
-
 class Gateway:
-    """The gate of an application. Implements the Gate of the engine and the lookups of the permissions. `permissions()`
-    and `jobs()` give those parts, None where there are no jobs; `trusts(path, sha256)` says whether a project's file
-    may be used."""
+    """The gate of an application, and what its permissions look up. `settings(workspace)` is what is configured,
+    `trusts(path, sha256)` says whether a project's file may be used; `jobs()` is None where there are none."""
 
     def __init__(
         self,
-        settings: PolicySettings,
+        settings: Callable[[str], WorkspaceSettings],
         tell: Callable[[str, Event], None],
         trusts: Callable[[str, str], bool],
         permissions: "Callable[[], PermissionService]",
         jobs: "Callable[[], ShellJobs | None]",
     ) -> None:
-        self.disabled = settings.disabled
+        self._settings = settings
         self.tell = tell
         self.trusts = trusts
         self.permits = permissions
         self._jobs = jobs
-        self._confining = settings.confining
-        self._redactor = settings.redactor
 
     def decide(self, request: DecisionRequest) -> Decision:
         return self.permits().decide(request)
@@ -62,8 +48,11 @@ class Gateway:
     def canonical(self, name: str) -> str:
         return ALIASES[name].canonical if name in ALIASES else name
 
-    def clean(self, text: str) -> str:
-        return self._redactor.text(text)
+    def disabled(self, workspace: str) -> frozenset[str]:
+        return frozenset(self._settings(workspace).tools.disabled)
+
+    def clean(self, text: str, workspace: str) -> str:
+        return self._settings(workspace).redactor.text(text)
 
     def analyse(self, subject: CommandSubject, request: DecisionRequest) -> "ShellJudgement":
         from codewhale.permissions.shell.judge import ShellContext, analyse
@@ -77,21 +66,22 @@ class Gateway:
         )
         return analyse(subject.command, context)
 
-    def url(self, url: str) -> Opinion | None:
+    def url(self, url: str, request: DecisionRequest) -> Opinion | None:
         from codewhale.permissions.network import judge_url, leak
 
         judged = judge_url(url)
         if not judged.ok:
             return Opinion("deny", judged.rule, f"{judged.reason}.")
-        if self._redactor.text(url) != url:
+        if self.clean(url, request.workspace) != url:
             return Opinion("ask", "network.secret", "The address holds the value of a secret.")
         carried = leak(url)
         return None if carried is None else Opinion("ask", carried.rule, carried.reason)
 
-    def sandbox_options(self) -> "SandboxOptions":
+    def sandbox_options(self, request: DecisionRequest) -> "SandboxOptions":
         from codewhale.permissions.policy import SandboxOptions
 
-        return SandboxOptions(self._confining.network, self._confining.more, self._confining.less)
+        confining = self._settings(request.workspace).sandbox
+        return SandboxOptions(confining.network, confining.more, confining.less)
 
     def sandboxed(self) -> bool:
         from codewhale.process.confinement import sandbox

@@ -20,23 +20,19 @@ class Hooking:
         self._hooks = hooks
 
     def at(self, workspace: str) -> "Hooks | None":
-        """The hooks of a workspace, None where there is not one."""
         if not self._written and not os.path.exists(os.path.join(workspace, ".codewhale", "hooks.toml")):
             return None
         return self._hooks()
 
     async def opened(self, session: str, workspace: str, events: Callable[[], AsyncIterator[Envelope]]) -> None:
-        """A session has begun; `events()` are those it will have."""
         hooks = self.at(workspace)
         if hooks is not None:
             await hooks.opened(session, workspace, events())
 
     async def submitted(self, session: str, workspace: str, text: str) -> str:
-        """A message as it may be sent. Raises SessionError where it may not."""
         hooks = self.at(workspace)
         return text if hooks is None else await hooks.submitted(session, workspace, text)
 
     async def shell_env(self, session: str, workspace: str) -> dict[str, str]:
-        """What a shell command of the session is given besides its environment."""
         hooks = self.at(workspace)
         return {} if hooks is None else await hooks.shell_env(session, workspace)

@@ -24,7 +24,7 @@ from codewhale.models.loopback import host_of, plain_url
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import ModelRow, ProviderRow, SettingRow
-from codewhale.session.redaction import Redactor
+from codewhale.session.redaction import Redactors
 
 LOCAL_SECONDS = 1.5
 MOST_SERVED = 200
@@ -34,12 +34,12 @@ _HIDDEN = ("scripted",)
 
 
 class ProviderQueries:
-    """The choices of one process. Keys that are kept are hidden by `redactor` from then on."""
+    """The choices of one process. Keys that are kept are hidden by `redactors` from then on."""
 
-    def __init__(self, place: Place, routes: Routes, redactor: Redactor) -> None:
+    def __init__(self, place: Place, routes: Routes, redactors: Redactors) -> None:
         self._place = place
         self._routes = routes
-        self._redactor = redactor
+        self._redactors = redactors
 
     async def providers(self, current: str) -> tuple[ProviderRow, ...]:
         """Every provider, usable ones first, `current` before all others. Those on this machine are asked whether they
@@ -57,16 +57,9 @@ class ProviderQueries:
 
     def _provider(self, name: str, current: str) -> ProviderRow:
         settings = self._routes.tables[name]
-        return ProviderRow(
-            name=name,
-            dialect=settings.dialect,
-            base_url=plain_url(settings.base_url),
-            ready=not (why := self._lacks(name)),
-            why=why,
-            local=_local(settings),
-            key_env=settings.api_key_env,
-            current=name == current,
-        )
+        why, url = self._lacks(name), plain_url(settings.base_url)
+        row = ProviderRow(name, settings.dialect, url, not why, why, _local(settings), settings.api_key_env)
+        return msgspec.structs.replace(row, current=name == current)
 
     def _lacks(self, name: str) -> str:
         try:
@@ -149,15 +142,15 @@ class ProviderQueries:
         if key and not host_of(settings.base_url):
             raise ConfigError(f"provider {op.name} has no base_url that a key could be sent to")
         if key:
-            self._redactor.learn({f"key of {op.name}": key})
+            self._redactors.learn({f"key of {op.name}": key})
             KeyStore(self._place.home).put(op.name, key, host_of(settings.base_url))
         set_values(self._place.home, changes, Settings)
         self._routes.renew(self._place.config())
         return op.name, op.model or trial.default(op.name)[1]
 
-    def settings(self) -> tuple[SettingRow, ...]:
+    def settings(self, workspace: str) -> tuple[SettingRow, ...]:
         """Every value with where it comes from; of providers the one in use and those that somebody wrote of."""
-        config = self._place.config()
+        config = self._place.config(workspace=workspace)
         entries = config.entries(Settings)
         touched = {_table(entry.key) for entry in entries if entry.origin != "default"}
         touched |= {"", f"providers.{config.get('provider')}"}

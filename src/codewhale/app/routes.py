@@ -60,11 +60,12 @@ class Routes:
         self._file = config.path
         self._keys.renew(config)
 
-    def default(self, provider: str = "") -> tuple[str, str]:
+    def default(self, provider: str = "", config: Config | None = None) -> tuple[str, str]:
         """A provider ("" is the configured one) and what it is asked for when nobody names a model: the configured
-        model where it is the configured provider, else its own."""
+        model where it is the configured provider, else its own. `config` is that of another workspace."""
         name = provider or self._provider
-        own = self._model if name == self._provider else ""
+        model = self._model if config is None else str(config.get("model") or "")
+        own = model if name == self._provider else ""
         return name, own or default_model(name, self.tables.get(name, ProviderSettings()))
 
     def default_model(self, name: str) -> str:
@@ -152,15 +153,9 @@ class Routes:
             problem = str(error)
         origin = self._config.sources(("providers", name, "base_url"))
         origin = origin or self._config.sources(("providers", name, "dialect"))
-        return ProviderRow(
-            name=name,
-            default=name == self._provider,
-            dialect=settings.dialect,
-            base_url=plain_url(settings.base_url),
-            origin=origin[-1][0] if origin else "default",
-            key=KeyState(found.source, found.refused),
-            problem=problem,
-        )
+        place, url = origin[-1][0] if origin else "default", plain_url(settings.base_url)
+        key = KeyState(found.source, found.refused)
+        return ProviderRow(name, name == self._provider, settings.dialect, url, place, key, problem)
 
 
 def open_routes(

@@ -12,18 +12,14 @@ from codewhale.session.store import SessionStore
 
 
 def summaries(home: str, workspace: str = "") -> list[SessionSummary]:
-    """The sessions of a workspace ("" is every one), newest first."""
     return _store(home).summaries(workspace)
 
 
 def resolve(home: str, name: str) -> str:
-    """The id that an id, a unique start of one, or "latest" means. Raises SessionError: none, or several with
-    the matches."""
     return _store(home).resolve(name)
 
 
 def envelopes(home: str, session: str) -> Iterator[Envelope]:
-    """A session's events in order, read beside whoever has it open."""
     return _store(home).read(session)
 
 

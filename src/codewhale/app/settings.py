@@ -13,6 +13,7 @@ from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import DEFAULT_PROVIDER, built_in
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.screen import TuiSettings
+from codewhale.session.redaction import Redactor
 from codewhale.session.window import ContextSettings
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
@@ -118,11 +119,23 @@ PROJECT_RULES: Rules = MappingProxyType(
         "model": chosen,
         "reasoning_effort": chosen,
         "tools.disabled": joined,
+        "tools.profile": chosen,
+        "secrets.shapes": ladder(True, False, default=True),
+        "secrets.prefixes": joined,
         "sandbox.network": ladder("off", "ask", "on", default="ask"),
         "sandbox.hidden": joined,
         "approval": ladder("never", "suggest", "auto", default="suggest"),
     }
 )
+
+
+class WorkspaceSettings(Struct, frozen=True):
+    """What holds for the sessions of a workspace."""
+
+    config: Config
+    tools: ToolSettings
+    sandbox: SandboxSettings
+    redactor: Redactor
 
 
 class Place(Struct, frozen=True):
@@ -138,9 +151,10 @@ class Place(Struct, frozen=True):
         """The person's home folder."""
         return self.environ.get("HOME") or self.home
 
-    def config(self, over: Mapping[str, Any] | None = None) -> Config:
-        """The configuration as it stands now, with more said at the command line. Raises ConfigError."""
-        return open_config(self.home, self.workspace, self.environ, {**self.overrides, **(over or {})})
+    def config(self, over: Mapping[str, Any] | None = None, workspace: str = "") -> Config:
+        """The configuration of a workspace ("": that of the start) as it stands now, with more said at the command
+        line. Raises ConfigError."""
+        return open_config(self.home, workspace or self.workspace, self.environ, {**self.overrides, **(over or {})})
 
 
 def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:

@@ -10,9 +10,9 @@ from codewhale.protocol.views import SettingRow
 
 
 class ConfigCommand:
-    """/config. `rows()` gives the values, `change(key, value)` sets one and says what to know of it."""
+    """/config. `rows(workspace)` gives the values, `change(key, value)` sets one and says what to know of it."""
 
-    def __init__(self, rows: Callable[[], Sequence[SettingRow]], change: Callable[[str, str], str]) -> None:
+    def __init__(self, rows: Callable[[str], Sequence[SettingRow]], change: Callable[[str, str], str]) -> None:
         self._rows = rows
         self._change = change
 
@@ -23,7 +23,11 @@ class ConfigCommand:
         try:
             if words[:1] == ["set"]:
                 return self._set(words)
-            rows = [row for row in self._rows() if not args or row.key == args or row.key.startswith(args + ".")]
+            rows = [
+                row
+                for row in self._rows(context.workspace)
+                if not args or row.key == args or row.key.startswith(args + ".")
+            ]
         except ConfigError as error:
             return CommandOutput(str(error), ok=False)
         if not rows:

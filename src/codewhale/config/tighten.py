@@ -23,12 +23,14 @@ def joined(below: Any, wanted: Any) -> Any:
     return list(dict.fromkeys((*(below or ()), *wanted)))
 
 
-def ladder(*steps: str, default: str) -> Rule:
+def ladder(*steps: str | bool, default: str | bool) -> Rule:
     """One of `steps`, narrowest first; never a step up from what stands below (`default` where nothing does)."""
 
     def rule(below: Any, wanted: Any) -> Any:
         here = below if below in steps else default
-        return wanted if wanted in steps and steps.index(wanted) <= steps.index(here) else None
+        if wanted not in steps or steps.index(wanted) > steps.index(here):
+            return None
+        return steps[steps.index(wanted)]
 
     return rule
 

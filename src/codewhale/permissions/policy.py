@@ -122,14 +122,14 @@ class PolicyInputs(Struct, frozen=True):
     the profile that a running job is held to (None: no such job), `unfinished` the line that it was typed and that has
     not ended."""
 
-    url: Callable[[str], Opinion | None]
+    url: Callable[[str, DecisionRequest], Opinion | None]
     paths: Callable[[PathSubject, DecisionRequest], Sequence[str]]
     special: Callable[[DecisionRequest], Special]
     sandboxed: Callable[[], bool]
     job: Callable[[str, str], str | None]
     unfinished: Callable[[str, str], str] = lambda session, job: ""
     analyse: "Callable[[CommandSubject, DecisionRequest], ShellJudgement] | None" = None
-    sandbox_options: Callable[[], SandboxOptions] = SandboxOptions
+    sandbox_options: Callable[[DecisionRequest], SandboxOptions] = lambda request: SandboxOptions()
 
 
 class Policy:
@@ -227,7 +227,7 @@ class Policy:
             if held is not None:
                 yield held
         for subject in request.subjects:
-            dialled = self._inputs.url(subject.url) if isinstance(subject, UrlSubject) else None
+            dialled = self._inputs.url(subject.url, request) if isinstance(subject, UrlSubject) else None
             if dialled is not None and dialled.verdict == "deny":
                 yield dialled
 
@@ -250,7 +250,7 @@ class Policy:
                 why = secret_file(path)
                 return Opinion("ask", "secret.file", f"{path}: {why}.") if why else _written(subject, view)
             case UrlSubject(url=url):
-                return self._inputs.url(url)
+                return self._inputs.url(url, request)
             case JobSubject():
                 return self._job(subject, request)
 
@@ -294,10 +294,10 @@ class Policy:
         network where it needs to, what runs unasked never does but in yolo mode."""
         if ruling.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             profile = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return profile, self._inputs.sandbox_options().less if profile != "none" else ()
+            return profile, self._inputs.sandbox_options(request).less if profile != "none" else ()
         if not self._inputs.sandboxed():
             return "none", ()
-        rights = self._inputs.sandbox_options()
+        rights = self._inputs.sandbox_options(request)
         own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
         own += (OFFLINE,) if rights.network == "off" else ()
         needed = () if ruling.rule == "authority.auto" else self._needed(request, judged, rights)
@@ -373,7 +373,7 @@ def _named(subject: PathSubject, request: DecisionRequest) -> tuple[str, ...]:
 
 
 _BARE = PolicyInputs(
-    url=lambda url: None,
+    url=lambda url, request: None,
     paths=_named,
     special=lambda request: NOTHING_SPECIAL,
     sandboxed=lambda: True,

@@ -3,6 +3,7 @@
 Tools return everything within their own caps; what the model reads of it is decided here and nowhere else.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -37,9 +38,10 @@ def inline_limit(context_window: int) -> int:
 class Outputs:
     """Turns what a tool returned into what the model reads."""
 
-    def __init__(self, keeper: Keeper, redactor: Redactor) -> None:
+    def __init__(self, keeper: Keeper, redactor: Redactor, of: Callable[[str], Redactor] | None = None) -> None:
+        """`of` gives the redactor of a session, where sessions have their own."""
         self._keeper = keeper
-        self._redactor = redactor
+        self._of = of or (lambda session: redactor)
 
     def fit(
         self, session: str, call_id: str, text: str, limit: int, kept: str | None = None
@@ -50,7 +52,7 @@ class Outputs:
         program printed, where the tool has kept that, else for `text`."""
         if kept is not None:
             self._keeper.remember(session, call_id, kept)
-        clean = self._redactor.text(scrub_surrogates(text))
+        clean = self._of(session).text(scrub_surrogates(text))
         data = clean.encode()
         if len(data) <= limit:
             return clean, {}

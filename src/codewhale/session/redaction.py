@@ -107,6 +107,26 @@ class Redactor:
         return event
 
 
+class Redactors:
+    """One redactor for each way of hiding; all know the same secrets."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = dict(variables)
+        self._ways: dict[tuple[bool, tuple[str, ...]], Redactor] = {}
+
+    def of(self, shapes: bool, prefixes: tuple[str, ...]) -> Redactor:
+        way = (shapes, prefixes)
+        if way not in self._ways:
+            self._ways[way] = Redactor(self._variables, *way)
+        return self._ways[way]
+
+    def learn(self, variables: Mapping[str, str]) -> None:
+        """More secrets, from now on."""
+        self._variables.update(variables)
+        for redactor in self._ways.values():
+            redactor.learn(variables)
+
+
 def _is_secret(name: str, value: str) -> bool:
     if len(value) < _MIN_LENGTH or value.startswith("/"):
         return False

@@ -36,7 +36,7 @@ def test_a_long_log_keeps_both_ends_and_says_what_is_missing(tmp_path: Path) -> 
 async def test_a_result_that_left_something_out_gets_the_handle(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     artifacts = ArtifactStore(str(tmp_path / "artifacts"))
-    keeper = LogArchive(rig.jobs, artifacts, redact)
+    keeper = LogArchive(rig.jobs, artifacts, lambda session: redact)
     job = await rig.start(f"seq 1 20000; echo {SECRET}")
     reading = await rig.jobs.wait("one", job, 10)
     result = await keeper.with_whole("one", reading, ToolResult("short"))
@@ -50,7 +50,7 @@ async def test_a_result_that_left_something_out_gets_the_handle(tmp_path: Path) 
 
 async def test_what_still_runs_is_not_kept_yet(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "artifacts")), redact)
+    keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "artifacts")), lambda session: redact)
     job = await rig.start("seq 1 20000; sleep 600")
     await eventually(lambda: rig.jobs.view("one", job).stdout_total > 100_000)
     reading = rig.jobs.read("one", job)
@@ -61,7 +61,7 @@ async def test_what_still_runs_is_not_kept_yet(tmp_path: Path) -> None:
 async def test_a_full_disk_leaves_the_result_as_it_is(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     (tmp_path / "file").write_text("")
-    keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "file" / "artifacts")), redact)
+    keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "file" / "artifacts")), lambda session: redact)
     job = await rig.start("seq 1 20000")
     reading = await rig.jobs.wait("one", job, 10)
     assert await keeper.keep("one", job) is None

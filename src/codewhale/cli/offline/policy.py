@@ -58,7 +58,7 @@ class PolicyCheck:
         self._policy = Policy(
             PolicyInputs(
                 analyse=self._analyse,
-                url=lambda url: None,
+                url=lambda url, request: None,
                 paths=lambda subject, request: (),
                 special=lambda request: NOTHING_SPECIAL,
                 sandboxed=lambda: self._held,

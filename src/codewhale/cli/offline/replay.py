@@ -177,7 +177,7 @@ class _Reads:
     def __init__(self, parts: Container, session: str, places: tuple[str, str]) -> None:
         self._toolbox = parts.toolbox
         self._artifacts = parts.artifacts
-        self._outputs = Outputs(_Nowhere(), parts.redactor)
+        self._outputs = Outputs(_Nowhere(), parts.settings(parts.place.workspace).redactor)
         self._session = session
         self._there, self._here = places
 

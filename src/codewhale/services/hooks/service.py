@@ -57,7 +57,7 @@ class Hooks:
         self,
         written: HookConfig,
         trust: TrustStore,
-        redact: Callable[[str], str],
+        redact: Callable[[str], Callable[[str], str]],
         control: SessionControl,
         tell: Callable[[str, Event], None],
         audit: AuditLog,
@@ -202,7 +202,7 @@ class Hooks:
         elif hook.background:
             return self._leave_behind(hook, moment)
         else:
-            answer = await run_hook(hook, moment, self._facts(moment.session), self._redact)
+            answer = await run_hook(hook, moment, self._facts(moment.session), self._redact(moment.session))
         if answer.fault:
             self._warn(moment.session, f"The hook {hook.name} ({hook.event}) counts for nothing: {answer.fault}")
         return answer
@@ -213,7 +213,7 @@ class Hooks:
                 moment.session, f"The hook {hook.name} was left out: {MOST_BEHIND} run in the background already"
             )
             return HookAnswer()
-        task = asyncio.create_task(run_hook(hook, moment, self._facts(moment.session), self._redact))
+        task = asyncio.create_task(run_hook(hook, moment, self._facts(moment.session), self._redact(moment.session)))
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
         return HookAnswer()
@@ -265,7 +265,7 @@ class Hooks:
         if text not in self._warned:
             self._warned.add(text)
             self._tell(session, Notice("warning", text, "hooks"))
-            self._audit.add("hook", session=session, text=self._redact(text))
+            self._audit.add("hook", session=session, text=self._redact(session)(text))
 
 
 def _moment(event: str, call: CallView) -> HookMoment:

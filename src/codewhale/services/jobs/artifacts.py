@@ -14,6 +14,7 @@ from codewhale.services.jobs.render import line_end
 from codewhale.services.jobs.service import ShellJobs
 from codewhale.session.artifacts import ArtifactStore
 
+Redact = Callable[[str], str]
 HEAD = 12 << 20
 TAIL = 4 << 20
 
@@ -28,9 +29,9 @@ class LogArtifact(Struct, frozen=True):
 
 
 class LogArchive:
-    """Puts the logs of jobs among the artifacts; `redact` takes known secrets out of a text."""
+    """Puts the logs of jobs among the artifacts; `redact(session)` takes known secrets out of a text."""
 
-    def __init__(self, jobs: ShellJobs, artifacts: ArtifactStore, redact: Callable[[str], str]) -> None:
+    def __init__(self, jobs: ShellJobs, artifacts: ArtifactStore, redact: Callable[[str], Redact]) -> None:
         self._jobs = jobs
         self._artifacts = artifacts
         self._redact = redact
@@ -40,7 +41,7 @@ class LogArchive:
         it. Raises KeyError for a job the session does not have."""
         log, recent = self._jobs.log(session, job_id), self._jobs.recent(session, job_id)
         try:
-            sha, size = await asyncio.to_thread(self._artifacts.put_blocks, clean(log, recent, self._redact))
+            sha, size = await asyncio.to_thread(self._artifacts.put_blocks, clean(log, recent, self._redact(session)))
         except SessionError:
             return None
         return LogArtifact(f"art_{sha[:16]}", sha, self._artifacts.path(sha), size)
@@ -65,7 +66,7 @@ class LogArchive:
         )
 
 
-def clean(log: JobLog, recent: str, redact: Callable[[str], str]) -> Iterator[bytes]:
+def clean(log: JobLog, recent: str, redact: Redact) -> Iterator[bytes]:
     """What is kept of a log, without secrets; of a long one the beginning and the end. `recent` is the end of what was
     printed, for a log that was not kept to its end."""
     if log.kept <= HEAD + TAIL:
@@ -79,7 +80,7 @@ def clean(log: JobLog, recent: str, redact: Callable[[str], str]) -> Iterator[by
         yield redact(recent).encode("utf-8", "replace")
 
 
-def _redacted(blocks: Iterable[bytes], redact: Callable[[str], str]) -> Iterator[bytes]:
+def _redacted(blocks: Iterable[bytes], redact: Redact) -> Iterator[bytes]:
     for block in _whole_lines(blocks):
         yield redact(block.decode("utf-8", "replace")).encode("utf-8", "replace")
 

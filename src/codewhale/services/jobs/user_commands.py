@@ -19,9 +19,9 @@ LONGEST = 32 << 10
 
 class UserCommands:
     """The commands that persons run themselves, one a session at a time. They are held to nothing: they are the
-    person's. What goes into the log, and so to the model, passes `redact`."""
+    person's. What goes into the log, and so to the model, passes `redact(session)`."""
 
-    def __init__(self, listener: Listener, shell_env: ShellEnv, redact: Callable[[str], str]) -> None:
+    def __init__(self, listener: Listener, shell_env: ShellEnv, redact: Callable[[str], Callable[[str], str]]) -> None:
         self._listener = listener
         self._shell_env = shell_env
         self._redact = redact
@@ -62,7 +62,8 @@ class UserCommands:
             feed.end()
         code = None if done.killed or done.exit_code is None or done.exit_code < 0 else done.exit_code
         output = shown(done.stdout, done.stdout_gap, done.stdout_total)
-        shown_command, printed = self._redact(command), self._redact(output)
+        redact = self._redact(session)
+        shown_command, printed = redact(command), redact(output)
         self._listener(session, ShellRan(shown_command, printed, code, round(done.seconds, 3)))
         return code
 

@@ -379,8 +379,9 @@ class Workspace:
 class Workspaces:
     """Workspaces by root, so that all sessions of a process share one ledger and one write lock per root."""
 
-    def __init__(self, artifacts: ArtifactStore, redact: Redact | None = None) -> None:
-        """`redact` is what hides secrets from the model: what it put in their place is never written over them."""
+    def __init__(self, artifacts: ArtifactStore, redact: Callable[[str], Redact] | None = None) -> None:
+        """`redact(root)` is what hides secrets from the model: what it put in their place is never written over
+        them."""
         self.artifacts = artifacts
         self._redact = redact
         self._known: OrderedDict[str, Workspace] = OrderedDict()
@@ -390,7 +391,8 @@ class Workspaces:
         real = os.path.realpath(root)
         with self._lock:
             if real not in self._known:
-                self._known[real] = Workspace(real, self.artifacts, self._redact)
+                redact = None if self._redact is None else self._redact(real)
+                self._known[real] = Workspace(real, self.artifacts, redact)
             self._known.move_to_end(real)
             if len(self._known) > _MAX_ROOTS:
                 self._known.popitem(last=False)
