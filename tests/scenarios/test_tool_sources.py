@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from codewhale.agent.activation import tool_name
 from codewhale.catalog.registry import Catalog, ToolSource
 from codewhale.protocol.events import HeaderPinned, PrefixInvalidated, ToolActivated
 from codewhale.protocol.modes import Mode
-from codewhale.protocol.ops import CloseSession
+from codewhale.protocol.ops import CloseSession, SetModel
 from codewhale.protocol.tools import BoundCall, CallContext, Effect, Origin, ToolResult, ToolSpec
 from codewhale.testing import Harness, harness
 from support.scenes import only, results
@@ -198,6 +201,37 @@ async def test_a_resume_under_another_version_sends_the_old_bytes(home: Path, wo
     assert not refused.ok and "`until` is missing" in refused.content
     assert '"until":{"type":"string"}' in refused.content  # the schema as it is now
     assert run.ok and run.content == "set by version 2" and new_calls == [{**RIGHT, "until": "noon"}]
+
+
+async def test_a_head_that_is_pinned_anew_holds_the_tool_as_it_was_shown(home: Path, workspace: Path) -> None:
+    calls: list[dict[str, Any]] = []
+    other = {**PARAMETERS, "properties": {**PARAMETERS["properties"], "until": {"type": "string"}}}
+    async with harness(home, workspace, [{"calls": [SEARCH]}, DONE, call(RIGHT), DONE]) as stage:
+        catalog(stage).register(source(calls))
+        session = await stage.open()
+        await stage.turn("Find it.", session)
+        catalog(stage).register(source(calls, other, "2"))
+        await stage.client.submit(SetModel(session, "scripted-other"))
+        (run,) = results(await stage.turn("Set it.", session))
+        before, after = sent(stage, 1), sent(stage, 2)
+    assert after == before and tool_name(after[-1]) == NAME
+    assert run.content == "set by version 2"
+
+
+@pytest.mark.parametrize("name", ["search_files", "search", "test", "str_replace_editor", "create_file"])
+async def test_a_tool_that_goes_by_a_name_of_other_harnesses_is_what_its_source_says(
+    home: Path, workspace: Path, name: str
+) -> None:
+    calls: list[dict[str, Any]] = []
+    where = {"type": "object", "properties": {"uri": {"type": "string"}, "regex": {"type": "string"}}}
+    arguments = {"uri": "file:///a/b", "regex": "x", "reason": "why"}
+    async with harness(home, workspace, [call(arguments, name), call("{'uri': 'file:///a',}", name), DONE]) as stage:
+        one = source(calls, where, effect=Effect.READS)
+        row = msgspec.structs.replace(one.rows[0], name=name)
+        assert catalog(stage).register(msgspec.structs.replace(one, rows=(row,))) == {}
+        whole, damaged = results(await stage.turn("Look."))
+    assert whole.ok and damaged.ok, (whole.content, damaged.content)
+    assert calls == [arguments, {"uri": "file:///a"}]
 
 
 async def test_a_tool_whose_source_went_says_so_and_comes_back(home: Path, workspace: Path) -> None:
