@@ -17,9 +17,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
-from codewhale.catalog.schema import check
+from codewhale.catalog.schema import check, right_already
 from codewhale.cli.offline.check import Checker
 from codewhale.repair.judge import judge
 from support.damaged import Good, Row, Tally, own_calls, run_rows, spoiled_rows

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.catalog.arguments import doubled, right_already, whole
+from codewhale.catalog.schema import doubled, right_already, whole
 from codewhale.protocol.tools import Effect, ToolSpec
 
 SPEC = ToolSpec(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codewhale.catalog.registry import Catalog
-from codewhale.repair.righting import righted
+from codewhale.repair.judge import righted
 
 ROWS = Catalog.load().rows
 

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from codewhale.agent.collect import RawCall
 from codewhale.agent.holdback import HoldBack
-from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
+from codewhale.catalog.schema import right_already
 from codewhale.lib.beneath import Root
 from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.errors import ToolError

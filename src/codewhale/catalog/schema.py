@@ -4,6 +4,7 @@ Schemas as our own tools have them are checked here, so that a session without d
 others, and what is wrong with a value, by the library. How a foreign schema is read for words stands in `shapes`.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,11 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.shapes import PLAIN_TYPES, Schema, compiled, nesting
+from codewhale.protocol.tools import ToolSpec
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
-
-__all__ = ["Problem", "Schema", "check", "describe", "fits", "show"]
 
 _MAX_DEPTH = 32
 _MOST = 50
@@ -25,6 +25,11 @@ _MOST_BRANCHES = 10_000
 _SAID_BY_SHAPE = frozenset(
     "type enum const minimum maximum minLength maxLength minItems maxItems pattern anyOf oneOf".split()
 )
+MAX_CHARACTERS = 1_048_576
+_MANY_KEYS = 50
+# What models write for an argument that they leave out.
+_NOTHING = re.compile(r':\s*"(?:null|None|undefined)"')
+_decode = msgspec.json.Decoder().decode
 Place = tuple[str | int, ...]
 
 
@@ -250,3 +255,48 @@ def show(value: object, limit: int = 60) -> str:
         text = value if len(value) <= limit else value[:limit] + "…"
         return f"the string {text!r}"
     return f"an array of {len(value)} items" if isinstance(value, list) else "an object"
+
+
+# ---------------------------------------------------------------------- calls that are right as they came
+
+
+def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
+    """The arguments that `raw` says where they are a JSON object that fits the tool, whole numbers as integers (5.0 is
+    5); None for all else: nulls and words for one, an empty string, files named by an address, keys that came twice and
+    what is longer than any call included."""
+    if len(raw) > MAX_CHARACTERS:
+        return None
+    try:
+        value = _decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if not isinstance(value, dict) or '"file://' in raw or doubled(raw, value):
+        return None
+    if "null" in raw and _holds_null(value):
+        return None
+    if _NOTHING.search(raw):
+        return None
+    if "." in raw or "E" in raw or "e" in raw:  # a number that may be whole is written with one of these
+        value = whole(value)
+    return value if fits(value, spec.parameters) else None
+
+
+def _holds_null(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return any(item is None or (isinstance(item, dict | list) and _holds_null(item)) for item in items)
+
+
+def doubled(raw: str, value: dict[str, Any] | list[Any]) -> bool:
+    """Whether a key may have come twice in the JSON text of an object (or of an array of objects)."""
+    if isinstance(value, list):
+        return any(isinstance(item, dict) for item in value)
+    return len(value) > _MANY_KEYS or any(raw.count(f'"{key}"') > 1 for key in value)
+
+
+def whole(value: Any) -> Any:
+    """A value with its whole numbers as integers."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: whole(item) for key, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value

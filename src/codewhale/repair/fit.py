@@ -14,7 +14,8 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.schema import Schema, fits
+from codewhale.catalog.schema import fits
+from codewhale.catalog.shapes import Schema
 from codewhale.repair.codes import RepairCode
 from codewhale.repair.payload import Unreadable, read
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.arguments import MAX_CHARACTERS, doubled
+from codewhale.catalog.schema import MAX_CHARACTERS, doubled
 from codewhale.protocol.linebreaks import closed
 from codewhale.repair.codes import RepairCode
 

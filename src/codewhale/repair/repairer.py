@@ -2,9 +2,8 @@
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.judge import Extent, Verdict, judge
-from codewhale.repair.lookalikes import looks_like_call
 from codewhale.repair.names import known
-from codewhale.repair.textcalls import Found, TextCall, find_calls
+from codewhale.repair.textcalls import Found, TextCall, find_calls, looks_like_call
 
 
 class CallRepairer:

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.agent.pending_call import ENDED
-from codewhale.catalog.arguments import right_already
 from codewhale.catalog.registry import Catalog
+from codewhale.catalog.schema import right_already
 from codewhale.protocol.errors import ConfigError, ToolError
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.judge import Verdict
