@@ -69,7 +69,7 @@ class CodeIndex:
         return open_store(self.path, self.root)
 
     def discard(self) -> None:
-        """Remove the database: the next refresh begins anew."""
+        """Remove the database: the next refresh builds a new one."""
         discard(self.path)
         self.forget_stamps()
 
@@ -102,15 +102,15 @@ async def refresh(
     progress: Progress | None = None,
     commits: Sequence[Commit] | None = None,
     wait_seconds: float = 600.0,
-    anew: bool = False,
+    rebuild: bool = False,
 ) -> RefreshReport:
     """Make the index true of its tree. `commits` are taken as its history in the place of what git says. `progress` is
-    told (files done, files to do). A damaged database is set aside and made anew. `anew`: begin from nothing.
+    told (files done, files to do). A damaged database is set aside and rebuilt. `rebuild`: begin from nothing.
 
     Raises BusyError when another process is still building after `wait_seconds`, OSError when nothing can be written.
     """
     async with _alone(index, wait_seconds):
-        if anew:
+        if rebuild:
             index.discard()
         for attempt in range(2):
             store = index.open()

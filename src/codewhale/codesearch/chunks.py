@@ -59,7 +59,7 @@ def cut(lines: LineOffsets, pieces: Sequence[SourceSpan]) -> list[Chunk]:
 
 
 def _filled(lines: LineOffsets, pieces: Sequence[SourceSpan]) -> list[SourceSpan]:
-    """The pieces in order, each with what stands directly above it, and what lies between them as blocks."""
+    """The pieces in order, each with the lines directly above it, and what lies between them as blocks."""
     filled: list[SourceSpan] = []
     free = 0
     for piece in sorted(pieces, key=lambda piece: piece.start):

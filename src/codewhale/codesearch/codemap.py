@@ -99,7 +99,7 @@ class CodeMaps:
         return None if text is None else (text, notes)
 
     def pinned(self, root: str, tokens: int) -> str:
-        """The map of a folder's index as it stands, without looking whether it is true of the folder; "" where there
+        """The map of a folder's index as it is, without checking it against the folder; "" where there
         is none or it cannot be read."""
         try:
             reader = self._search.open_reader(root)

@@ -21,7 +21,7 @@ CONTAINERS = frozenset({"class", "struct", "enum", "trait", "interface", "type",
 
 
 def idf(documents: int, having: int) -> float:
-    """How much a term tells that `having` of so many documents hold."""
+    """Inverse document frequency of a term that `having` of so many documents hold."""
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 

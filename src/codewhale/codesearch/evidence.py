@@ -25,7 +25,7 @@ _LOOKED_INTO = 25  # files with a definition of one name
 
 
 class Evidence:
-    """What speaks for each file, and for each chunk of them, given one query. All by file but for `chunk`."""
+    """The signals of each file, and of each chunk, for one query. All by file but for `chunk`."""
 
     def __init__(self, corpus: Corpus, query: SearchQuery) -> None:
         import numpy as np
@@ -91,7 +91,7 @@ class Evidence:
         return best
 
     def _compounds(self) -> "Floats":
-        """Neighbouring words of the query that stand as one name in symbols, paths, or (half) text."""
+        """Neighbouring words of the query that are one name in symbols, paths, or (half) text."""
         import numpy as np
 
         score, self.joined = np.zeros(self.corpus.files), dict[int, list[str]]()
@@ -173,7 +173,7 @@ class Evidence:
 
     def _defining(self, name: str) -> list[tuple[int, Symbol]]:
         """(file, definition) of a name, as written if it is defined so anywhere. Where many files define it, the
-        chunks that do stand for the definitions."""
+        chunks that do count as the definitions."""
         reader = self.corpus.reader
         chunks, _ = reader.postings(DEFINED, folded(name))
         homes = self.corpus.home[chunks]
@@ -207,7 +207,7 @@ class Evidence:
         return at < len(found) and int(found[at]) < doc.first + doc.chunks
 
     def commits_of(self, file: int) -> list[int]:
-        """The commits that changed a file and speak of the query, the one that counts most first."""
+        """The commits that changed a file and match the query, best first."""
         import numpy as np
 
         corpus = self.corpus

@@ -109,7 +109,7 @@ def unpack(folder: str, languages: Languages, names: Iterable[str]) -> str:
 
 
 def _mark(manifest: dict[str, Any]) -> str:
-    """What tells one package version's grammars from another's."""
+    """A fingerprint of one package version's grammars."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
 
 

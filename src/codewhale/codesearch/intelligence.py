@@ -238,7 +238,7 @@ class Intelligence:
         return False, f"by name alone; {len(definers)} definition{'' if len(definers) == 1 else 's'}"
 
     def _sees(self, file: int, target: int) -> bool:
-        """Whether a file is, imports, or stands in one package with another."""
+        """Whether a file is, imports, or shares a package with another."""
         mine, other = self._reader.files[file], self._reader.files[target]
         together = mine.path.rpartition("/")[0] == other.path.rpartition("/")[0]
         if file == target or (mine.lang == other.lang and mine.lang in _PACKAGED and together):
@@ -293,7 +293,7 @@ class Intelligence:
         return called.search(self._text(file)[line - 1]) is not None
 
     def _is_code(self, file: int, line: int, name: str) -> bool:
-        """Whether a line that holds a name does so outside comments, as far as its chunk tells."""
+        """Whether a line that holds a name does so outside comments, as far as its chunk shows."""
         doc = self._reader.files[file]
         chunks = range(doc.first, doc.first + doc.chunks)
         chunk = next((one for one in chunks if self._reader.chunk_line[one] <= line <= self._reader.chunk_end[one]), -1)
@@ -325,7 +325,7 @@ class Intelligence:
 
 
 def _is_remark(line: bytes, name: bytes) -> bool:
-    """Whether a name seems to stand in a comment or a string of a line."""
+    """Whether a name seems to be in a comment or a string of a line."""
     return line.lstrip().startswith(_REMARKS) or line.partition(name)[0].count(b'"') % 2 == 1
 
 

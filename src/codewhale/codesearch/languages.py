@@ -49,7 +49,7 @@ class Languages:
         self._names.update((name, language) for language, row in table.parsed.items() for name in row.names)
 
     def known(self) -> list[str]:
-        """Every language that a file can be told to be in, sorted."""
+        """Every known language, sorted."""
         return sorted({*self._endings.values(), *self._names.values()})
 
     def of(self, path: str, data: bytes) -> str:

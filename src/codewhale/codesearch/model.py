@@ -42,7 +42,7 @@ class IndexedChunk(Struct, frozen=True, array_like=True):
 
 
 class IndexedFile(Struct, array_like=True):
-    """A file as it is stored. A `ctime_ns` of 0 is a stamp not to be trusted; each symbol stands with the number of
+    """A file as it is stored. A `ctime_ns` of 0 is a stamp not to be trusted; each symbol comes with the number of
     its chunk; `words` are packed by `terms.packed_words`."""
 
     path: str

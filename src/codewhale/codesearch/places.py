@@ -49,7 +49,7 @@ def best_place(evidence: Evidence, file: int, kind: str, exact: Sequence[int]) -
 
 
 def _in_tests(symbols: Sequence[Symbol], middles: "Floats") -> "Numbers":
-    """Which chunks stand, by their middle lines, in tests within the file they test, as in Rust."""
+    """Which chunks are, by their middle lines, in tests within the file they test, as in Rust."""
     import numpy as np
 
     inside = np.zeros(len(middles), bool)

@@ -37,7 +37,7 @@ _TOUCH_HALF_LIFE = 4 * 3600e9
 class Weights(Struct, frozen=True):
     """What each feature counts, by shape of query. By hand: what a file that a session just touched gains, and one
     that holds the query as it is: where that is code or the query looks like code, and where it is prose. A query of
-    one or two words stands in many files, so that it says less of each (`short_...`)."""
+    one or two words matches many files, so that it counts less for each (`short_...`)."""
 
     shapes: dict[str, dict[str, float]]
     session: float

@@ -53,7 +53,7 @@ class IndexReader:
         return self._lengths[field]
 
     def postings(self, field: str, term: str) -> "tuple[Numbers, Floats]":
-        """(chunk, how often the term stands in it), ascending. A chunk DEFINED a name once or not."""
+        """(chunk, how often it holds the term), ascending. A chunk DEFINED a name once or not."""
         found = self._kept.get((field, term))
         if found is None:
             if len(self._kept) >= _MOST_KEPT:
@@ -118,7 +118,7 @@ class IndexReader:
             yield _decoded(data, Commit)
 
     def history(self, term: str) -> "tuple[Numbers, Floats]":
-        """(commit, how often the term stands in its subject), ascending."""
+        """(commit, how often its subject holds the term), ascending."""
         _, commits, often = split(self._matching("subjects", f'"{term}"'))
         return commits, often.astype("float32")
 

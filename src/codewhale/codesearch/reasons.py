@@ -22,7 +22,7 @@ class Reason(Struct, frozen=True):
     detail: str
 
     def line(self) -> str:
-        """As it is told: `lexical +4.213: matched [provider, key]`."""
+        """As it is shown: `lexical +4.213: matched [provider, key]`."""
         return f"{self.signal} {self.value:+.3f}: {self.detail}"
 
 
@@ -97,7 +97,7 @@ _DETAILS: dict[str, Callable[[Evidence, int], str]] = {
 
 
 def _words_in(evidence: Evidence, file: int, field: str) -> list[str]:
-    """The words of the query of which any term stands in a field of the file."""
+    """The words of the query of which any term is in a field of the file."""
     expand = evidence.corpus.terms.expand
     return [
         word

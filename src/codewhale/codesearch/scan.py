@@ -1,5 +1,5 @@
 """What of a tree is not as it was when it was indexed: every known file and folder is looked at, each time. A folder's
-time tells that something came or went; then, or after a git event, the walker lists the tree anew."""
+time tells that something came or went; then, or after a git event, the walker lists the tree again."""
 
 import asyncio
 import os

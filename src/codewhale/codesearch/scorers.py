@@ -169,8 +169,8 @@ class Scorers:
     async def scored(
         self, root: str, query: str, hits: Sequence[Hit], limit: int
     ) -> tuple[tuple[Hit, ...], tuple[str, ...], tuple[str, ...]]:
-        """The `limit` best of hits when the slots have spoken, the signals that did, and what kept the others from
-        it."""
+        """The `limit` best of hits with the scores of the slots, the signals that answered, and why others did
+        not."""
         if not hits:
             return (), (), ()
         texts = await asyncio.to_thread(passages, root, hits)

@@ -191,7 +191,7 @@ class CodeSearch:
         return self.is_on and os.path.exists(self._folder(root).index.path)
 
     def open_reader(self, root: str) -> IndexReader | None:
-        """A reader of a folder's index as it stands, to be closed by whoever asks; None where none was completed.
+        """A reader of a folder's index as it is, to be closed by the caller; None where none was completed.
         Raises OSError and IndexDamagedError."""
         place = os.path.realpath(root)
         store = open_existing(database_path(self._state, place), place) if self.is_on else None
@@ -229,7 +229,7 @@ class CodeSearch:
         return self._folders[real]
 
     def _progress(self, folder: _Folder) -> Progress | None:
-        """Tells from whatever thread counts, on the loop of whoever asked."""
+        """Reports from any thread, on the loop of the caller."""
         report, root, loop = self._on_progress, folder.index.root, asyncio.get_running_loop()
 
         def tell(done: int, total: int) -> None:

@@ -79,12 +79,12 @@ def _fingerprint(root: str) -> str:
 
 @cache
 def _languages() -> int:
-    """What tells one table of languages from another."""
+    """A fingerprint of the table of languages."""
     return zlib.crc32(resources.files("codewhale.codesearch").joinpath("languages.json").read_bytes())
 
 
 def database_path(state: str, root: str) -> str:
-    """Where the index of the worktree at `root` stands: one for each real path."""
+    """Where the index of the worktree at `root` is: one for each real path."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
     return os.path.join(state, "index", name + ".db")
 

@@ -20,7 +20,7 @@ _WILD = frozenset("*?[]{}\\")
 
 
 def empty_answer_hint(reader: IndexReader, only: Filter) -> str:
-    """One or two sentences for whoever asked a question that found nothing."""
+    """One or two sentences for a query without results."""
     spoken = Counter(file.lang or "plain" for file in reader.files if only.paths is None or only.paths(file.path))
     if not reader.files:
         return "There is no file here to search: the folder is empty, or what it holds is ignored. Look with list_dir."

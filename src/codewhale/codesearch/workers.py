@@ -97,7 +97,7 @@ class _Worker:
 
 async def batches(tasks: Sequence[ReadTask], folder: str, workers: int) -> AsyncGenerator[Batch, None]:
     """The batches of tasks, as they are done; the last names the files that no worker survived (`failed`), if any. So
-    each path of a task stands in one batch. `folder` holds the grammars. Closing the iterator ends the workers.
+    each path of a task is in one batch. `folder` holds the grammars. Closing the iterator ends the workers.
 
     Raises OSError when no worker can be started, or none survives any file.
     """
@@ -153,7 +153,7 @@ async def _serve(
 
 
 def _is_whole(batch: Batch, task: ReadTask) -> bool:
-    """Whether an answer tells of each file of a task, and of no other."""
+    """Whether an answer covers each file of a task, and no other."""
     return sorted([row.path for row in batch.files] + batch.gone) == sorted(task.paths)
 
 

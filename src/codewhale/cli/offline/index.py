@@ -62,7 +62,7 @@ async def index_build(
     """
     index = CodeIndex(root, home, workers=max(1, min(4, os.cpu_count() or 1)))
     with made(home, root):
-        await refresh(index, progress=progress, anew=rebuild)
+        await refresh(index, progress=progress, rebuild=rebuild)
     return await index_status(home, root)
 
 
