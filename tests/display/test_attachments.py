@@ -11,8 +11,8 @@ from codewhale.display.attachments import (
     IMAGE_BYTES,
     KEPT_SECONDS,
     TEXT_BYTES,
+    AttachmentTooLargeError,
     Folder,
-    TooLargeError,
     chip_of_paste,
     image_chip,
     image_kind,
@@ -75,13 +75,13 @@ def test_long_text_is_attached(folder: Folder) -> None:
 
 
 def test_there_is_a_most(tmp_path: Path, folder: Folder) -> None:
-    with pytest.raises(TooLargeError):
+    with pytest.raises(AttachmentTooLargeError):
         text_chip("x" * (TEXT_BYTES + 1), folder)
     large = tmp_path / "large.png"
     with large.open("wb") as file:
         file.write(PNG)
         file.truncate(IMAGE_BYTES + 1)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(AttachmentTooLargeError):
         chip_of_paste(str(large), folder)
 
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.display.attachments import Folder
-from codewhale.display.drafts import MOST_BYTES, MOST_ENTRIES, Draft, Entry, History, Walk
+from codewhale.display.drafts import MOST_BYTES, MOST_ENTRIES, Draft, HistoryEntry, HistoryWalk, PromptHistory
 
 
-def history(tmp_path: Path) -> History:
+def history(tmp_path: Path) -> PromptHistory:
     """The history of a workspace."""
-    return History(Folder(str(tmp_path / "home"), str(tmp_path)))
+    return PromptHistory(Folder(str(tmp_path / "home"), str(tmp_path)))
 
 
-def texts(found: list[Entry]) -> list[str]:
+def texts(found: list[HistoryEntry]) -> list[str]:
     """Their texts."""
     return [entry.text for entry in found]
 
@@ -33,7 +33,7 @@ def test_it_lasts_without_repeating_itself(tmp_path: Path) -> None:
 
 def test_another_workspace_has_another(tmp_path: Path) -> None:
     history(tmp_path).add(Draft("here"))
-    assert History(Folder(str(tmp_path / "home"), str(tmp_path / "other"))).entries == []
+    assert PromptHistory(Folder(str(tmp_path / "home"), str(tmp_path / "other"))).entries == []
 
 
 def test_damage_costs_a_line(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ STEPS = st.lists(st.one_of(st.sampled_from(["up", "down"]), st.text("abc", min_s
 
 @given(st.lists(st.text("xyz", min_size=1, max_size=3), max_size=5), STEPS)
 def test_no_walk_loses_what_was_typed(sent: list[str], steps: list[str]) -> None:
-    entries = [Entry(text) for text in sent]
-    walk = Walk(lambda: entries)
+    entries = [HistoryEntry(text) for text in sent]
+    walk = HistoryWalk(lambda: entries)
     now = Draft("begun")
     typed = {"begun"}
     for step in steps:
@@ -106,7 +106,7 @@ def test_no_walk_loses_what_was_typed(sent: list[str], steps: list[str]) -> None
 
 
 def test_down_comes_back_to_the_draft(tmp_path: Path) -> None:
-    walk = Walk(lambda: [Entry("one"), Entry("two")])
+    walk = HistoryWalk(lambda: [HistoryEntry("one"), HistoryEntry("two")])
     assert walk.down(Draft("mine")) is None
     two = walk.up(Draft("mine"))
     assert two is not None and two.text == "two" and walk.untouched(two) and walk.walking

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.headless.headless import Headless, HeadlessOptions, OutputFormat, Progress, outcome
+from codewhale.headless.headless import Headless, HeadlessOptions, OutputFormat, ProgressLines, outcome
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     CallFinished,
@@ -118,7 +118,7 @@ async def run(
     out = out or Captured()
     said: list[str] = []
     options = HeadlessOptions(OpenSession("/w"), prompt, "", output, deltas)
-    code = await asyncio.wait_for(Headless(client, options, out, Progress(said.append)).run(), 5)
+    code = await asyncio.wait_for(Headless(client, options, out, ProgressLines(said.append)).run(), 5)
     return code, out, "".join(said)
 
 
@@ -244,13 +244,13 @@ async def test_an_event_stream_that_ends_early_is_infrastructure() -> None:
 async def test_what_cannot_be_opened_raises() -> None:
     options = HeadlessOptions(OpenSession("/w", resume="gone"), "hi")
     with pytest.raises(SessionError, match="gone"):
-        await Headless(Playing([], []), options, Captured(), Progress(lambda text: None)).run()
+        await Headless(Playing([], []), options, Captured(), ProgressLines(lambda text: None)).run()
 
 
 async def interrupted(client: Playing, output: OutputFormat = "json") -> tuple[int, Captured]:
     out = Captured()
     headless = Headless(
-        client, HeadlessOptions(OpenSession("/w"), "hi", output=output), out, Progress(lambda text: None)
+        client, HeadlessOptions(OpenSession("/w"), "hi", output=output), out, ProgressLines(lambda text: None)
     )
     task = asyncio.create_task(headless.run())
     await client.sent.wait()
@@ -268,7 +268,7 @@ async def test_an_interrupt_stops_the_turn_and_its_result_is_told() -> None:
 
 async def test_an_interrupt_before_the_start_opens_nothing() -> None:
     client = Playing([OPENED], begun())
-    headless = Headless(client, HeadlessOptions(OpenSession("/w"), "hi"), Captured(), Progress(lambda text: None))
+    headless = Headless(client, HeadlessOptions(OpenSession("/w"), "hi"), Captured(), ProgressLines(lambda text: None))
     headless.interrupt()
     assert await headless.run() == 130
     assert client.ops == []

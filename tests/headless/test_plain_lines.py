@@ -3,7 +3,7 @@
 from typing import Any
 
 from codewhale.display.words import Words
-from codewhale.headless.plain_text import MOST_LINES, Teller
+from codewhale.headless.plain_text import MOST_LINES, PlainRenderer
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
     AnswerDropped,
@@ -26,7 +26,7 @@ from support.tuirecord import envelopes
 
 def told(*events: Any) -> list[str]:
     """The lines of events."""
-    teller = Teller(Words("en"))
+    teller = PlainRenderer(Words("en"))
     return [line for envelope in envelopes(events) for line in teller.tell(envelope)]
 
 

@@ -2,7 +2,7 @@
 
 import os
 
-from codewhale.headless.plain import MOST_BYTES, Lines
+from codewhale.headless.plain import MOST_BYTES, LineReader
 
 
 async def lines_of(data: bytes) -> list[str]:
@@ -10,7 +10,7 @@ async def lines_of(data: bytes) -> list[str]:
     out, into = os.pipe()
     os.write(into, data)
     os.close(into)
-    reader = Lines(out)
+    reader = LineReader(out)
     found = []
     while (line := await reader.line()) is not None:
         found.append(line)
@@ -27,7 +27,7 @@ async def test_a_pipe_is_split_at_line_ends() -> None:
 
 async def test_a_line_has_a_bound() -> None:
     out, into = os.pipe()
-    reader = Lines(out)
+    reader = LineReader(out)
     import threading
 
     def write() -> None:

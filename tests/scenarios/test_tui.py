@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from codewhale.headless.headless import Headless, HeadlessOptions, Progress
+from codewhale.headless.headless import Headless, HeadlessOptions, ProgressLines
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -108,7 +108,7 @@ async def test_a_turn_with_an_edit_a_test_and_an_approval(tmp_path: Path) -> Non
         await stage.pilot.press("enter")
         await stage.until("Done: the discount is taken off.", 30)
         await stage.until("1 passed")
-        await stage.until(lambda: not stage.app.status.standing.busy)
+        await stage.until(lambda: not stage.app.status.facts.busy)
         assert "print('ok')" in stage.text
         events = [envelope.event for envelope in await told(stage.client, stage.app.link.session)]
         kinds = [type(event) for event in events]
@@ -138,7 +138,7 @@ async def test_a_record_gives_the_same_screen(tmp_path: Path) -> None:
         await stage.type(TASK)
         await stage.pilot.press("enter")
         await stage.until("Done: the discount is taken off.", 30)
-        await stage.until(lambda: not stage.app.status.standing.busy)
+        await stage.until(lambda: not stage.app.status.facts.busy)
         record = await told(stage.client, stage.app.link.session)
         await stage.until(lambda: stage.app.transcript.seen)
         live = stage.text.splitlines()[:-4]
@@ -157,7 +157,7 @@ async def test_two_thousand_events_give_the_same_screens(tmp_path: Path) -> None
         await stage.type(TASK)
         await stage.pilot.press("enter")
         await stage.until("All read.", 60)
-        await stage.until(lambda: not stage.app.status.standing.busy)
+        await stage.until(lambda: not stage.app.status.facts.busy)
         record = await told(stage.client, stage.app.link.session)
         for key in PLACES:
             await stage.pilot.press(key)
@@ -189,13 +189,13 @@ async def test_the_same_events_with_and_without_a_screen(tmp_path: Path) -> None
         await stage.type(TASK)
         await stage.pilot.press("enter")
         await stage.until("Done: the discount is taken off.", 30)
-        await stage.until(lambda: not stage.app.status.standing.busy)
+        await stage.until(lambda: not stage.app.status.facts.busy)
         seen = [envelope.event for envelope in await told(stage.client, stage.app.link.session)]
     other = shop(tmp_path, "two")
     async with harness(tmp_path / "home2", other, SCRIPT) as agent:
         opening = OpenSession(str(other), authority=Authority.PERSON, **rights)
         options = HeadlessOptions(opening, TASK, output="stream-json")
-        headless = Headless(agent.client, options, Collecting(), Progress(lambda line: None))
+        headless = Headless(agent.client, options, Collecting(), ProgressLines(lambda line: None))
         assert await headless.run() == 0
         without = [envelope.event for envelope in await told(agent.client, headless.session)]
     assert alike(seen) == alike(without)

@@ -20,7 +20,7 @@ from codewhale.protocol.views import (
     QueuedRow,
 )
 from codewhale.tui.composer.composer import Composer
-from codewhale.tui.composer.keeper import Keeper
+from codewhale.tui.composer.store import ComposerStore
 from support.tuirecord import SESSION, PanelHost, RecordedClient, envelopes, hosted, typed, until
 
 
@@ -92,7 +92,7 @@ async def desk(home: Path, size: tuple[int, int] = (80, 24), session: str = SESS
     here = Desk(home, session)
 
     def make(palette: Any) -> Composer:
-        keeper = Keeper(str(home), str(home))
+        keeper = ComposerStore(str(home), str(home))
         return Composer(Words("en"), palette, here.client.query, here.client.submit, keeper, editor="")
 
     async with hosted(make, size) as (host, pilot):

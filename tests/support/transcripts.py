@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.model import Story
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import (
@@ -206,14 +206,14 @@ def _ended() -> list[Event]:
     ]
 
 
-def told(events: Sequence[Event]) -> Story:
+def told(events: Sequence[Event]) -> TranscriptModel:
     """The story of these events."""
     return of_record(envelopes(events))
 
 
-def of_record(record: Sequence[Envelope]) -> Story:
+def of_record(record: Sequence[Envelope]) -> TranscriptModel:
     """The story of a record."""
-    story = Story()
+    story = TranscriptModel()
     for envelope in record:
         story.take(envelope)
     return story

@@ -53,7 +53,7 @@ class Asked:
     """A panel that was asked something, with the client that is answered."""
 
     def __init__(self, host: PanelHost, pilot: Pilot[None], desk: Desk, client: RecordedClient) -> None:
-        self.host, self.pilot, self.desk, self.client = host, pilot, desk, client
+        self.host, self.pilot, self.context, self.client = host, pilot, desk, client
         self.panel = desk.panel
 
     def take(self, *events: Event, session: str = "s-recorded") -> None:
@@ -96,7 +96,7 @@ class Asked:
     @property
     def typed(self) -> str:
         """What stands in the line below."""
-        return self.desk.query_one("#composer", Input).value
+        return self.context.query_one("#composer", Input).value
 
 
 @asynccontextmanager

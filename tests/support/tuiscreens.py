@@ -21,7 +21,7 @@ from codewhale.protocol.views import (
     SettingRow,
     ToolsView,
 )
-from codewhale.tui.screens.context import Desk
+from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.table import load
 from support.tuirecord import PanelHost, RecordedClient, hosted, screen_text, until
 
@@ -34,15 +34,15 @@ PENDING = object()
 class Opened:
     """A screen that is open; `outcome` is PENDING until it has come to something."""
 
-    def __init__(self, host: PanelHost, pilot: Pilot[None], client: RecordedClient, desk: Desk) -> None:
-        self.host, self.pilot, self.client, self.desk = host, pilot, client, desk
+    def __init__(self, host: PanelHost, pilot: Pilot[None], client: RecordedClient, desk: ScreenContext) -> None:
+        self.host, self.pilot, self.client, self.context = host, pilot, client, desk
         self.outcome: Any = PENDING
         self.screen: Any = None
 
     async def open(self, name: str, argument: str = "") -> None:
         """Open a screen, and let what it asks be answered."""
         self.outcome = PENDING
-        self.screen = screen = load(name)(self.desk, argument)
+        self.screen = screen = load(name)(self.context, argument)
         self.host.push_screen(screen, self.close)
         await until(self.pilot, lambda: self.host.screen is screen and screen.is_mounted)
         await self.host.workers.wait_for_complete()
@@ -105,7 +105,7 @@ async def opened(
         return Static("", markup=False)
 
     async with hosted(make, size) as (host, pilot):
-        desk = Desk(Words(language), palettes[0], client.query, client.submit, keys or {})
+        desk = ScreenContext(Words(language), palettes[0], client.query, client.submit, keys or {})
         desk.session, desk.workspace = SESSION, WORKSPACE
         stage = Opened(host, pilot, client, desk)
         await stage.open(name, argument)

@@ -47,8 +47,8 @@ def sessions(draw: st.DrawFn, models: bool = False, compacts: bool = False) -> l
     for turn in range(1, draw(st.integers(1, 3)) + 1):
         if draw(st.booleans()):
             events += draw(st.sampled_from(_BETWEEN))
-        if made.standing and draw(st.booleans()):
-            events.append(CompactionUndone(made.standing.pop()))
+        if made.facts and draw(st.booleans()):
+            events.append(CompactionUndone(made.facts.pop()))
         if models and draw(st.booleans()):
             other = HeaderPinned("openai-chat", "sample", f"model-{turn}", "You are another.", "[]", "1" * 64)
             events += [ModelChanged("sample", other.model), PrefixInvalidated("model", 0), other]
@@ -67,7 +67,7 @@ class _Counter:
 
     def __init__(self) -> None:
         self.calls = self.requests = self.compactions = 0
-        self.standing: list[int] = []
+        self.facts: list[int] = []
         self.batches: list[tuple[str, ...]] = []
 
 
@@ -93,7 +93,7 @@ def _room(draw: st.DrawFn, made: _Counter) -> list[Event]:
         events.append(RequestSent(made.requests, 9, "0" * 64, 1, purpose="compaction", extra="Sum it up."))
         if draw(st.booleans()):
             made.compactions += 1
-            made.standing.append(made.compactions)
+            made.facts.append(made.compactions)
             events.append(Compacted(made.compactions, "full", _said_anew(draw, made)))
     return events
 

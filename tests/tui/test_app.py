@@ -140,7 +140,7 @@ async def test_keys_switch_between_plan_and_agent_alone(tmp_path: Path) -> None:
             await stage.pilot.press(key)
             await stage.until(lambda: len(ops(stage.client, SetMode)) > len(modes))
             mode = ops(stage.client, SetMode)[-1].mode
-            stage.client.feed(ModeChanged(mode, Mode(stage.app.status.standing.mode)))
+            stage.client.feed(ModeChanged(mode, Mode(stage.app.status.facts.mode)))
             modes.append(mode)
             await stage.until(mode.value.upper())
         assert modes == [Mode.PLAN, Mode.AGENT, Mode.PLAN, Mode.AGENT, Mode.PLAN]
@@ -158,7 +158,7 @@ async def test_the_first_ctrl_c_stops_the_turn_and_the_second_ends_the_app(tmp_p
         await stage.until("stopping; ctrl+c again quits")
         assert ops(stage.client, Interrupt) == [Interrupt(stage.client.session)]
         stage.client.feed(TurnFinished(1, "interrupted"))
-        await stage.until(lambda: not stage.app.status.standing.busy)
+        await stage.until(lambda: not stage.app.status.facts.busy)
         await stage.pilot.press("ctrl+c")
         await stage.until(lambda: not stage.app.is_running)
         assert stage.app.return_code == 0

@@ -5,7 +5,7 @@ import time
 import pytest
 from textual import _time
 
-from codewhale.display.text import Line
+from codewhale.display.text import StyledLine
 from codewhale.tui.input import once
 from codewhale.tui.transcript.pane import Pane
 from support.tuirecord import hosted, screen_text, until
@@ -19,8 +19,8 @@ class Growing:
     def __len__(self) -> int:
         return self.count
 
-    def lines(self, index: int, width: int) -> list[Line]:
-        return [Line(((f"block {index}", "text"),))]
+    def lines(self, index: int, width: int) -> list[StyledLine]:
+        return [StyledLine(((f"block {index}", "text"),))]
 
     def estimate(self, index: int, width: int) -> int:
         return 1

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from codewhale.tui.facts import SessionFacts
 
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
@@ -38,7 +39,6 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.testing import FakeClock
-from codewhale.tui.standing import Standing
 from support.tuirecord import envelopes
 
 OPENED = SessionOpened(1, "/w", Mode.AGENT, "p", "m")
@@ -47,9 +47,9 @@ RUNS = CallStarted("c1", "exec_shell", "{}", (), "")
 OVER = CallFinished("c1", "exec_shell", True, "", display=(TerminalBlock("ls", ""),))
 
 
-def after(*events: Event) -> Standing:
+def after(*events: Event) -> SessionFacts:
     """How it stands after these."""
-    standing = Standing(FakeClock().monotonic)
+    standing = SessionFacts(FakeClock().monotonic)
     for envelope in envelopes([OPENED, *events]):
         standing.take(envelope)
     return standing
@@ -85,7 +85,7 @@ def test_what_is_waited_for(events: list[Event], doing: str, subject: str) -> No
 
 def test_time_goes_on_while_the_same_is_waited_for() -> None:
     clock = FakeClock()
-    standing = Standing(clock.monotonic)
+    standing = SessionFacts(clock.monotonic)
     began = clock.monotonic()
     for event in (OPENED, TurnStarted(1), SENT, TextStreamed("a")):
         standing.take(envelopes([event])[0])

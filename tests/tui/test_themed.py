@@ -18,13 +18,13 @@ async def test_themes_are_changed_and_kept(tmp_path: Path) -> None:
         await stage.pilot.press("f3")
         await stage.until("theme light")
         assert stage.app.palette.name == "light" and stage.app.screen.styles.background.hex.lower() == "#fbfaf7"
-        await stage.app.doings.command("/theme contrast")
+        await stage.app.actions.command("/theme contrast")
         await stage.until(lambda: [op for op in stage.client.ops if isinstance(op, ChangeSetting)])
         assert [op for op in stage.client.ops if isinstance(op, ChangeSetting)] == [
             ChangeSetting(stage.client.session, "tui.theme", "contrast")
         ]
-        await stage.app.doings.command("/theme sea")
+        await stage.app.actions.command("/theme sea")
         await stage.until("has a contrast of")
         assert stage.app.palette.name == "contrast"
-        await stage.app.doings.command("/theme")
+        await stage.app.actions.command("/theme")
         await stage.until("themes: dark, light, contrast, sea")

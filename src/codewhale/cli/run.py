@@ -128,7 +128,7 @@ def _prompt(argument: str) -> tuple[str, str]:
 async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, context: str) -> int:
     from codewhale.app.compose import AppOptions, open_app
     from codewhale.config import home_dir
-    from codewhale.headless.headless import Headless, HeadlessOptions, Progress
+    from codewhale.headless.headless import Headless, HeadlessOptions, ProgressLines
 
     options = AppOptions(
         home=home_dir(os.environ),
@@ -141,7 +141,7 @@ async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, con
     async with open_app(options) as app:
         for notice in app.config.notices:
             say(f"codewhale: {notice}")
-        headless = Headless(app.client, what, Stdout(), Progress(say_raw))
+        headless = Headless(app.client, what, Stdout(), ProgressLines(say_raw))
         _obey_signals(headless)
         try:
             code = await headless.run()

@@ -113,7 +113,7 @@ class Chip(Struct, frozen=True, omit_defaults=True):
         return Attachment(self.name, self.media_type, path=self.path)
 
 
-class TooLargeError(ValueError):
+class AttachmentTooLargeError(ValueError):
     """More bytes than an attachment may have; `limit` of them."""
 
     def __init__(self, limit: int) -> None:
@@ -139,7 +139,7 @@ def text_chip(text: str, folder: Folder) -> Chip:
     """Text as an attachment. Raises TooLargeError and OSError."""
     data = text.encode("utf-8", "replace")
     if len(data) > TEXT_BYTES:
-        raise TooLargeError(TEXT_BYTES)
+        raise AttachmentTooLargeError(TEXT_BYTES)
     path = _keep(data, "txt", folder)
     return Chip("pasted text", "text/plain", path, len(data), text.rstrip("\n").count("\n") + 1)
 
@@ -150,7 +150,7 @@ def image_chip(data: bytes, name: str, folder: Folder) -> Chip | None:
     if kind is None:
         return None
     if len(data) > IMAGE_BYTES:
-        raise TooLargeError(IMAGE_BYTES)
+        raise AttachmentTooLargeError(IMAGE_BYTES)
     return Chip(one_line(name, 60), kind[0], _keep(data, kind[1], folder), len(data))
 
 
@@ -217,7 +217,7 @@ def _bytes(path: str) -> bytes | None:
         return None
     if size > IMAGE_BYTES:
         os.close(fd)
-        raise TooLargeError(IMAGE_BYTES)
+        raise AttachmentTooLargeError(IMAGE_BYTES)
     return read_regular(fd, IMAGE_BYTES)
 
 

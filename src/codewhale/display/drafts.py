@@ -37,7 +37,7 @@ class Draft(Struct, frozen=True, omit_defaults=True):
         return bool(self.text.strip() or self.chips)
 
 
-class Kept(Struct, frozen=True, omit_defaults=True):
+class StoredDraft(Struct, frozen=True, omit_defaults=True):
     """A draft's file: who wrote it, when (Unix seconds) and for which session."""
 
     version: int
@@ -62,7 +62,7 @@ class Drafts:
                 os.unlink(path)
             return
         self._folder.make("drafts")
-        kept = Kept(_VERSION, session, time.time(), draft, self._mark)
+        kept = StoredDraft(_VERSION, session, time.time(), draft, self._mark)
         atomic_write(path, msgspec.json.encode(kept), ops=DISK if sync else QUICK)
 
     def load(self, session: str) -> Draft:
@@ -89,10 +89,10 @@ class Drafts:
             return []
         return [name for name in sorted(names, reverse=True) if _NAME.fullmatch(name)][:_MOST_ORPHANS]
 
-    def _read(self, name: str) -> Kept | None:
+    def _read(self, name: str) -> StoredDraft | None:
         data = self._folder.read(_MOST_BYTES, "drafts", name)
         try:
-            kept = msgspec.json.decode(data, type=Kept) if data else None
+            kept = msgspec.json.decode(data, type=StoredDraft) if data else None
         except msgspec.DecodeError:
             return None
         return kept if kept is not None and kept.version == _VERSION else None
@@ -108,7 +108,7 @@ def _sendable(draft: Draft) -> Draft:
     return msgspec.structs.replace(draft, chips=chips, cursor=max(0, min(draft.cursor, len(draft.text))))
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class HistoryEntry(Struct, frozen=True, omit_defaults=True):
     """A line of the file."""
 
     text: str
@@ -120,16 +120,16 @@ class Entry(Struct, frozen=True, omit_defaults=True):
         return Draft(self.text, len(self.text), tuple(chip for chip in self.chips if chip.there))
 
 
-class History:
+class PromptHistory:
     """The history of one workspace, oldest first, at most MOST_ENTRIES and MOST_BYTES. Any number of processes add to
     it; each sees what it read at its start and what it added."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._entries: list[Entry] | None = None
+        self._entries: list[HistoryEntry] | None = None
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[HistoryEntry]:
         """All of them; read at the first time. A line that cannot be read is left out."""
         if self._entries is None:
             self._entries = _bounded(_entries(self._data()))
@@ -138,8 +138,8 @@ class History:
     def add(self, draft: Draft, session: str = "") -> None:
         """Add what was sent, unless it is the same as the last. Raises OSError when it cannot be kept; it can be
         walked to all the same."""
-        entry = Entry(draft.text, session, draft.chips)
-        last = self.entries[-1] if self.entries else Entry("")
+        entry = HistoryEntry(draft.text, session, draft.chips)
+        last = self.entries[-1] if self.entries else HistoryEntry("")
         if not draft or (last.text, last.chips) == (entry.text, entry.chips):
             return
         line = msgspec.json.encode(entry) + b"\n"
@@ -148,10 +148,10 @@ class History:
             with self._folder.alone():
                 self._append(line)
 
-    def search(self, letters: str, limit: int = 50) -> list[Entry]:
+    def search(self, letters: str, limit: int = 50) -> list[HistoryEntry]:
         """The latest entries in which every word of `letters` stands, whatever its case; no text twice."""
         words = letters.lower().split()
-        found: dict[str, Entry] = {}
+        found: dict[str, HistoryEntry] = {}
         for entry in reversed(self.entries):
             low = entry.text.lower()
             if entry.text not in found and all(word in low for word in words):
@@ -184,13 +184,13 @@ class History:
         return b""
 
 
-class Walk:
+class HistoryWalk:
     """A way through the history and back. What was being written, and what was changed on the way, stays where it
     was left until the walk ends."""
 
-    def __init__(self, entries: Callable[[], list[Entry]]) -> None:
+    def __init__(self, entries: Callable[[], list[HistoryEntry]]) -> None:
         self._entries = entries
-        self._seen: list[Entry] = []
+        self._seen: list[HistoryEntry] = []
         self._at = 0
         self._left: dict[int, Draft] = {}
 
@@ -235,16 +235,16 @@ class Walk:
         return self._seen[to].draft()
 
 
-def _entries(data: bytes) -> list[Entry]:
+def _entries(data: bytes) -> list[HistoryEntry]:
     found = []
     for line in data.split(b"\n"):
         with contextlib.suppress(msgspec.DecodeError):
-            found.append(msgspec.json.decode(line, type=Entry))
+            found.append(msgspec.json.decode(line, type=HistoryEntry))
     return found
 
 
-def _bounded(entries: list[Entry]) -> list[Entry]:
-    kept: list[Entry] = []
+def _bounded(entries: list[HistoryEntry]) -> list[HistoryEntry]:
+    kept: list[HistoryEntry] = []
     room = MOST_BYTES
     for entry in reversed(entries[-MOST_ENTRIES:]):
         room -= len(entry.text.encode("utf-8", "replace")) + 50

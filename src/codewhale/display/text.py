@@ -18,7 +18,7 @@ _NOT_FIRST = "，。、；：！？）》」』】〉’”…,.;:!?)]}"
 _WIDE_FROM = "\u2e80"
 
 
-class Line(NamedTuple):
+class StyledLine(NamedTuple):
     """One line of the screen: its spans, and the style of whatever is right of them."""
 
     spans: Spans = ()
@@ -88,22 +88,22 @@ def fit(text: str, width: int) -> str:
     return (cut.rstrip() if cells(cut) < width else "") + "…"[:width]
 
 
-def wrap(spans: Sequence[Span], width: int, first: Sequence[Span] = (), rest: Sequence[Span] = ()) -> list[Line]:
+def wrap(spans: Sequence[Span], width: int, first: Sequence[Span] = (), rest: Sequence[Span] = ()) -> list[StyledLine]:
     """Words as lines of at most `width` cells; `first` stands before the first one, `rest` before the others."""
     widths = max(4, width - columns(first)), max(4, width - columns(rest))
     return [
-        Line((*(rest if number else first), *piece))
+        StyledLine((*(rest if number else first), *piece))
         for number, piece in enumerate(_pieces(spans, widths, soft=True, trim=True))
     ]
 
 
-def fold_hard(spans: Sequence[Span], width: int, before: Sequence[Span] = (), fill: str = "") -> list[Line]:
+def fold_hard(spans: Sequence[Span], width: int, before: Sequence[Span] = (), fill: str = "") -> list[StyledLine]:
     """Code as lines of at most `width` cells, cut wherever they are full; `before` stands before each of them, blanks
     where it is not the first."""
     blank = tuple((" " * cells(text), style) for text, style in before)
     room = max(4, width - columns(before))
     return [
-        Line((*(blank if number else before), *piece), fill)
+        StyledLine((*(blank if number else before), *piece), fill)
         for number, piece in enumerate(_pieces(spans, (room, room), soft=False, trim=False))
     ]
 

@@ -45,7 +45,7 @@ INTERRUPTED = 130
 LEFT_OVER_SHOWN = 8
 
 
-class Progress:
+class ProgressLines:
     """Turns events into lines for `write`; says nothing of the ones a person need not see."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
@@ -83,7 +83,7 @@ def _text(event: Event) -> str:
             return ""
 
 
-class Out(Protocol):
+class AnswerSink(Protocol):
     """Where the answer goes. Raises BrokenPipeError when nobody reads it any more."""
 
     is_terminal: bool
@@ -136,7 +136,7 @@ def _left_over(jobs: dict[str, str]) -> str:
 class Headless:
     """One run: open, send, follow to the end of the turn. `session` is "" until it is open."""
 
-    def __init__(self, client: Client, options: HeadlessOptions, out: Out, progress: Progress) -> None:
+    def __init__(self, client: Client, options: HeadlessOptions, out: AnswerSink, progress: ProgressLines) -> None:
         self._client = client
         self._options = options
         self._out = out

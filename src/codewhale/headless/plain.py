@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from codewhale.display.attachments import Folder
 from codewhale.display.client import Client
-from codewhale.display.drafts import Draft, History
+from codewhale.display.drafts import Draft, PromptHistory
 from codewhale.display.setup import is_command, language_of
 from codewhale.display.words import Words
-from codewhale.headless.headless import Out
-from codewhale.headless.plain_text import PlainAsks, Teller
+from codewhale.headless.headless import AnswerSink
+from codewhale.headless.plain_text import PlainAsks, PlainRenderer
 from codewhale.lib.text import one_line, sanitise, scrub_surrogates
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Envelope, Queued, TurnFinished, TurnStarted
@@ -47,7 +47,7 @@ EARLY_SECONDS = 0.5
 _BEFORE = 4
 
 
-class Lines:
+class LineReader:
     """Standard input. One line is read at a time, in a thread that the end of the program need not wait for."""
 
     def __init__(self, fd: int = 0) -> None:
@@ -150,7 +150,7 @@ class PlainOptions(Struct, frozen=True):
     early: float = EARLY_SECONDS
 
 
-class Reader(Protocol):
+class LineSource(Protocol):
     """Where lines come from. From a terminal they are read at any time; else when one is wanted."""
 
     is_terminal: bool
@@ -169,15 +169,17 @@ class Reader(Protocol):
 class Plain:
     """One person's session. `session` is "" until it is open."""
 
-    def __init__(self, client: Client, options: PlainOptions, words: Words, reader: Reader, out: Out) -> None:
+    def __init__(
+        self, client: Client, options: PlainOptions, words: Words, reader: LineSource, out: AnswerSink
+    ) -> None:
         self._client = client
         self._options = options
         self._words = words
         self._reader = reader
         self._out = out
-        self._teller = Teller(words)
+        self._teller = PlainRenderer(words)
         self._asks = PlainAsks(words)
-        self._history = History(Folder(options.home, options.open.workspace)) if options.home else None
+        self._history = PromptHistory(Folder(options.home, options.open.workspace)) if options.home else None
         self._asked_at = 0.0
         self._prompted = self._running = self._ended = False
         # Something may be read: nothing runs, or something is asked.
@@ -415,7 +417,7 @@ class Plain:
 
     async def _change(self, session: str) -> None:
         former, self.session = self.session, session
-        self._teller, self._asks = Teller(self._words), PlainAsks(self._words)
+        self._teller, self._asks = PlainRenderer(self._words), PlainAsks(self._words)
         follower = self._follower
         await self._follow()
         follower.cancel()
@@ -478,7 +480,7 @@ async def _on_terminal(setup: "Setup") -> int:
     import signal
 
     words = Words(language_of(setup.settings, setup.environ))
-    lines = Lines()
+    lines = LineReader()
     loop = asyncio.get_running_loop()
     try:
         async with setup.connect() as client:

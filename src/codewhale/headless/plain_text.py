@@ -17,9 +17,9 @@ from codewhale.display.asks import (
     kind_of,
     reason_of,
 )
-from codewhale.display.transcript.blocks import Block, Card, Countdown, Note, Receipt, Work
+from codewhale.display.transcript.blocks import CallCard, Countdown, NoteBlock, Receipt, TranscriptBlock, Work
 from codewhale.display.transcript.drawing import lines_of
-from codewhale.display.transcript.model import Story
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.decisions import Offer
@@ -54,22 +54,22 @@ _WIDTH = 100_000
 OWN = "Other"
 
 
-class Teller:
+class PlainRenderer:
     """Takes each event once, in order, and says its lines; words of the model as soon as a line of them is whole."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
-        self._story = Story()
+        self._model = TranscriptModel()
         self._streamed = ""
         self._told = 0
 
     def tell(self, envelope: Envelope) -> list[str]:
         """The lines of an event, safe to print; none for most."""
         event = envelope.event
-        card = self._story.open_calls.get(event.call_id) if isinstance(event, CallFinished) else None
-        settled = len(self._story.settled)
-        self._story.touched.clear()
-        self._story.take(envelope)
+        card = self._model.open_calls.get(event.call_id) if isinstance(event, CallFinished) else None
+        settled = len(self._model.settled)
+        self._model.touched.clear()
+        self._model.take(envelope)
         match event:
             case TextStreamed(text=text):
                 return self._stream(text)
@@ -77,22 +77,22 @@ class Teller:
                 return self._cut_off()
             case AnswerDropped():
                 told = self._cut_off()
-                return [*told, *(line for block in self._story.settled[settled:] for line in self._plain(block)[:1])]
+                return [*told, *(line for block in self._model.settled[settled:] for line in self._plain(block)[:1])]
             case MessageAdded(message=message) if message.role == "assistant":
                 whole = "".join(part.text for part in message.parts if isinstance(part, Text))
                 return self._message(whole)
             case CallStarted(call_id=call_id):
-                begun = self._story.open_calls.get(call_id)
+                begun = self._model.open_calls.get(call_id)
                 return [self._words("plain.runs", call=_call(begun))] if begun is not None else []
             case CallFinished() if card is not None:
                 return self._plain(card)
             case RetryCountdown() if not event.broke:  # of one that broke, the line of what was dropped says it
                 return [
-                    line for block in self._story.live if isinstance(block, Countdown) for line in self._plain(block)
+                    line for block in self._model.live if isinstance(block, Countdown) for line in self._plain(block)
                 ]
             case JobEnded() | ChildClosed():
-                return [line for at in sorted(self._story.touched) for line in self._plain(self._story.settled[at])]
-        return [line for block in self._story.settled[settled:] if _is_told(block) for line in self._plain(block)]
+                return [line for at in sorted(self._model.touched) for line in self._plain(self._model.settled[at])]
+        return [line for block in self._model.settled[settled:] if _is_told(block) for line in self._plain(block)]
 
     def _stream(self, text: str) -> list[str]:
         self._streamed += text
@@ -120,7 +120,7 @@ class Teller:
         lines = [sanitise(line) for line in text.removesuffix("\n").split("\n")]
         return lines if self._told else [self._words("plain.model"), *lines]
 
-    def _plain(self, block: Block) -> list[str]:
+    def _plain(self, block: TranscriptBlock) -> list[str]:
         first, *rest = lines_of(block, self._words) or [""]
         head = _SIGN.sub(self._sign, first).replace(" · ", ", ")
         lines = [head, *(_SIGN.sub(r"\1  ", line) for line in rest)]
@@ -134,14 +134,14 @@ class Teller:
         return f"{self._words(name)} " if name else ""
 
 
-def _is_told(block: Block) -> bool:
+def _is_told(block: TranscriptBlock) -> bool:
     """Whether a settled block is a line of its own: what the harness told the model is not."""
-    if isinstance(block, Note):
+    if isinstance(block, NoteBlock):
         return block.key != "told"
-    return isinstance(block, Receipt | Work) or (isinstance(block, Card) and not block.call_id)
+    return isinstance(block, Receipt | Work) or (isinstance(block, CallCard) and not block.call_id)
 
 
-def _call(card: Card) -> str:
+def _call(card: CallCard) -> str:
     return one_line(f"{card.name} {card.subject}".strip(), 300)
 
 

@@ -27,11 +27,11 @@ from codewhale.protocol.ops import (
 from codewhale.protocol.requests import Op
 from codewhale.tui.commands import QUIT, screen_of
 from codewhale.tui.composer.composer import Composer
+from codewhale.tui.facts import SessionFacts
 from codewhale.tui.keys import ACTIONS
 from codewhale.tui.link import Link
 from codewhale.tui.screens.context import (
     Connected,
-    Desk,
     InsertText,
     OpenPath,
     OpenScreen,
@@ -39,10 +39,10 @@ from codewhale.tui.screens.context import (
     Resume,
     RunAction,
     RunLine,
-    Said,
+    ScreenContext,
+    ShowLine,
 )
 from codewhale.tui.screens.table import file_editor, load
-from codewhale.tui.standing import Standing
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ EFFORTS = ("", "off", "low", "medium", "high", "max", "auto")
 SHORT = 100
 
 
-class Stage(Protocol):
+class AppActions(Protocol):
     """What the app does for them."""
 
     def say(self, text: str, tone: str = "text") -> None: ...
@@ -69,13 +69,15 @@ class Stage(Protocol):
     def leave(self) -> None: ...
 
 
-class Doings:
-    """`standing` is how the session stands, `folder` where sessions are opened."""
+class SessionActions:
+    """`session_facts` is how the session stands, `folder` where sessions are opened."""
 
-    def __init__(self, link: Link, words: Words, standing: Callable[[], Standing], stage: Stage, folder: str) -> None:
+    def __init__(
+        self, link: Link, words: Words, facts: Callable[[], SessionFacts], stage: AppActions, folder: str
+    ) -> None:
         self._link = link
         self._words = words
-        self._standing = standing
+        self._session_facts = facts
         self._stage = stage
         self._folder = folder
 
@@ -124,11 +126,11 @@ class Doings:
 
     async def next_mode(self) -> None:
         """From agent to plan, from plan and yolo to agent. Nothing leads to yolo but its command."""
-        following = Mode.PLAN if self._standing().mode == Mode.AGENT else Mode.AGENT
+        following = Mode.PLAN if self._session_facts().mode == Mode.AGENT else Mode.AGENT
         await self._done(SetMode(self._link.session, following))
 
     async def next_effort(self) -> None:
-        now = self._standing().effort
+        now = self._session_facts().effort
         following = EFFORTS[(EFFORTS.index(now) + 1) % len(EFFORTS)] if now in EFFORTS else ""
         if await self._done(SetEffort(self._link.session, following)):
             said = following or self._words("app.effort_own")
@@ -176,15 +178,15 @@ class Overlays:
     def __init__(
         self,
         app: App[Any],
-        desk: Desk,
-        doings: Doings,
+        context: ScreenContext,
+        actions: SessionActions,
         composer: Composer,
         say: Callable[..., None],
         editor: str,
     ) -> None:
         self._app = app
-        self._desk = desk
-        self._doings = doings
+        self._context = context
+        self._actions = actions
         self._composer = composer
         self._say = say
         self._editor = editor
@@ -196,7 +198,7 @@ class Overlays:
 
     def show(self, name: str, argument: str = "") -> AwaitMount | None:
         """Open a screen of the table, unless one is open; what ends when it stands."""
-        return None if self.open else self._app.push_screen(load(name)(self._desk, argument), self._closed)
+        return None if self.open else self._app.push_screen(load(name)(self._context, argument), self._closed)
 
     def _closed(self, outcome: Outcome | None) -> None:
         self._composer.focus()
@@ -206,7 +208,7 @@ class Overlays:
     async def _carry_out(self, outcome: Outcome) -> None:
         match outcome:
             case RunLine(line=line):
-                await self._doings.command(line)
+                await self._actions.command(line)
             case RunAction(action=action):
                 await self._act(action)
             case OpenScreen(name=name, argument=argument):
@@ -216,10 +218,10 @@ class Overlays:
             case OpenPath(path=path, line=line):
                 await self.edit(path, line)
             case Resume(session=session, fork=fork):
-                await self._doings.resume(session, fork)
+                await self._actions.resume(session, fork)
             case Connected():
                 await self._connected(outcome)
-            case Said(text=text, ok=ok):
+            case ShowLine(text=text, ok=ok):
                 self._say(text, "success" if ok else "error")
 
     async def _act(self, action: str) -> None:
@@ -232,22 +234,22 @@ class Overlays:
         if outcome.demo:
             await self.demo()
             return
-        self._say(self._desk.words("app.connected", provider=one_line(outcome.provider, 60)), "success")
+        self._say(self._context.words("app.connected", provider=one_line(outcome.provider, 60)), "success")
 
     async def demo(self) -> None:
         """Begin the demonstration: its task stands in the composer."""
         try:
-            started: DemoStarted = await self._desk.submit(StartDemo())
+            started: DemoStarted = await self._context.submit(StartDemo())
         except CodeWhaleError as error:
             self._say(str(error), "error")
             return
-        await self._doings.adopt(started.session)
+        await self._actions.adopt(started.session)
         self._composer.offer(started.prompt)
-        self._say(self._desk.words("app.demo"), "accent")
+        self._say(self._context.words("app.demo"), "accent")
 
     async def edit(self, path: str, line: int) -> None:
         """Open a file of the workspace, at a line from 1, in the person's editor."""
-        whole = os.path.join(self._desk.workspace, path)
+        whole = os.path.join(self._context.workspace, path)
         edited = await file_editor()(self._app, self._editor, whole, line)
         if edited.code:
-            self._say(self._desk.words(f"composer.{edited.code}", wrong=edited.wrong), "error")
+            self._say(self._context.words(f"composer.{edited.code}", wrong=edited.wrong), "error")

@@ -24,17 +24,17 @@ from codewhale.protocol.events import Compacted, Envelope, ModelChanged, Progres
 from codewhale.protocol.ops import ChangeSetting, SessionStatus
 from codewhale.protocol.requests import Query
 from codewhale.protocol.views import GetContext, ListProviders
-from codewhale.tui.actions import Doings, Overlays
+from codewhale.tui.actions import Overlays, SessionActions
 from codewhale.tui.asking.panel import AskingPanel
 from codewhale.tui.attention import Attention, way_of
 from codewhale.tui.commands import with_local
 from codewhale.tui.composer.composer import Composer
-from codewhale.tui.composer.keeper import Keeper
+from codewhale.tui.composer.store import ComposerStore
 from codewhale.tui.crash import write_crash
 from codewhale.tui.input import IDLE_SECONDS, Consoles, Early, misses
 from codewhale.tui.keys import bindings, check_keys
 from codewhale.tui.link import Link
-from codewhale.tui.screens.context import Desk
+from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.table import progress_panel
 from codewhale.tui.status import Status
 from codewhale.tui.transcript.view import Transcript
@@ -50,7 +50,7 @@ _ALWAYS = frozenset({"redraw", "mouse", "theme"})
 _OWN = frozenset(row.action.partition("(")[0] for row in bindings("app") if not isinstance(row, tuple)) - _ALWAYS
 
 
-class Conversation(Screen[None]):
+class MainScreen(Screen[None]):
     """Every panel is given its style where it is mounted: the first frame does not wait until all have theirs again."""
 
     def __init__(self, id: str | None = None) -> None:
@@ -103,19 +103,19 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
     def _build(self, folder: str) -> None:
         words, palette, clock = self.words, self.palette, self._setup.clock
         submit = self.link.submit
-        self.desk = Desk(words, palette, self._ask, submit, self.own_keys)
-        self.desk.workspace = folder
+        self.context = ScreenContext(words, palette, self._ask, submit, self.own_keys)
+        self.context.workspace = folder
         self.transcript = Transcript(words, palette, now=clock.now)
         self.asking = AskingPanel(words, palette, submit, self._quiet, self.own_keys, self._setup.patience)
-        keeper = Keeper(self._setup.home, folder)
-        self.composer = Composer(words, palette, self._ask, submit, keeper, self._editor)
+        store = ComposerStore(self._setup.home, folder)
+        self.composer = Composer(words, palette, self._ask, submit, store, self._editor)
         self.status = Status(words, palette, clock.monotonic, self.own_keys)
         idle = getattr(self._setup.patience, "idle", IDLE_SECONDS)
         self.consoles = Consoles(self._quiet, lambda: not self.overlays.open and self.asking.card is None, idle)
         self._opens_console: Any = None
         self.progress: Any = None
-        self.doings = Doings(self.link, words, lambda: self.status.standing, self, folder)
-        self.overlays = Overlays(self, self.desk, self.doings, self.composer, self.say, self._editor)
+        self.actions = SessionActions(self.link, words, lambda: self.status.facts, self, folder)
+        self.overlays = Overlays(self, self.context, self.actions, self.composer, self.say, self._editor)
 
     # -------------------------------------------------------------- life
 
@@ -124,8 +124,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         asyncio.get_running_loop().set_task_factory(None)
         self.set_keymap(dict(self.own_keys))
 
-    def get_default_screen(self) -> Conversation:
-        return Conversation(id="_default")
+    def get_default_screen(self) -> MainScreen:
+        return MainScreen(id="_default")
 
     def compose(self) -> ComposeResult:
         """The panels, top to bottom; that of what is asked comes behind the first frame."""
@@ -137,7 +137,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         """Give the keys to the composer, and open the engine once something is seen."""
         self.composer.focus()
         self.app_resume_signal.subscribe(self, self._back)
-        self.attention.begin(os.path.basename(self.desk.workspace) or self.desk.workspace)
+        self.attention.begin(os.path.basename(self.context.workspace) or self.context.workspace)
         if self._wrong:
             self.say(self._wrong, "error")
         self.call_after_refresh(self._painted)
@@ -155,7 +155,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 
     def leave(self) -> None:
         """End the app, the session is closed behind it; in the middle of something that is asked about first."""
-        if reasons := self.status.standing.unfinished(self.words):
+        if reasons := self.status.facts.unfinished(self.words):
             self.open_screen("leave", "\n".join(reasons))
         else:
             self.exit(0)
@@ -193,7 +193,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 
     def opened(self, session: str) -> None:
         """Another session: the panels begin anew."""
-        self.desk.session = session
+        self.context.session = session
         self.transcript.begin(session)
         self.asking.begin()
         if self.progress is not None:
@@ -253,7 +253,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         session = self.link.session
         try:
             view = await self._ask(SessionStatus(session))
-            self.desk.workspace = view.workspace
+            self.context.workspace = view.workspace
             self.status.see(view)
             self.status.see_context(await self._ask(GetContext(session, brief=True)))
             if first:
@@ -319,7 +319,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 
     async def _send(self, message: Composer.Sent) -> None:
         async with self._sending:
-            if not await self.doings.send(message):
+            if not await self.actions.send(message):
                 self.composer.give_back(message.draft)
 
     def on_composer_command(self, message: Composer.Command) -> None:
@@ -327,18 +327,18 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.run_worker(self._command(message.line))
 
     async def _command(self, line: str) -> None:
-        await self.doings.command(line)
+        await self.actions.command(line)
         self.look()
 
     def on_composer_shell(self, message: Composer.Shell) -> None:
         self.transcript.action_bottom()
-        self.run_worker(self.doings.shell(message.line))
+        self.run_worker(self.actions.shell(message.line))
 
     def on_composer_mode_cycled(self) -> None:
-        self.run_worker(self.doings.next_mode())
+        self.run_worker(self.actions.next_mode())
 
     def on_composer_effort_cycled(self) -> None:
-        self.run_worker(self.doings.next_effort())
+        self.run_worker(self.actions.next_effort())
 
     def on_transcript_open_file(self, message: Transcript.OpenFile) -> None:
         self.run_worker(self.overlays.edit(message.path, message.line))
@@ -387,7 +387,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 
     def _use_theme(self, name: str) -> bool:
         try:
-            self.palette = self.desk.palette = load_palette(name, self._setup.home)
+            self.palette = self.context.palette = load_palette(name, self._setup.home)
         except ConfigError as error:
             self.say(str(error), "error")
             return False
@@ -445,10 +445,10 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
             self.leave()
         else:
             self._armed = now
-            busy = self.status.standing.busy
+            busy = self.status.facts.busy
             self.say(self.words("app.stopping" if busy else "app.again_quits"), "warning")
             if busy:
-                self.run_worker(self.doings.interrupt())
+                self.run_worker(self.actions.interrupt())
 
     def action_leave(self) -> None:
         if not self.composer.empty:

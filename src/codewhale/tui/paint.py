@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Line, Span, cells, fit, one_row
+from codewhale.display.text import Span, StyledLine, cells, fit, one_row
 from codewhale.lib.text import sanitise
 
 _ATTRIBUTES = {"bold", "italic", "underline", "strike"}
@@ -65,9 +65,9 @@ class Paint(Styles):
 
     def __init__(self, palette: Palette) -> None:
         super().__init__(palette)
-        self._strips: OrderedDict[tuple[Line, int, bool, str], Strip] = OrderedDict()
+        self._strips: OrderedDict[tuple[StyledLine, int, bool, str], Strip] = OrderedDict()
 
-    def row(self, line: Line, width: int, *, marked: bool = False, bar: str = "") -> Strip:
+    def row(self, line: StyledLine, width: int, *, marked: bool = False, bar: str = "") -> Strip:
         """A line of the screen, exactly `width` cells: the mark of the chosen block, the line, the scroll bar (`bar` is
         "thumb", "track" or "")."""
         key = (line, width, marked, bar)
@@ -80,7 +80,7 @@ class Paint(Styles):
             self._strips.move_to_end(key)
         return found
 
-    def _build(self, line: Line, width: int, marked: bool, bar: str) -> Strip:
+    def _build(self, line: StyledLine, width: int, marked: bool, bar: str) -> Strip:
         room = max(0, width - 2)
         pieces: list[tuple[str, str]] = [(_MARK, "accent") if marked else (" ", "text")]
         for text, style in line.spans:
@@ -111,7 +111,7 @@ class Paint(Styles):
 _BARS = {"thumb": (_THUMB, "accent"), "track": (_TRACK, "border")}
 
 
-def lit(line: Line, query: str, style: str) -> Line:
+def lit(line: StyledLine, query: str, style: str) -> StyledLine:
     """A line with every place where `query` stands (letter case apart) in another style."""
     low, text = query.casefold(), line.text
     if not low or low not in text.casefold() or len(text.casefold()) != len(text):
@@ -120,7 +120,7 @@ def lit(line: Line, query: str, style: str) -> Line:
     while at >= 0:
         places.append((at, at + len(low)))
         at = text.casefold().find(low, at + len(low))
-    return Line(tuple(_lit(line.spans, places, style)), line.fill)
+    return StyledLine(tuple(_lit(line.spans, places, style)), line.fill)
 
 
 def _lit(spans: Sequence[Span], places: Sequence[tuple[int, int]], style: str) -> list[Span]:

@@ -22,14 +22,14 @@ MARK = 2
 _DETAIL = 12
 
 
-class Found(Struct, frozen=True):
+class FuzzyMatch(Struct, frozen=True):
     """How well a text fits (higher is better), and where its letters stand."""
 
     score: int
     places: tuple[int, ...]
 
 
-def find(sought: str, text: str, beside: str = "") -> Found | None:
+def find(sought: str, text: str, beside: str = "") -> FuzzyMatch | None:
     """Where the letters of all words of `sought` stand in the first 400 characters of `text`, whatever their case; a
     word may stand whole in what is said `beside` it instead. None where one does neither. An empty search fits
     everything with score 0."""
@@ -41,7 +41,7 @@ def find(sought: str, text: str, beside: str = "") -> Found | None:
             return None
         score += _score(spots, low) if spots else len(word)
         places.update(spots)
-    return Found(score - len(low) // 20, tuple(sorted(places)))
+    return FuzzyMatch(score - len(low) // 20, tuple(sorted(places)))
 
 
 def _folded(text: str) -> str:
@@ -103,7 +103,7 @@ class Item(Struct, frozen=True):
     value: Any = None
 
 
-class Match(Struct, frozen=True):
+class RowMatch(Struct, frozen=True):
     """A row that fits, and where the letters stand in its label as it is shown."""
 
     item: Item
@@ -112,22 +112,22 @@ class Match(Struct, frozen=True):
     places: tuple[int, ...] = ()
 
 
-def unranked(items: Sequence[Item]) -> list[Match]:
+def unranked(items: Sequence[Item]) -> list[RowMatch]:
     """Rows as they are, whatever is sought."""
-    return [Match(item, flat(item.label)) for item in items]
+    return [RowMatch(item, flat(item.label)) for item in items]
 
 
-def ranked(items: Sequence[Item], sought: str, most: int = MOST_SHOWN) -> list[Match]:
+def ranked(items: Sequence[Item], sought: str, most: int = MOST_SHOWN) -> list[RowMatch]:
     """The rows that fit, best first within their group and the group of the best first; all in their order where
     nothing is sought. At most `most`."""
     if not sought.strip():
         return unranked(items[:most])
-    found: list[Match] = []
+    found: list[RowMatch] = []
     for item in items[:MOST_ROWS]:
         label = flat(item.label)
         fits = find(sought, label, f"{item.detail} {item.more}")
         if fits is not None:
-            found.append(Match(item, label, fits.score, fits.places))
+            found.append(RowMatch(item, label, fits.score, fits.places))
     best: dict[str, int] = {}
     for match in found:
         best[match.item.group] = max(best.get(match.item.group, match.score), match.score)
@@ -159,13 +159,13 @@ class RowList(ScrollView, can_focus=True):
     def __init__(self, palette: Palette, id: str | None = None) -> None:
         super().__init__(id=id)
         self._tones = Styles(palette)
-        self._matches: list[Match] = []
+        self._matches: list[RowMatch] = []
         self._lines: list[int | str] = []
         self._cursor = 0
 
     # -------------------------------------------------------------- rows
 
-    def show(self, matches: Sequence[Match], keep: str = "") -> None:
+    def show(self, matches: Sequence[RowMatch], keep: str = "") -> None:
         """Show these; the cursor goes to the row `keep`, else to the first."""
         self._matches = list(matches)
         self._lines = []
@@ -187,7 +187,7 @@ class RowList(ScrollView, can_focus=True):
         return self._matches[self._cursor].item if self._matches else None
 
     @property
-    def matches(self) -> list[Match]:
+    def matches(self) -> list[RowMatch]:
         """The rows that are shown, and where what was sought stands in them."""
         return list(self._matches)
 
@@ -260,7 +260,7 @@ class RowList(ScrollView, can_focus=True):
         return self._tones.strip(drawn, width, "selection_text on:selection" if chosen else "text")
 
 
-def _drawn(match: Match, width: int) -> Spans:
+def _drawn(match: RowMatch, width: int) -> Spans:
     """A row in so many columns: its mark, its label with what was sought, its detail."""
     item = match.item
     room = max(4, width - MARK)

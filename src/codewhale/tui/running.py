@@ -46,5 +46,5 @@ async def _run(setup: Setup) -> Ended:
     exit_within(_LEAVING, code)
     if code:
         return Ended(code)
-    turns = app.transcript.sheet.story.turn
+    turns = app.transcript.source.model.turn
     return Ended(0, app.words("app.left", session=app.link.session) if turns and app.link.session else "")

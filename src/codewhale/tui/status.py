@@ -17,8 +17,8 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.views import ContextView
+from codewhale.tui.facts import SessionFacts
 from codewhale.tui.keys import first_key
-from codewhale.tui.standing import Standing
 
 SAID_SECONDS = 6.0
 LEAST_DOING = 24
@@ -86,31 +86,31 @@ class Status(Widget):
         self._said: tuple[str, str] = ("", "")
         self._said_until = 0.0
         self._opening = "opening"
-        self.standing = Standing(clock)
+        self.facts = SessionFacts(clock)
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self._tick)
 
     def _tick(self) -> None:
-        if self.standing.busy or self._opening == "opening" or self._said[0]:
+        if self.facts.busy or self._opening == "opening" or self._said[0]:
             self.refresh()
 
     def begin(self) -> None:
-        self.standing.begin()
+        self.facts.begin()
         self.refresh()
 
     def take(self, envelope: Envelope) -> None:
         self._opening = ""
-        if self.standing.take(envelope):
+        if self.facts.take(envelope):
             self.refresh()
 
     def see(self, view: StatusView) -> None:
         """How the session says it stands."""
-        self.standing.see(view)
+        self.facts.see(view)
         self.refresh()
 
     def see_context(self, view: ContextView) -> None:
-        self.standing.see_context(view)
+        self.facts.see_context(view)
         self.refresh()
 
     def say(self, text: str, tone: str = "text") -> None:
@@ -121,7 +121,7 @@ class Status(Widget):
 
     def lost(self) -> None:
         self._opening = "failed"
-        self.standing = Standing(self._clock)
+        self.facts = SessionFacts(self._clock)
         self.refresh()
 
     def repaint(self, palette: Palette) -> None:
@@ -136,15 +136,15 @@ class Status(Widget):
     # -------------------------------------------------------------- the upper line
 
     def _now(self) -> list[Piece]:
-        words, standing = self._words, self.standing
+        words, facts = self._words, self.facts
         if self._said[0] and self._clock() < self._said_until:
             return [(self._said[0], self._said[1], 0)]
         self._said = ("", "")
-        if standing.busy:
-            tone = "warning" if standing.asking else "accent"
+        if facts.busy:
+            tone = "warning" if facts.asking else "accent"
             seconds, stop = (
                 self._seconds(),
-                words("status.stop_asking" if standing.asking else "status.stop", **self._named),
+                words("status.stop_asking" if facts.asking else "status.stop", **self._named),
             )
             room = self.size.width - 2 - cell_len(seconds) - cell_len(stop) - 2 * len(_GAP)
             doing = shortened(f"● {self._doing()}", max(room, LEAST_DOING))
@@ -154,40 +154,40 @@ class Status(Widget):
         return [(words("status.hint", **self._named), "muted", 0)]
 
     def _doing(self) -> str:
-        standing = self.standing
-        subject = one_line(standing.subject)
-        return self._words(f"status.doing_{standing.doing}", subject=subject)
+        facts = self.facts
+        subject = one_line(facts.subject)
+        return self._words(f"status.doing_{facts.doing}", subject=subject)
 
     def _seconds(self) -> str:
-        standing = self.standing
-        if standing.again_at and standing.doing == "retry":
-            return self._words("status.again", seconds=seconds_text(standing.again_at - self._clock() + 0.99))
-        return seconds_text(self._clock() - standing.since)
+        facts = self.facts
+        if facts.again_at and facts.doing == "retry":
+            return self._words("status.again", seconds=seconds_text(facts.again_at - self._clock() + 0.99))
+        return seconds_text(self._clock() - facts.since)
 
     def _beside(self) -> list[Piece]:
-        words, standing = self._words, self.standing
-        queue, children = standing.queue, len(standing.children)
-        turn = self._clock() - standing.turn_since
+        words, facts = self._words, self.facts
+        queue, children = facts.queue, len(facts.children)
+        turn = self._clock() - facts.turn_since
         return [
             (words("status.queued", n=queue) if queue else "", "user", 2),
             (words("status.children", n=children) if children else "", "accent", 3),
-            (words("status.turn", seconds=seconds_text(turn)) if standing.busy and turn >= 10 else "", "muted", 4),
+            (words("status.turn", seconds=seconds_text(turn)) if facts.busy and turn >= 10 else "", "muted", 4),
         ]
 
     # -------------------------------------------------------------- the lower line
 
     def _facts(self) -> list[Piece]:
-        words, standing = self._words, self.standing
-        if not standing.mode:
+        words, facts = self._words, self.facts
+        if not facts.mode:
             return []
-        model = "/".join(part for part in (standing.provider, standing.model) if part)
-        effort = f" · {standing.effort}" if standing.effort else ""
-        asks = f"rights_{standing.mode}" if standing.mode != "agent" else f"approval_{standing.approval}"
-        held = standing.sandbox
+        model = "/".join(part for part in (facts.provider, facts.model) if part)
+        effort = f" · {facts.effort}" if facts.effort else ""
+        asks = f"rights_{facts.mode}" if facts.mode != "agent" else f"approval_{facts.approval}"
+        held = facts.sandbox
         return [
-            (words(f"status.mode_{standing.mode}"), _MODES.get(standing.mode, "text"), 0),
+            (words(f"status.mode_{facts.mode}"), _MODES.get(facts.mode, "text"), 0),
             (one_line(model + effort, 48), "text", 1),
-            (words(f"status.{asks}") if standing.approval else "", _ASKS.get(asks, "warning"), 5),
+            (words(f"status.{asks}") if facts.approval else "", _ASKS.get(asks, "warning"), 5),
             (
                 "" if held is None else words("status.held" if held else "status.free"),
                 "muted" if held else "warning",
@@ -196,19 +196,19 @@ class Status(Widget):
         ]
 
     def _figures(self) -> list[Piece]:
-        words, standing = self._words, self.standing
-        jobs = len(standing.jobs)
-        share = standing.context_used / standing.context_room if standing.context_room else 0.0
+        words, facts = self._words, self.facts
+        jobs = len(facts.jobs)
+        share = facts.context_used / facts.context_room if facts.context_room else 0.0
         tone = "error" if share >= FULL else "warning" if share >= NEARLY else "muted"
-        hit = standing.hit
-        money = money_text(standing.cost, standing.currency) if standing.cost is not None else ""
-        unknown = standing.unpriced and standing.cost is None
+        hit = facts.hit
+        money = money_text(facts.cost, facts.currency) if facts.cost is not None else ""
+        unknown = facts.unpriced and facts.cost is None
         return [
             (words("status.jobs", n=jobs) if jobs else "", "accent", 3),
-            (words("status.context", share=f"{share:.0%}") if standing.context_room else "", tone, 2),
+            (words("status.context", share=f"{share:.0%}") if facts.context_room else "", tone, 2),
             (words("status.cache", share=f"{hit:.0%}") if hit is not None else "", "muted", 7),
             (words("status.unpriced") if unknown else money, "muted", 4),
-            (f"git {one_line(standing.branch, 28)}" if standing.branch else "", "muted", 8),
+            (f"git {one_line(facts.branch, 28)}" if facts.branch else "", "muted", 8),
         ]
 
     # -------------------------------------------------------------- drawing

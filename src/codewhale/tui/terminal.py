@@ -228,7 +228,7 @@ class Writer(threading.Thread):
         self._lost()
 
 
-class Out:
+class StandardOut:
     """Standard output as a file of text: whole writes, whatever its descriptor does."""
 
     def __init__(self, fd: int = 1, encoding: str = "utf-8") -> None:
@@ -284,7 +284,7 @@ class Terminal(LinuxDriver):
             self._writer.write(cleared(data))
 
     def start_application_mode(self) -> None:
-        out = Out(encoding=getattr(sys.__stdout__, "encoding", None) or "utf-8")
+        out = StandardOut(encoding=getattr(sys.__stdout__, "encoding", None) or "utf-8")
         self._writer = Writer(out, self._from_thread("drained"), self._from_thread("hung_up"))
         self._writer.start()
         super().start_application_mode()  # type: ignore[no-untyped-call]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from codewhale.display.transcript.blocks import Asked, Card
-from codewhale.display.transcript.model import TAIL_LINES, CallStory, seconds_of, subject_of
+from codewhale.display.transcript.blocks import AskRecord, CallCard
+from codewhale.display.transcript.model import TAIL_LINES, TranscriptModel, seconds_of, subject_of
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
     ApprovalAnswered,
@@ -25,8 +25,8 @@ CALL = answered(ToolCall("c1", "exec_shell", '{"command":"make"}'))
 STARTED = CallStarted("c1", "exec_shell", '{"command":"make all"}', (), "mode")
 
 
-def card_of(*events: Event) -> Card:
-    return next(block for block in told([*begun(), *events]).settled if isinstance(block, Card))
+def card_of(*events: Event) -> CallCard:
+    return next(block for block in told([*begun(), *events]).settled if isinstance(block, CallCard))
 
 
 def test_a_call_goes_from_waiting_to_done() -> None:
@@ -57,15 +57,15 @@ def test_an_approval_is_a_line_with_its_answer() -> None:
     assert card_of(CALL, ask).status == "asking" and story.asking
     story.take(envelopes([ApprovalAnswered("r1", False)])[0])
     asked = story.settled[-1]
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, AskRecord)
     assert (asked.state, asked.rows) == ("denied", (("command", "make  (sub)"),))
     assert not story.asking
-    card = next(block for block in story.settled if isinstance(block, Card))
+    card = next(block for block in story.settled if isinstance(block, CallCard))
     assert asked.card and card.answer == "denied"
 
 
 def test_questions_have_their_answers() -> None:
-    asked = [block for block in told(whole_session()).settled if isinstance(block, Asked)]
+    asked = [block for block in told(whole_session()).settled if isinstance(block, AskRecord)]
     assert [(block.kind, block.state) for block in asked] == [("approval", "allowed_session"), ("question", "answered")]
     assert asked[1].rows == (("Which one?", "this"),)
 
@@ -88,12 +88,11 @@ def test_a_check_in_which_no_test_ran_is_none(ran: int | None) -> None:
 
 
 def test_the_oldest_results_are_shortened_where_there_is_too_much() -> None:
-    story = CallStory(most_kept=10_000)
-    folds = story.call_folds()
+    story = TranscriptModel(most_kept=10_000)
     for number in range(8):
         event = CallFinished(f"c{number}", "t", True, "x" * 1_000, display=(TerminalBlock("c", "y" * 2_000, 0),))
-        folds[CallFinished](event, envelopes([event])[0])
-    cards = [block for block in story.settled if isinstance(block, Card)]
+        story.take(envelopes([event])[0])
+    cards = [block for block in story.settled if isinstance(block, CallCard)]
     assert [card.shortened > 0 for card in cards] == [True] * 5 + [False] * 3
     assert sum(len(card.said) for card in cards) < 10_000
 

@@ -3,24 +3,24 @@
 import pytest
 
 from codewhale.display.text import cells
-from codewhale.display.transcript.blocks import FAILED, RUNNING, Card
-from codewhale.display.transcript.cards import OPENED, Cards, View, time_text
+from codewhale.display.transcript.blocks import FAILED, RUNNING, CallCard
+from codewhale.display.transcript.cards import OPENED, CardDrawer, DrawOptions, time_text
 from codewhale.display.transcript.markdown import Pen
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from support.transcripts import DIFF
 
-CARDS = Cards(Words("en"), Pen())
+CARDS = CardDrawer(Words("en"), Pen())
 
 
-def drawn(card: Card, width: int = 60, opened: bool = False, now: float = 0.0) -> list[str]:
-    lines = CARDS.lines(card, View(width, opened, now))
+def drawn(card: CallCard, width: int = 60, opened: bool = False, now: float = 0.0) -> list[str]:
+    lines = CARDS.lines(card, DrawOptions(width, opened, now))
     assert all(cells(line.text) <= width for line in lines)
     return [line.text.rstrip() for line in lines]
 
 
-def done(*display: Block, **fields: object) -> Card:
-    return Card(name="tool", subject="a.py", status="done", display=display, **fields)  # type: ignore[arg-type]
+def done(*display: Block, **fields: object) -> CallCard:
+    return CallCard(name="tool", subject="a.py", status="done", display=display, **fields)  # type: ignore[arg-type]
 
 
 def test_a_terminal_shows_its_end_and_opens_to_all() -> None:
@@ -52,7 +52,7 @@ def test_tables_hits_and_lists() -> None:
 
 
 def test_a_running_call_shows_its_last_lines_and_its_time() -> None:
-    card = Card(
+    card = CallCard(
         name="exec_shell", subject="make", status=RUNNING, started=100.0, tail=tuple(f"line {n}" for n in range(9))
     )
     assert drawn(card, now=112.0)[0] == "◐ exec_shell make · running 12 s"
@@ -60,7 +60,7 @@ def test_a_running_call_shows_its_last_lines_and_its_time() -> None:
 
 
 def test_a_failure_says_what_was_answered() -> None:
-    card = Card(name="grep", status=FAILED, said="Error: no such file\nTry list_dir.\n", error="not_found")
+    card = CallCard(name="grep", status=FAILED, said="Error: no such file\nTry list_dir.\n", error="not_found")
     assert drawn(card) == ["✗ grep · not_found", "  │ Error: no such file", "  │ Try list_dir."]
 
 
@@ -81,7 +81,7 @@ def test_what_is_no_longer_kept_is_said() -> None:
 
 
 def test_a_narrow_screen_gets_the_facts_on_a_line_of_their_own() -> None:
-    card = Card(name="run_tests", subject="a/long/path/of/tests.py", status=FAILED, error="not_found", ms=1_500)
+    card = CallCard(name="run_tests", subject="a/long/path/of/tests.py", status=FAILED, error="not_found", ms=1_500)
     assert drawn(card, width=30)[1].strip() == "· not_found · 1.5 s"
 
 
@@ -104,8 +104,8 @@ def test_nothing_is_obeyed(opened: bool) -> None:
         ChecklistBlock(((bad, bad),)),
         MarkdownBlock(bad),
     )
-    card = Card(name=bad, subject=bad, status=FAILED, error=bad, said=bad, display=displays, repairs=(bad,))
-    for each in (card, Card(name=bad, tail=(bad,), status=RUNNING), Card(name=bad, said=bad, status=FAILED)):
+    card = CallCard(name=bad, subject=bad, status=FAILED, error=bad, said=bad, display=displays, repairs=(bad,))
+    for each in (card, CallCard(name=bad, tail=(bad,), status=RUNNING), CallCard(name=bad, said=bad, status=FAILED)):
         text = "".join(drawn(each, opened=opened))
         assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or char == "\u202e" for char in text)
         assert "[bold]" in text

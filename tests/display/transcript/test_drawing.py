@@ -6,8 +6,18 @@ import msgspec
 import pytest
 
 from codewhale.display.text import cells
-from codewhale.display.transcript.blocks import Asked, Card, Countdown, Note, Receipt, Said, Work, Writing, parts_of
-from codewhale.display.transcript.cards import View
+from codewhale.display.transcript.blocks import (
+    AskRecord,
+    CallCard,
+    Countdown,
+    NoteBlock,
+    Receipt,
+    TextBlock,
+    Work,
+    Writing,
+    parts_of,
+)
+from codewhale.display.transcript.cards import DrawOptions
 from codewhale.display.transcript.drawing import Drawer, gap_before, lines_of
 from codewhale.display.words import LANGUAGES, Words
 from support.transcripts import USAGE, told, whole_session
@@ -17,7 +27,7 @@ DRAWER = Drawer(WORDS)
 
 
 def drawn(block: object, width: int = 70, opened: bool = False, now: float = 0.0) -> list[str]:
-    return [line.text.rstrip() for line in DRAWER.lines(block, View(width, opened, now))]  # type: ignore[arg-type]
+    return [line.text.rstrip() for line in DRAWER.lines(block, DrawOptions(width, opened, now))]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -26,7 +36,7 @@ def test_everything_is_drawn_within_its_width(language: str, width: int) -> None
     drawer = Drawer(Words(language))
     for opened in (False, True):
         for block in told(whole_session()).blocks:
-            for line in drawer.lines(block, View(width, opened)):
+            for line in drawer.lines(block, DrawOptions(width, opened)):
                 assert cells(line.text) <= width, line.text
 
 
@@ -46,12 +56,12 @@ def test_thoughts_are_one_line_until_they_are_opened() -> None:
     (block,) = parts_of("thought", "First.\nThen.")
     assert drawn(block) == ["▸ thought (12 characters)"]
     assert drawn(block, opened=True) == ["▾ thought (12 characters)", "  │ First.", "  │ Then."]
-    live = Said(id=-1, who="thought", text="First.\nThen I look")
+    live = TextBlock(id=-1, who="thought", text="First.\nThen I look")
     assert drawn(live) == ["▸ thinking: Then I look"]
 
 
 def test_an_approval_shows_every_character() -> None:
-    asked = Asked(subject="exec_shell", reason="agent asks", rows=(("command", "rm x\r\x08\u202e\u200b\ntwo"),))
+    asked = AskRecord(subject="exec_shell", reason="agent asks", rows=(("command", "rm x\r\x08\u202e\u200b\ntwo"),))
     assert drawn(asked) == [
         "? exec_shell needs approval: waiting for you",
         "  │ rm x\\x0d\\x08\\u202e\\u200b",
@@ -63,7 +73,7 @@ def test_an_approval_shows_every_character() -> None:
 
 
 def test_a_long_command_is_never_cut_in_silence() -> None:
-    asked = Asked(subject="exec_shell", rows=(("command", "echo " + "a " * 900 + "END"),), state="allowed")
+    asked = AskRecord(subject="exec_shell", rows=(("command", "echo " + "a " * 900 + "END"),), state="allowed")
     assert drawn(asked)[-1].endswith("END")
     assert "… +1," in " ".join(drawn(asked))
     asked.rows = (("command", "\n".join(f"echo {number}" for number in range(30))),)
@@ -141,7 +151,7 @@ def test_whatever_text_is_hostile_none_of_it_is_obeyed(opened: bool) -> None:
     for events in (whole_session(), whole_session()[:14], whole_session()[:30]):
         bad = [msgspec.convert(spoiled(msgspec.to_builtins(event)), type(event)) for event in events]
         for block in told(bad).blocks:
-            for line in DRAWER.lines(block, View(60, opened)):
+            for line in DRAWER.lines(block, DrawOptions(60, opened)):
                 assert cells(line.text) <= 60
                 assert not any(
                     ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or char in "\u202e\u200b" for char in line.text
@@ -155,22 +165,22 @@ def test_plain_lines_hold_everything() -> None:
 
 
 def test_what_a_card_tells_is_told_once() -> None:
-    asked = Asked(subject="exec_shell", rows=(("command", "ls"),), state="allowed", card=True)
+    asked = AskRecord(subject="exec_shell", rows=(("command", "ls"),), state="allowed", card=True)
     assert drawn(asked) == []
     assert drawn(asked, opened=True)[0] == "✓ exec_shell needs approval: allowed once"
-    card = Card(name="exec_shell", subject="ls", status="done", answer="allowed_session")
+    card = CallCard(name="exec_shell", subject="ls", status="done", answer="allowed_session")
     assert drawn(card) == ["✓ exec_shell ls · allowed for this session"]
 
 
 def test_what_the_harness_told_the_model_is_seen_unfolded() -> None:
-    note = Note(key="told", values={"kind": "facts"}, detail="the date")
+    note = NoteBlock(key="told", values={"kind": "facts"}, detail="the date")
     assert drawn(note) == []
     assert drawn(note, opened=True) == ["▾ context update for the model (facts)", "  │ the date"]
 
 
 def test_what_a_person_asked_for_is_seen_whole_unless_it_is_very_long() -> None:
     text = "\n".join(f"line {number}" for number in range(150))
-    assert [len(drawn(Note(text=text[: text.index(f"line {rows}") - 1]))) for rows in (6, 30)] == [6, 7]
-    assert len(drawn(Note(text=text[: text.index("line 100") - 1], asked=True))) == 100
-    assert drawn(Note(text=text, asked=True))[-1] == "  … 50 more lines"
-    assert drawn(Note(text=text, asked=True), opened=True)[-1] == "  line 149"
+    assert [len(drawn(NoteBlock(text=text[: text.index(f"line {rows}") - 1]))) for rows in (6, 30)] == [6, 7]
+    assert len(drawn(NoteBlock(text=text[: text.index("line 100") - 1], asked=True))) == 100
+    assert drawn(NoteBlock(text=text, asked=True))[-1] == "  … 50 more lines"
+    assert drawn(NoteBlock(text=text, asked=True), opened=True)[-1] == "  line 149"

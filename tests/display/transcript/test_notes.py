@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.display.transcript.blocks import Note, note_of
+from codewhale.display.transcript.blocks import NoteBlock, note_of
 from codewhale.display.transcript.drawing import lines_of
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.protocol.events import (
@@ -74,10 +74,10 @@ def test_every_line_has_words(language: str) -> None:
 
 def test_what_was_told_is_there_when_it_is_opened() -> None:
     note = note_of(ContextAppended("rules", "First.\nSecond."))
-    assert isinstance(note, Note)
+    assert isinstance(note, NoteBlock)
     assert lines_of(note, Words("en")) == ["▾ context update for the model (rules)", "  │ First.", "  │ Second."]
     summary = note_of(Compacted(1, "window", (Message("user", (Text("So far."),)),)))
-    assert isinstance(summary, Note) and summary.detail == "So far."
+    assert isinstance(summary, NoteBlock) and summary.detail == "So far."
 
 
 def test_most_events_have_no_line() -> None:

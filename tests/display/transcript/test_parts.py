@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.blocks import PART, Parts, Said, parts_of
+from codewhale.display.transcript.blocks import PART, TextBlock, TextParts, parts_of
 from codewhale.display.transcript.markdown import Pen, markdown_lines
 from codewhale.display.transcript.splitting import MOST_CHARS
 from support.transcripts import PIECES, sliced
@@ -11,7 +11,7 @@ from support.transcripts import PIECES, sliced
 LONG = st.lists(st.sampled_from([*PIECES, "line of words\n" * 60, "x" * 5_000]), max_size=30).map("".join)
 
 
-def shown(parts: list[Said]) -> list[tuple[str, object]]:
+def shown(parts: list[TextBlock]) -> list[tuple[str, object]]:
     return [(part.text, part.opening) for part in parts]
 
 
@@ -19,7 +19,7 @@ def shown(parts: list[Said]) -> list[tuple[str, object]]:
 @given(sliced(LONG))
 def test_slices_give_the_same_parts(case: tuple[str, list[str]]) -> None:
     text, slices = case
-    parts = Parts("model")
+    parts = TextParts("model")
     for piece in slices:
         parts.feed(piece)
     assert shown(parts.parts) == shown(parts_of("model", text))

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 
-from codewhale.display.transcript.splitting import MOST_CHARS, MOST_CODE_LINES, Piece, Splitter
+from codewhale.display.transcript.splitting import MOST_CHARS, MOST_CODE_LINES, MarkdownPiece, Splitter
 from support.transcripts import markdown_texts, sliced
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[MarkdownPiece]:
     splitter = Splitter()
     splitter.feed(text)
     return splitter.finish()

@@ -4,8 +4,17 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.blocks import Block, Card, Countdown, Note, Receipt, Said, Work, Writing
-from codewhale.display.transcript.model import Story
+from codewhale.display.transcript.blocks import (
+    CallCard,
+    Countdown,
+    NoteBlock,
+    Receipt,
+    TextBlock,
+    TranscriptBlock,
+    Work,
+    Writing,
+)
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.protocol.events import (
     AnswerDropped,
     CallFinished,
@@ -43,7 +52,7 @@ from support.transcripts import (
 from support.tuirecord import envelopes
 
 
-def bare(blocks: list[Block]) -> list[tuple[str, dict[str, object]]]:
+def bare(blocks: list[TranscriptBlock]) -> list[tuple[str, dict[str, object]]]:
     """Blocks without their versions."""
     return [(type(block).__name__, {**msgspec.structs.asdict(block), "version": 0}) for block in blocks]
 
@@ -82,7 +91,7 @@ def test_what_comes_in_between_changes_nothing(between: list[tuple[int, str]]) -
 
 
 def test_ids_are_places_and_stay() -> None:
-    story, seen = Story(), dict[int, Block]()
+    story, seen = TranscriptModel(), dict[int, TranscriptBlock]()
     for envelope in envelopes(whole_session()):
         story.take(envelope)
         assert [block.id for block in story.settled] == list(range(len(story.settled)))
@@ -94,9 +103,9 @@ def test_ids_are_places_and_stay() -> None:
 def test_streamed_words_are_those_of_the_message(case: tuple[str, list[str]]) -> None:
     text, slices = case
     story = told([*begun(), *map(TextStreamed, slices)])
-    streamed = [(block.text, block.part) for block in story.live if isinstance(block, Said)]
+    streamed = [(block.text, block.part) for block in story.live if isinstance(block, TextBlock)]
     story.take(envelopes([answered(said(text))])[0])
-    settled = [block for block in story.settled if isinstance(block, Said) and block.who == "model"]
+    settled = [block for block in story.settled if isinstance(block, TextBlock) and block.who == "model"]
     assert streamed == [(block.text, block.part) for block in settled]
     assert [new for _, new in story.became] == [block.id for block in settled]
     assert settled[0].size == len(text)
@@ -104,7 +113,7 @@ def test_streamed_words_are_those_of_the_message(case: tuple[str, list[str]]) ->
 
 def test_reasoning_and_words_are_apart_and_each_joined() -> None:
     story = told([*begun(), ReasoningStreamed("a"), TextStreamed("x"), ReasoningStreamed("b"), TextStreamed("y")])
-    assert [(block.who, block.text) for block in story.live if isinstance(block, Said)] == [
+    assert [(block.who, block.text) for block in story.live if isinstance(block, TextBlock)] == [
         ("thought", "ab"),
         ("model", "xy"),
     ]
@@ -113,7 +122,7 @@ def test_reasoning_and_words_are_apart_and_each_joined() -> None:
 def test_a_message_takes_the_place_of_what_was_streamed() -> None:
     story = told([*begun(), TextStreamed("half"), CallStreamed(0, "grep"), answered(Reasoning("why"), said("whole"))])
     assert story.live == []
-    assert [(block.who, block.text) for block in story.settled[-2:] if isinstance(block, Said)] == [
+    assert [(block.who, block.text) for block in story.settled[-2:] if isinstance(block, TextBlock)] == [
         ("thought", "why"),
         ("model", "whole"),
     ]
@@ -121,24 +130,24 @@ def test_a_message_takes_the_place_of_what_was_streamed() -> None:
 
 def test_a_new_request_begins_anew() -> None:
     story = told([*begun(), TextStreamed("lost"), request(2), TextStreamed("kept")])
-    assert [block.text for block in story.live if isinstance(block, Said)] == ["kept"]
+    assert [block.text for block in story.live if isinstance(block, TextBlock)] == ["kept"]
 
 
 def test_an_answer_that_broke_leaves_a_line_with_what_had_come() -> None:
     events = [TextStreamed("half"), AnswerDropped(1, "cut", 1, 5, text="half"), RetryCountdown(1, 5, 2.0, "cut", True)]
     story = told([*begun(), *events])
-    [note] = [block for block in story.settled if isinstance(block, Note) and block.key == "dropped"]
+    [note] = [block for block in story.settled if isinstance(block, NoteBlock) and block.key == "dropped"]
     assert (note.level, note.detail, [type(block) for block in story.live]) == ("warning", "half", [Countdown])
-    assert not [block for block in story.settled if isinstance(block, Said) and block.who == "model"]
+    assert not [block for block in story.settled if isinstance(block, TextBlock) and block.who == "model"]
     aside = told([*begun(), AnswerDropped(1, "cut", 1, 5, purpose="compaction")])
-    assert not [block for block in aside.settled if isinstance(block, Note) and block.key == "dropped"]
+    assert not [block for block in aside.settled if isinstance(block, NoteBlock) and block.key == "dropped"]
 
 
 def test_what_waits_is_shown_until_something_comes() -> None:
     story = told([*begun(), RetryCountdown(1, 5, 2.0, "busy"), RetryCountdown(2, 5, 4.0, "busy")])
     assert [type(block) for block in story.live] == [Countdown]
     story = told([*begun(), RetryCountdown(1, 5, 2.0, "busy"), TextStreamed("x"), CallStreamed(0, "grep")])
-    assert [type(block) for block in story.live] == [Said, Writing]
+    assert [type(block) for block in story.live] == [TextBlock, Writing]
 
 
 def test_ten_agents_have_a_line_each_that_changes_in_place() -> None:
@@ -159,8 +168,8 @@ def test_what_an_earlier_process_left_open_does_not_run_on() -> None:
     ]  # fmt: skip
     story = told(events)
     assert [block.status for block in story.settled if isinstance(block, Work)] == ["stale", "stale"]
-    assert [block.status for block in story.settled if isinstance(block, Card)] == ["failed"]
-    assert isinstance(last := story.settled[-1], Note) and last.key == "resumed"
+    assert [block.status for block in story.settled if isinstance(block, CallCard)] == ["failed"]
+    assert isinstance(last := story.settled[-1], NoteBlock) and last.key == "resumed"
 
 
 def test_a_turn_ends_with_its_receipt() -> None:
@@ -190,18 +199,21 @@ def test_an_end_without_a_result_is_an_end() -> None:
 def test_turns_are_found_again() -> None:
     story = told([*begun(1), answered(said("a")), finished(1), *begun(2), answered(said("b")), finished(2)])
     firsts = [story.settled[index] for index in story.turn_starts]
-    assert [(block.who, block.turn) for block in firsts if isinstance(block, Said)] == [("person", 1), ("person", 2)]
+    assert [(block.who, block.turn) for block in firsts if isinstance(block, TextBlock)] == [
+        ("person", 1),
+        ("person", 2),
+    ]
 
 
 def test_the_persons_own_command_is_seen_while_it_runs_and_after() -> None:
     story = told([ShellOutput("one\n"), ShellOutput("two\n")])
-    assert [block.tail for block in story.live if isinstance(block, Card)] == [("one", "two")]
+    assert [block.tail for block in story.live if isinstance(block, CallCard)] == [("one", "two")]
     ended = told(whole_session()).settled[-1]
-    assert isinstance(ended, Card) and (ended.subject, ended.status) == ("ls", "done")
+    assert isinstance(ended, CallCard) and (ended.subject, ended.status) == ("ls", "done")
 
 
 def test_a_line_can_be_said_that_is_no_event() -> None:
-    story = Story()
+    story = TranscriptModel()
     story.say("No session.", "error")
-    assert story.settled == [Note(text="No session.", level="error", asked=True)]
+    assert story.settled == [NoteBlock(text="No session.", level="error", asked=True)]
     assert story.find(0) is story.settled[0] and story.find(1) is None

@@ -197,14 +197,14 @@ async def test_colours_change_while_it_is_asked() -> None:
 async def test_the_focus_is_taken_from_the_composer_alone() -> None:
     async with asked([]) as stage:
         search = Input(id="search")
-        await stage.desk.mount(search)
+        await stage.context.mount(search)
         search.focus()
         await until(stage.pilot, lambda: search.has_focus)
         stage.take(approval())
         await until(stage.pilot, lambda: "alt+y to answer" in screen_text(stage.host))
         await stage.press(*"needle")
         assert search.value == "needle" and search.has_focus and stage.client.ops == []
-        stage.desk.query_one("#composer").focus()
+        stage.context.query_one("#composer").focus()
         await stage.armed()
         await stage.press("enter")
         await stage.gone()

@@ -10,7 +10,7 @@ from textual import events
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.ops import NoteFile
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, FileMatch, FindFiles, ListCommands
-from codewhale.tui.composer.completion import MOST_ROWS, Completer, Found, wanted
+from codewhale.tui.composer.completion import MOST_ROWS, Completions, CompletionSearch, wanted
 from support.composing import desk
 from support.tuirecord import screen_text
 
@@ -58,9 +58,9 @@ class Asked:
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
-        self.shown: list[Found | None] = []
+        self.shown: list[Completions | None] = []
         self.asked: list[Any] = []
-        self.completer = Completer(self._ask, self._show)
+        self.completer = CompletionSearch(self._ask, self._show)
         self._grown = asyncio.Event()
         self.completer.session = "s"
 
@@ -78,7 +78,7 @@ class Asked:
         found = self.shown[-1]
         return [row.insert for row in found.rows] if found else []
 
-    def _show(self, found: Found | None) -> None:
+    def _show(self, found: Completions | None) -> None:
         self.shown.append(found)
         self._grown.set()
 

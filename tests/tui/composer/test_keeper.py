@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from codewhale.display.drafts import Draft, Drafts
-from codewhale.tui.composer.keeper import Keeper
+from codewhale.tui.composer.store import ComposerStore
 
 LEAVE = """
 import os, sys
 from codewhale.display.drafts import Draft, Drafts
-from codewhale.tui.composer.keeper import Keeper
+from codewhale.tui.composer.store import Keeper
 keeper = Keeper(sys.argv[1], sys.argv[1])
 keeper.session = sys.argv[2]
 keeper.save(Draft(sys.argv[3], len(sys.argv[3])))
@@ -26,7 +26,7 @@ def leave(home: Path, session: str, text: str) -> None:
 def test_what_a_killed_process_left_stands_in_the_next_session(tmp_path: Path) -> None:
     leave(tmp_path, "a", "older")
     leave(tmp_path, "b", "newer")
-    keeper = Keeper(str(tmp_path), str(tmp_path))
+    keeper = ComposerStore(str(tmp_path), str(tmp_path))
     assert keeper.open("c", "", Draft()).text == "newer"
     assert [row.draft.text for row in keeper.parked()] == ["older"]
     assert Drafts(keeper.folder).load("c").text == "newer"
@@ -34,7 +34,7 @@ def test_what_a_killed_process_left_stands_in_the_next_session(tmp_path: Path) -
 
 def test_what_was_typed_already_stays_and_nothing_is_lost(tmp_path: Path) -> None:
     leave(tmp_path, "a", "left")
-    keeper = Keeper(str(tmp_path), str(tmp_path))
+    keeper = ComposerStore(str(tmp_path), str(tmp_path))
     keeper.save(Draft("typed"))
     assert keeper.open("c", "", Draft("typed")) == Draft("typed")
     assert Drafts(keeper.folder).load("c") == Draft("typed")
@@ -43,7 +43,7 @@ def test_what_was_typed_already_stays_and_nothing_is_lost(tmp_path: Path) -> Non
 
 
 def test_another_workspace_keeps_its_own(tmp_path: Path) -> None:
-    keeper = Keeper(str(tmp_path), str(tmp_path / "one"))
+    keeper = ComposerStore(str(tmp_path), str(tmp_path / "one"))
     keeper.open("s1", "", Draft())
     keeper.sent(Draft("sent in one"))
     assert keeper.open("s2", str(tmp_path / "two"), Draft("draft of one")) == Draft()
@@ -55,7 +55,7 @@ def test_another_workspace_keeps_its_own(tmp_path: Path) -> None:
 def test_a_disk_that_takes_nothing_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "composer").write_text("in the way")
     told: list[str] = []
-    keeper = Keeper(str(tmp_path), str(tmp_path))
+    keeper = ComposerStore(str(tmp_path), str(tmp_path))
     keeper.trouble = told.append
     keeper.save(Draft("one"))
     keeper.park(Draft("two"))

@@ -2,7 +2,7 @@
 
 from rich.cells import cell_len
 
-from codewhale.tui.composer.parts import SHOWN_ROWS, Line, Popup
+from codewhale.tui.composer.parts import SHOWN_ROWS, Popup, PopupRow
 from support.tuirecord import hosted, screen_text
 
 
@@ -10,7 +10,7 @@ async def test_rows_scroll_and_are_cut_to_the_width() -> None:
     async with hosted(Popup, size=(40, 12)) as (host, pilot):
         popup = host.query_one(Popup)
         assert not popup.open and popup.chosen is None
-        rows = [Line(f"row {number} 你好\x1b[31m", "detail " * 20, number) for number in range(20)]
+        rows = [PopupRow(f"row {number} 你好\x1b[31m", "detail " * 20, number) for number in range(20)]
         popup.show(rows, "usage [bold]of it[/bold]")
         await pilot.pause()
         text = screen_text(host)

@@ -6,7 +6,7 @@ from codewhale.protocol.events import QueueChanged, Queued, TurnFinished, TurnSt
 from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.views import QueuedRow
 from codewhale.tui.composer.composer import Composer
-from codewhale.tui.composer.keeper import Keeper
+from codewhale.tui.composer.store import ComposerStore
 from support.composing import desk
 from support.minipng import PNG
 from support.tuirecord import screen_text
@@ -45,7 +45,7 @@ async def test_a_waiting_message_is_changed_dropped_or_sent(tmp_path: Path) -> N
         await here.until(lambda: here.waiting[0].delivery == "steer")
         await here.pilot.press("escape")
         await here.until(lambda: here.composer.text.has_focus)
-        keeper = Keeper(str(here.home), str(here.home))
+        keeper = ComposerStore(str(here.home), str(here.home))
         assert {row.draft.text for row in keeper.parked()} == {"mine", "three"}
         assert here.text == "two"
 

@@ -10,7 +10,7 @@ from codewhale.tui.screens.context import (
     Resume,
     RunAction,
     RunLine,
-    Said,
+    ShowLine,
 )
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, command, model, opened, session, tools_view
@@ -51,7 +51,7 @@ async def test_a_command_runs_or_waits_for_its_argument() -> None:
             await best(stage, sought, key)
             await stage.press("enter")
             assert await stage.done() == outcome
-            assert list(stage.desk.recent) == [key]
+            assert list(stage.context.recent) == [key]
 
 
 async def test_a_command_that_is_not_listed_runs_as_typed() -> None:
@@ -109,7 +109,7 @@ async def test_a_model_is_used() -> None:
     async with opened("palette", ANSWERS) as stage:
         await best(stage, "grey-1", "model:parrot/grey-1")
         await stage.press("enter")
-        assert await stage.done() == Said("Model: grey-1 at parrot")
+        assert await stage.done() == ShowLine("Model: grey-1 at parrot")
         assert stage.client.ops == [SetModel(SESSION, "grey-1", "parrot")]
 
 
@@ -124,7 +124,7 @@ async def test_a_model_that_is_refused_is_said() -> None:
 
 async def test_what_was_chosen_last_comes_first() -> None:
     async with opened("palette", ANSWERS) as stage:
-        stage.desk.recent.extend(["file:src/a.py", "command:/mode", "command:/gone"])
+        stage.context.recent.extend(["file:src/a.py", "command:/mode", "command:/gone"])
         await stage.press("f5")
         await stage.shown("Recent", "src/a.py")
         keys = [item.key for item in stage.screen.list.items if item.group == "Recent"]
@@ -133,7 +133,7 @@ async def test_what_was_chosen_last_comes_first() -> None:
         await best(stage, "a.py", "recent:file:src/a.py")
         await stage.press("enter")
         assert await stage.done() == InsertText("@src/a.py ")
-        assert stage.desk.recent[0] == "file:src/a.py"
+        assert stage.context.recent[0] == "file:src/a.py"
 
 
 async def test_one_group_that_fails_leaves_the_others() -> None:

@@ -60,7 +60,7 @@ async def test_leaving_in_the_middle_asks(tmp_path: Path, middle: str, way: str)
             await stage.pilot.press("enter")
             await stage.until(lambda: "Quit?" not in stage.text)
             assert stage.app.is_running
-        await stage.app.doings.command("/quit")
+        await stage.app.actions.command("/quit")
         await stage.until(said)
         await stage.pilot.press("down", "enter")
         await stage.until(lambda: not stage.app.is_running)

@@ -3,7 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import SetModel
 from codewhale.protocol.views import FindLocal, ListModels, ListProviders
-from codewhale.tui.screens.context import OpenScreen, Said
+from codewhale.tui.screens.context import OpenScreen, ShowLine
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, model, opened, provider
 
@@ -51,7 +51,7 @@ async def test_what_is_typed_stays_when_the_models_come_later() -> None:
 async def test_one_is_used() -> None:
     async with opened("models", MODELS) as stage:
         await stage.press("down", "enter")
-        assert await stage.done() == Said("Model: grey-2 at parrot")
+        assert await stage.done() == ShowLine("Model: grey-2 at parrot")
         assert stage.client.ops == [SetModel(SESSION, "grey-2", "parrot")]
 
 
@@ -98,7 +98,7 @@ async def test_no_models_is_no_dead_end() -> None:
         await stage.type("x")
         await stage.shown("As typed")
         await stage.press("enter")
-        assert await stage.done() == Said("Model: x at the same provider")
+        assert await stage.done() == ShowLine("Model: x at the same provider")
 
 
 async def test_providers_and_those_found_here() -> None:

@@ -4,7 +4,7 @@ from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import RunCommand
 from codewhale.protocol.views import PreviewUndo, UndoView
-from codewhale.tui.screens.context import OpenScreen, Said
+from codewhale.tui.screens.context import OpenScreen, ShowLine
 from support.machine import MAKES_FILES
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, opened, said
@@ -28,7 +28,7 @@ async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
         assert stage.client.ops == []
         await stage.press("ctrl+y")
         outcome = await stage.done()
-        assert outcome == Said("Taken back in 1 file. restored: a.py /restore back brings it back.")
+        assert outcome == ShowLine("Taken back in 1 file. restored: a.py /restore back brings it back.")
         assert stage.client.ops == [RunCommand(SESSION, "/undo 1 yes")]
 
 
@@ -95,7 +95,7 @@ async def test_what_was_undone_is_brought_back() -> None:
     async with opened("undo", {RunCommand: lambda op: answers[op.line.split()[-1]]}, "back") as stage:
         await stage.shown("redo the last undone change", "comes back: a.py", "y redo")
         await stage.press("right", "ctrl+y")
-        assert await stage.done() == Said("Taken back in 1 file.")
+        assert await stage.done() == ShowLine("Taken back in 1 file.")
         assert [op.line for op in stage.client.ops] == ["/restore back preview", "/restore back yes"]
 
 

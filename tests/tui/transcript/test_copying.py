@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.display.transcript.blocks import Asked, Block, Card, Note, Said, Work
-from codewhale.display.transcript.model import Story
+from codewhale.display.transcript.blocks import AskRecord, CallCard, NoteBlock, TextBlock, TranscriptBlock, Work
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.protocol.events import TextStreamed
@@ -20,7 +20,7 @@ from codewhale.tui.transcript.copying import (
 from support.transcripts import ANSWER, DIFF, answered, begun, said, told, whole_session
 
 
-def copier(story: Story) -> Copier:
+def copier(story: TranscriptModel) -> Copier:
     """What is taken out of a story."""
     return Copier(story, Words("en"))
 
@@ -29,7 +29,7 @@ def test_all_parts_of_a_message_are_one_text() -> None:
     text = ANSWER * 60
     story = told([*begun(), answered(said(text))])
     last = story.settled[-1]
-    assert isinstance(last, Said) and last.part > 0
+    assert isinstance(last, TextBlock) and last.part > 0
     assert whole_text(story, last) == text
     live = told([*begun(), TextStreamed(text)])
     assert whole_text(live, live.live[-1]) == text
@@ -49,7 +49,7 @@ def test_code_is_copied_to_the_letter(line: str, rows: int) -> None:
 def test_the_last_words_of_the_model() -> None:
     words = copier(told(whole_session())).last_words()
     assert words is not None and words.text == ANSWER
-    assert copier(Story()).last_words() is None
+    assert copier(TranscriptModel()).last_words() is None
 
 
 def test_displays_are_text() -> None:
@@ -63,17 +63,17 @@ def test_displays_are_text() -> None:
 @pytest.mark.parametrize(
     ("block", "text"),
     [
-        (Card(said="answer", subject="s"), "answer"),
-        (Card(tail=("a", "b")), "a\nb"),
-        (Note(text="line", detail="more"), "more"),
-        (Note(key="mode", values={"mode": "plan"}), "plan"),
+        (CallCard(said="answer", subject="s"), "answer"),
+        (CallCard(tail=("a", "b")), "a\nb"),
+        (NoteBlock(text="line", detail="more"), "more"),
+        (NoteBlock(key="mode", values={"mode": "plan"}), "plan"),
         (Work(name="n", text="t", latest="l"), "n: t l"),
-        (Asked(rows=(("command", "ls"),)), "command\nls"),
+        (AskRecord(rows=(("command", "ls"),)), "command\nls"),
     ],
 )
-def test_other_blocks_are_text(block: Block, text: str) -> None:
-    assert whole_text(Story(), block) == text
-    assert text in copier(Story()).searchable(block)
+def test_other_blocks_are_text(block: TranscriptBlock, text: str) -> None:
+    assert whole_text(TranscriptModel(), block) == text
+    assert text in copier(TranscriptModel()).searchable(block)
 
 
 def test_a_terminal_takes_only_so_much() -> None:
@@ -85,13 +85,13 @@ def test_a_terminal_takes_only_so_much() -> None:
 @pytest.mark.parametrize(
     ("block", "place"),
     [
-        (Card(display=(DiffBlock("src/parse.py", DIFF),)), ("src/parse.py", 11)),
-        (Card(display=(TableBlock(("file", "line", "text"), (("a.py", "7", "x"),)),)), ("a.py", 7)),
-        (Card(files=("a.py", "b/c.py")), ("b/c.py", 0)),
-        (Card(subject="src/x.rs"), ("src/x.rs", 0)),
-        (Said(text="See lib/text.py:42, please."), ("lib/text.py", 42)),
-        (Said(text="Nothing here."), ("", 0)),
+        (CallCard(display=(DiffBlock("src/parse.py", DIFF),)), ("src/parse.py", 11)),
+        (CallCard(display=(TableBlock(("file", "line", "text"), (("a.py", "7", "x"),)),)), ("a.py", 7)),
+        (CallCard(files=("a.py", "b/c.py")), ("b/c.py", 0)),
+        (CallCard(subject="src/x.rs"), ("src/x.rs", 0)),
+        (TextBlock(text="See lib/text.py:42, please."), ("lib/text.py", 42)),
+        (TextBlock(text="Nothing here."), ("", 0)),
     ],
 )
-def test_the_file_that_a_block_is_about(block: Block, place: tuple[str, int]) -> None:
-    assert copier(Story()).place_of(block) == place
+def test_the_file_that_a_block_is_about(block: TranscriptBlock, place: tuple[str, int]) -> None:
+    assert copier(TranscriptModel()).place_of(block) == place

@@ -7,8 +7,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from codewhale.display.transcript.blocks import Asked, Block, Card, Note
-from codewhale.display.transcript.model import Story
+from codewhale.display.transcript.blocks import AskRecord, CallCard, NoteBlock, TranscriptBlock
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 from codewhale.tui.transcript.pager import Pager
 from support.transcripts import ANSWER, DIFF, answered, begun, said, told
@@ -17,7 +17,7 @@ from support.tuirecord import PanelHost, screen_text, until
 
 
 @asynccontextmanager
-async def paged(story: Story, block: Block) -> AsyncIterator[tuple[Pager, PanelHost, Pilot[None]]]:
+async def paged(story: TranscriptModel, block: TranscriptBlock) -> AsyncIterator[tuple[Pager, PanelHost, Pilot[None]]]:
     """A pager with a block."""
     async with shown() as (view, host, pilot):
         pager = Pager.of_block(story, block, view._words, host.palette)
@@ -43,24 +43,24 @@ async def test_long_words_are_whole_and_gone_through_by_key() -> None:
 @pytest.mark.parametrize(
     ("block", "text"),
     [
-        (Card(name="x", display=(DiffBlock("a.py", DIFF),), arguments='{"a":1}'), "head.strip"),
-        (Card(name="x", display=(TerminalBlock("make", "all good"),)), "all good"),
-        (Card(name="x", display=(MarkdownBlock("**bold**"),)), "bold"),
-        (Card(name="x", display=(TableBlock(("a",), (("cell",),)),)), "cell"),
-        (Card(name="x", display=(ChecklistBlock((("pending", "item"),)),)), "☐ item"),
-        (Card(name="x", tail=("still going",)), "still going"),
-        (Note(key="told", values={"kind": "rules"}, detail="be kind"), "be kind"),
-        (Asked(subject="x", rows=(("command", "ls"),)), "ls"),
+        (CallCard(name="x", display=(DiffBlock("a.py", DIFF),), arguments='{"a":1}'), "head.strip"),
+        (CallCard(name="x", display=(TerminalBlock("make", "all good"),)), "all good"),
+        (CallCard(name="x", display=(MarkdownBlock("**bold**"),)), "bold"),
+        (CallCard(name="x", display=(TableBlock(("a",), (("cell",),)),)), "cell"),
+        (CallCard(name="x", display=(ChecklistBlock((("pending", "item"),)),)), "☐ item"),
+        (CallCard(name="x", tail=("still going",)), "still going"),
+        (NoteBlock(key="told", values={"kind": "rules"}, detail="be kind"), "be kind"),
+        (AskRecord(subject="x", rows=(("command", "ls"),)), "ls"),
     ],
 )
-async def test_every_block_can_be_paged(block: Block, text: str) -> None:
-    async with paged(Story(), block) as (_, host, pilot):
+async def test_every_block_can_be_paged(block: TranscriptBlock, text: str) -> None:
+    async with paged(TranscriptModel(), block) as (_, host, pilot):
         await until(pilot, lambda: text in screen_text(host))
 
 
 async def test_a_line_without_end_and_lines_without_number() -> None:
-    card = Card(name="x", said="y" * 1_000_000 + "\n" + "z\n" * 100_000 + "last")
-    async with paged(Story(), card) as (pager, host, pilot):
+    card = CallCard(name="x", said="y" * 1_000_000 + "\n" + "z\n" * 100_000 + "last")
+    async with paged(TranscriptModel(), card) as (pager, host, pilot):
         await pilot.press("G")
         await until(pilot, lambda: "last" in screen_text(host))
         await pilot.press("g")
@@ -69,8 +69,8 @@ async def test_a_line_without_end_and_lines_without_number() -> None:
 
 
 async def test_it_is_searched() -> None:
-    card = Card(name="x", said="\n".join(f"row {number}" for number in range(3_000)))
-    async with paged(Story(), card) as (pager, host, pilot):
+    card = CallCard(name="x", said="\n".join(f"row {number}" for number in range(3_000)))
+    async with paged(TranscriptModel(), card) as (pager, host, pilot):
         await pilot.press("slash")
         await until(pilot, lambda: isinstance(host.focused, Input))
         await pilot.press(*"row 2345", "enter")

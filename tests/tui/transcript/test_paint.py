@@ -3,8 +3,8 @@
 from rich.segment import Segment
 
 from codewhale.display.palette import PAIRS, load_palette
-from codewhale.display.text import Line
-from codewhale.display.transcript.cards import View
+from codewhale.display.text import StyledLine
+from codewhale.display.transcript.cards import DrawOptions
 from codewhale.display.transcript.drawing import Drawer
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
@@ -13,7 +13,7 @@ from codewhale.tui.paint import Paint, lit
 from support.transcripts import ANSWER, answered, said, told, whole_session
 
 PALETTE = load_palette("dark", "")
-LINE = Line((("one ", "text"), ("中文", "keyword bold on:code_background")), "on:code_background")
+LINE = StyledLine((("one ", "text"), ("中文", "keyword bold on:code_background")), "on:code_background")
 
 
 def test_a_strip_is_as_wide_as_it_must_be() -> None:
@@ -32,7 +32,7 @@ def test_styles_are_of_the_palette() -> None:
 
 def test_equal_lines_are_one_strip() -> None:
     paint = Paint(PALETTE)
-    assert paint.row(LINE, 20) is paint.row(Line(LINE.spans, LINE.fill), 20)
+    assert paint.row(LINE, 20) is paint.row(StyledLine(LINE.spans, LINE.fill), 20)
     assert paint.row(LINE, 20) is not paint.row(LINE, 20, marked=True)
 
 
@@ -42,7 +42,7 @@ def test_the_chosen_block_and_the_bar_are_drawn() -> None:
 
 
 def test_what_is_found_is_lit() -> None:
-    line = Line((("one TW", "text"), ("o two", "keyword")))
+    line = StyledLine((("one TW", "text"), ("o two", "keyword")))
     assert lit(line, "two", "found").spans == (
         ("one ", "text"), ("TW", "found"), ("o", "found"), (" ", "keyword"), ("two", "found")
     )  # fmt: skip
@@ -51,7 +51,7 @@ def test_what_is_found_is_lit() -> None:
 
 
 def test_the_last_door_is_shut() -> None:
-    strip = Paint(PALETTE).row(Line((("\x1b[2J\n\u202e", "text"),)), 40)
+    strip = Paint(PALETTE).row(StyledLine((("\x1b[2J\n\u202e", "text"),)), 40)
     assert strip.text.strip() == "\\x1b[2J \\u202e" and strip.cell_length == 40
 
 
@@ -66,7 +66,7 @@ def test_every_pair_of_colours_that_is_drawn_is_checked_for_contrast() -> None:
     changed = CallFinished("c8", "edit_file", True, "", 1, display=(DiffBlock("a.py", rows + " x\n" * 6),))
     for block in told([*whole_session(), changed, answered(said(ANSWER + "> q\n\n`c` ~~s~~ *i*\n" + code))]).blocks:
         for opened in (False, True):
-            drawn |= {style for line in drawer.lines(block, View(80, opened)) for _, style in line.spans}
+            drawn |= {style for line in drawer.lines(block, DrawOptions(80, opened)) for _, style in line.spans}
     pairs = set()
     for style in drawn - {"border"}:
         words = [word for word in style.split() if word not in ("bold", "italic", "underline", "strike")]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from codewhale.display.text import Line
+from codewhale.display.text import StyledLine
 from codewhale.tui.transcript.pane import Pane
 from support.tuirecord import hosted, screen_text, until
 
@@ -19,9 +19,9 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.heights)
 
-    def lines(self, index: int, width: int) -> Sequence[Line]:
+    def lines(self, index: int, width: int) -> Sequence[StyledLine]:
         self.drawn += 1
-        return [Line(((f"{index}.{line}", "text"),)) for line in range(self.heights[index])]
+        return [StyledLine(((f"{index}.{line}", "text"),)) for line in range(self.heights[index])]
 
     def estimate(self, index: int, width: int) -> int:
         return 2

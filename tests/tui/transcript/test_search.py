@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.tui.transcript.search import Search
+from codewhale.tui.transcript.search import TextSearch
 
 TEXTS = st.lists(st.text(alphabet="abAB ", max_size=8), max_size=200)
 
 
 @given(TEXTS, st.text(alphabet="abAB", min_size=1, max_size=3))
 def test_all_are_found(texts: list[str], query: str) -> None:
-    search = Search(len(texts), texts.__getitem__, query)
+    search = TextSearch(len(texts), texts.__getitem__, query)
     while not search.done:
         search.scan(0.0)
     assert search.found == [at for at, text in enumerate(texts) if query.casefold() in text.casefold()]
@@ -18,13 +18,13 @@ def test_all_are_found(texts: list[str], query: str) -> None:
 
 def test_the_last_are_found_first() -> None:
     texts = ["x"] * 1_000
-    search = Search(len(texts), texts.__getitem__, "x")
+    search = TextSearch(len(texts), texts.__getitem__, "x")
     assert search.scan(0.0) and search.found[-1] == 999 and not search.done
 
 
 def test_going_from_one_to_the_next() -> None:
     texts = ["a", "x", "b", "x", "x"]
-    search = Search(len(texts), texts.__getitem__, "x")
+    search = TextSearch(len(texts), texts.__getitem__, "x")
     search.scan(1.0)
     assert [search.near(at, 1) for at in (0, 1, 3, 4)] == [1, 3, 4, 1]
     assert [search.near(at, -1) for at in (4, 3, 1)] == [3, 1, 4]
@@ -32,5 +32,5 @@ def test_going_from_one_to_the_next() -> None:
 
 
 def test_nothing_is_found_for_nothing() -> None:
-    search = Search(3, ["a", "b", "c"].__getitem__, "")
+    search = TextSearch(3, ["a", "b", "c"].__getitem__, "")
     assert search.done and search.near(0, 1) == -1

@@ -1,18 +1,18 @@
 """The blocks as a pane shows them: heights agree with what is drawn, folding concerns whole messages."""
 
-from codewhale.display.transcript.blocks import Card, Said
+from codewhale.display.transcript.blocks import CallCard, TextBlock
 from codewhale.display.words import Words
 from codewhale.protocol.events import Event, ReasoningStreamed
 from codewhale.protocol.messages import Reasoning
-from codewhale.tui.transcript.view import Sheet
+from codewhale.tui.transcript.view import TranscriptSource
 from support.transcripts import answered, asked, begun, said, whole_session
 from support.tuirecord import envelopes
 
 
-def sheet(*events: Event) -> Sheet:
-    found = Sheet(Words("en"))
+def sheet(*events: Event) -> TranscriptSource:
+    found = TranscriptSource(Words("en"))
     for envelope in envelopes(events):
-        found.story.take(envelope)
+        found.model.take(envelope)
     return found
 
 
@@ -31,7 +31,7 @@ def test_estimates_are_near() -> None:
 
 def test_folding_concerns_all_parts_of_a_message() -> None:
     found = sheet(*begun(), answered(Reasoning("thought\n" * 2_000), said("x")))
-    parts = [block.id for block in found.story.settled if isinstance(block, Said) and block.who == "thought"]
+    parts = [block.id for block in found.model.settled if isinstance(block, TextBlock) and block.who == "thought"]
     assert len(parts) > 1
     assert found.set_open(found.block(parts[-1]), True) == parts
     assert all(len(found.lines(index, 60)) > 10 for index in parts)
@@ -43,15 +43,15 @@ def test_folding_concerns_all_parts_of_a_message() -> None:
 def test_what_was_opened_while_it_grew_stays_open() -> None:
     found = sheet(*begun(), ReasoningStreamed("why"))
     found.set_open(found.block(len(found) - 1), True)
-    found.story.take(envelopes([answered(Reasoning("why"), said("x"))])[0])
+    found.model.take(envelopes([answered(Reasoning("why"), said("x"))])[0])
     found.moved()
-    block = next(block for block in found.story.settled if isinstance(block, Said) and block.who == "thought")
+    block = next(block for block in found.model.settled if isinstance(block, TextBlock) and block.who == "thought")
     assert found.is_open(block)
 
 
 def test_all_can_be_opened() -> None:
     found = sheet(*whole_session())
-    card = next(block for block in found.story.settled if isinstance(block, Card))
+    card = next(block for block in found.model.settled if isinstance(block, CallCard))
     folded = len(found.lines(card.id, 60))
     found.open_all(True)
     assert len(found.lines(card.id, 60)) > folded

@@ -59,7 +59,7 @@ async def test_nothing_to_copy_is_said() -> None:
 async def test_files_are_opened_at_their_line() -> None:
     async with shown(*whole_session()) as (view, host, pilot):
         view.action_open_last()
-        card = next(block for block in view.sheet.story.settled if getattr(block, "name", "") == "edit_file")
+        card = next(block for block in view.source.model.settled if getattr(block, "name", "") == "edit_file")
         view.cursor = card.id
         view.action_open()
         opened = [message for message in host.said if isinstance(message, Transcript.OpenFile)]
@@ -71,7 +71,7 @@ async def test_files_are_opened_at_their_line() -> None:
 
 async def test_the_pager_shows_a_call_in_full() -> None:
     async with shown(*whole_session()) as (view, host, pilot):
-        card = next(block for block in view.sheet.story.settled if getattr(block, "name", "") == "edit_file")
+        card = next(block for block in view.source.model.settled if getattr(block, "name", "") == "edit_file")
         view.cursor = card.id
         view.action_pager()
         await until(pilot, lambda: isinstance(host.screen, Pager) and "return lines[0]" in screen_text(host))

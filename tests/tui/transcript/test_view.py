@@ -50,7 +50,7 @@ async def test_words_are_seen_while_they_stream() -> None:
         await until(pilot, lambda: "file │ lines" in screen_text(host))
         before = screen_text(host)
         view.take(Envelope(4, SESSION, BEGAN, answered(said(ANSWER))))
-        await until(pilot, lambda: len(view.sheet.story.live) == 0)
+        await until(pilot, lambda: len(view.source.model.live) == 0)
         await pilot.pause()
         assert screen_text(host) == before
 
@@ -101,7 +101,7 @@ async def test_blocks_are_chosen_and_folded_by_key() -> None:
     async with shown(*whole_session()) as (view, host, pilot):
         view.focus()
         await until(pilot, lambda: "▌" in screen_text(host))
-        assert view.chosen == len(view.sheet) - 1
+        assert view.chosen == len(view.source) - 1
         await pilot.press("home")
         assert view.cursor == 0 and "▌" in screen_text(host)
         await pilot.press("down", "down", "enter")
@@ -113,7 +113,7 @@ async def test_blocks_are_chosen_and_folded_by_key() -> None:
         await pilot.press("up")
         assert view.cursor == 1
         await pilot.press("end")
-        assert view.cursor == len(view.sheet) - 1
+        assert view.cursor == len(view.source) - 1
 
 
 async def test_everything_is_unfolded_at_once() -> None:
@@ -177,21 +177,21 @@ async def test_ten_thousand_messages_are_taken_in_between_frames() -> None:
         for envelope in envelopes(events):
             view.take(envelope)
         await until(pilot, lambda: "message 9999" in screen_text(host))
-        assert len(view.sheet) == 10_000
+        assert len(view.source) == 10_000
         for number in (0, 1, 4_999, 9_998, 9_999):
-            assert f"message {number}" in "".join(line.text for line in view.sheet.lines(number, 76))
+            assert f"message {number}" in "".join(line.text for line in view.source.lines(number, 76))
 
 
 async def test_heights_are_those_of_the_lines() -> None:
     async with shown(*whole_session(), *turns(3)) as (view, _, _):
         for opened in (False, True):
-            view.sheet.open_all(opened)
+            view.source.open_all(opened)
             view.changed_all()
             view.action_top()
             while not view.follow:
                 view.move(5)
-            lines = [len(view.sheet.lines(index, view.size.width - 2)) for index in range(len(view.sheet))]
-            assert [view.heights.height(index) for index in range(len(view.sheet))] == lines
+            lines = [len(view.source.lines(index, view.size.width - 2)) for index in range(len(view.source))]
+            assert [view.heights.height(index) for index in range(len(view.source))] == lines
             assert view.heights.total == sum(lines)
 
 

@@ -35,7 +35,7 @@ _TOLD = frozenset({"pruned", "compaction", "compaction undone", "model", "effort
 _MOST_DETAIL = 20_000
 
 
-class Block(Struct, gc=False):
+class TranscriptBlock(Struct, gc=False):
     """Base of all blocks. `turn` is the turn it belongs to, 0 before the first."""
 
     id: int = 0
@@ -43,7 +43,7 @@ class Block(Struct, gc=False):
     turn: int = 0
 
 
-class Said(Block, gc=False):
+class TextBlock(TranscriptBlock, gc=False):
     """Words, or a part of long ones: `who` is person, model, thought or told (by the harness to the model). `part`
     counts from 0 and `opening` is how markdown stands where it begins; `whole` is the id of the first part. `size` is
     that of all parts, in characters."""
@@ -57,7 +57,7 @@ class Said(Block, gc=False):
     label: str = ""
 
 
-class Card(Block, gc=False):
+class CallCard(TranscriptBlock, gc=False):
     """A tool call. `subject` is what it is about, in a few words; `tail` are the last lines it told while running,
     `said` what the model was answered. `started` is in seconds since the epoch. `shortened` counts the characters that
     are no longer kept here; `answer` is how the person (or a rule) answered when it was asked about."""
@@ -80,7 +80,7 @@ class Card(Block, gc=False):
     answer: str = ""
 
 
-class Asked(Block, gc=False):
+class AskRecord(TranscriptBlock, gc=False):
     """An approval or a question, as a line in the record, with its answer. `state` is open, or how it was answered;
     `rows` are the subjects, or the questions with their answers. One with a `card` is told there until it is
     unfolded."""
@@ -94,7 +94,7 @@ class Asked(Block, gc=False):
     card: bool = False
 
 
-class Work(Block, gc=False):
+class Work(TranscriptBlock, gc=False):
     """What goes on beside the turn, in one line: `kind` is child or job. `latest` is what it told last."""
 
     kind: str = "child"
@@ -108,7 +108,7 @@ class Work(Block, gc=False):
     exit_code: int | None = None
 
 
-class Note(Block, gc=False):
+class NoteBlock(TranscriptBlock, gc=False):
     """One line that says what changed. `key` names its words, and "" is for text as it came; `detail` is folded. What
     was `asked` for by the person is folded only where it is very long."""
 
@@ -121,7 +121,7 @@ class Note(Block, gc=False):
     asked: bool = False
 
 
-class Receipt(Block, gc=False):
+class Receipt(TranscriptBlock, gc=False):
     """The end of a turn: what it took and whether what it did was checked. `verified` is the name of the last check
     that passed on the files as they now stand, `stale` one that passed before the last change."""
 
@@ -134,13 +134,13 @@ class Receipt(Block, gc=False):
     changed: int = 0
 
 
-class Writing(Block, gc=False):
+class Writing(TranscriptBlock, gc=False):
     """A call that the model is writing."""
 
     name: str = ""
 
 
-class Countdown(Block, gc=False):
+class Countdown(TranscriptBlock, gc=False):
     """A model call that will be sent again at `until`, seconds since the epoch, for its answer `broke` or none came."""
 
     attempt: int = 0
@@ -151,11 +151,11 @@ class Countdown(Block, gc=False):
     broke: bool = False
 
 
-class Parts:
+class TextParts:
     """The parts of a text that grows; the last of them is open. Parts before it never change again."""
 
     def __init__(self, who: str, label: str = "") -> None:
-        self.parts = [Said(who=who, label=label, opening=Opening())]
+        self.parts = [TextBlock(who=who, label=label, opening=Opening())]
         self._who = who
         self._label = label
         self._splitter = Splitter()
@@ -179,45 +179,45 @@ class Parts:
         last = self.parts[-1]
         kept = end - self._start
         self.parts.append(
-            Said(who=self._who, label=self._label, text=last.text[kept:], part=len(self.parts), opening=then)
+            TextBlock(who=self._who, label=self._label, text=last.text[kept:], part=len(self.parts), opening=then)
         )
         last.text = last.text[:kept]
         self._start = end
 
 
-def parts_of(who: str, text: str, label: str = "") -> list[Said]:
+def parts_of(who: str, text: str, label: str = "") -> list[TextBlock]:
     """A whole text as its parts."""
     if len(text) < PART:
-        return [Said(who=who, text=text, label=label, size=len(text), opening=Opening())]
-    parts = Parts(who, label)
+        return [TextBlock(who=who, text=text, label=label, size=len(text), opening=Opening())]
+    parts = TextParts(who, label)
     parts.feed(text)
     return parts.parts
 
 
-def note_of(event: Any) -> Note | None:
+def note_of(event: Any) -> NoteBlock | None:
     """The line of an event, None for one that has no line of its own."""
     make = _NOTES.get(type(event))
     return None if make is None else make(event)
 
 
-def _opened(event: SessionOpened) -> Note:
+def _opened(event: SessionOpened) -> NoteBlock:
     values = {"model": event.model, "provider": event.provider, "folder": event.workspace}
     if event.parent:
-        return Note(key="forked", values={**values, "parent": event.parent, "seq": event.parent_seq})
-    return Note(key="opened", values=values)
+        return NoteBlock(key="forked", values={**values, "parent": event.parent, "seq": event.parent_seq})
+    return NoteBlock(key="opened", values=values)
 
 
-def _resumed(event: SessionResumed) -> Note:
+def _resumed(event: SessionResumed) -> NoteBlock:
     if event.cut_bytes or event.skipped_lines:
-        return Note(key="mended", values={"bytes": event.cut_bytes, "lines": event.skipped_lines}, level="warning")
-    return Note(key="resumed")
+        return NoteBlock(key="mended", values={"bytes": event.cut_bytes, "lines": event.skipped_lines}, level="warning")
+    return NoteBlock(key="resumed")
 
 
-def _edge(event: PrefixInvalidated) -> Note | None:
-    return None if event.reason in _TOLD else Note(key="edge", values={"reason": one_line(event.reason, 80)})
+def _edge(event: PrefixInvalidated) -> NoteBlock | None:
+    return None if event.reason in _TOLD else NoteBlock(key="edge", values={"reason": one_line(event.reason, 80)})
 
 
-def _compacted(event: Compacted) -> Note:
+def _compacted(event: Compacted) -> NoteBlock:
     values = {
         "number": event.number,
         "reason": one_line(event.reason, 80),
@@ -225,40 +225,42 @@ def _compacted(event: Compacted) -> Note:
         "after": f"{event.tokens_after:,}",
     }
     detail = "\n\n".join(message.text for message in event.messages)
-    return Note(key="compacted", values=values, detail=detail[:_MOST_DETAIL])
+    return NoteBlock(key="compacted", values=values, detail=detail[:_MOST_DETAIL])
 
 
-def _dropped(event: AnswerDropped) -> Note:
+def _dropped(event: AnswerDropped) -> NoteBlock:
     """An answer that broke: what had come of it is folded behind the line, and void."""
     values = {"attempt": event.attempt, "attempts": event.attempts, "reason": one_line(event.reason, 300)}
     came = "\n\n".join(filter(None, (event.text, ", ".join(event.calls))))
     key = "dropped" if event.attempt else "dropped_last"
-    return Note(key=key, values=values, detail=came[:_MOST_DETAIL], level="warning")
+    return NoteBlock(key=key, values=values, detail=came[:_MOST_DETAIL], level="warning")
 
 
-def _budget(event: BudgetChanged) -> Note:
+def _budget(event: BudgetChanged) -> NoteBlock:
     limits = event.limits
     bounds = {"turns": limits.turns, "tokens": limits.tokens, "s": limits.seconds, "cost": limits.cost}
     said = ", ".join(f"{value:g} {name}" for name, value in bounds.items() if value is not None)
-    return Note(key="budget", values={"limits": said}) if said else Note(key="unbounded")
+    return NoteBlock(key="budget", values={"limits": said}) if said else NoteBlock(key="unbounded")
 
 
-_NOTES: dict[type, Callable[[Any], Note | None]] = {
+_NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     SessionOpened: _opened,
     SessionResumed: _resumed,
     PrefixInvalidated: _edge,
     Compacted: _compacted,
     BudgetChanged: _budget,
     AnswerDropped: _dropped,
-    CompactionUndone: lambda event: Note(key="restored", values={"number": event.number}),
-    ResultsPruned: lambda event: Note(key="pruned", values={"n": len(event.results)}),
-    ModeChanged: lambda event: Note(key="mode", values={"mode": str(event.mode), "previous": str(event.previous)}),
-    ModelChanged: lambda event: Note(key="model", values={"model": event.model, "provider": event.provider}),
-    EffortChanged: lambda event: Note(key="effort" if event.effort else "own_effort", values={"effort": event.effort}),
-    ToolActivated: lambda event: Note(key="activated", values={"name": event.name, "bytes": f"{event.bytes:,}"}),
-    ContextAppended: lambda event: Note(
+    CompactionUndone: lambda event: NoteBlock(key="restored", values={"number": event.number}),
+    ResultsPruned: lambda event: NoteBlock(key="pruned", values={"n": len(event.results)}),
+    ModeChanged: lambda event: NoteBlock(key="mode", values={"mode": str(event.mode), "previous": str(event.previous)}),
+    ModelChanged: lambda event: NoteBlock(key="model", values={"model": event.model, "provider": event.provider}),
+    EffortChanged: lambda event: NoteBlock(
+        key="effort" if event.effort else "own_effort", values={"effort": event.effort}
+    ),
+    ToolActivated: lambda event: NoteBlock(key="activated", values={"name": event.name, "bytes": f"{event.bytes:,}"}),
+    ContextAppended: lambda event: NoteBlock(
         key="told", values={"kind": one_line(event.kind, 40)}, detail=event.text[:_MOST_DETAIL]
     ),
-    Notice: lambda event: Note(text=event.text[:_MOST_DETAIL], level=event.level, code=event.code),
-    UnknownEvent: lambda event: Note(key="unknown", values={"type": one_line(event.type, 60)}),
+    Notice: lambda event: NoteBlock(text=event.text[:_MOST_DETAIL], level=event.level, code=event.code),
+    UnknownEvent: lambda event: NoteBlock(key="unknown", values={"type": one_line(event.type, 60)}),
 }

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codewhale.display.text import Line, Span, cells, clean, ends, fit, fold_hard, one_row, wrap
-from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, Card
+from codewhale.display.text import Span, StyledLine, cells, clean, ends, fit, fold_hard, one_row, wrap
+from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, CallCard
 from codewhale.display.transcript.code import counts, diff_lines, diff_rows
 from codewhale.display.transcript.markdown import Cell, Pen, markdown_lines, table_lines
 from codewhale.display.words import Words
@@ -42,7 +42,7 @@ def state_text(words: Words, state: str) -> str:
     return words(f"transcript.state_{state}") if state in _STATES else one_row(state)
 
 
-class View(msgspec.Struct, frozen=True):
+class DrawOptions(msgspec.Struct, frozen=True):
     """How wide a block is drawn, whether it is opened, and what time it is (seconds since the epoch, 0 for never)."""
 
     width: int
@@ -50,17 +50,17 @@ class View(msgspec.Struct, frozen=True):
     now: float = 0.0
 
 
-class Cards:
+class CardDrawer:
     """Draws cards."""
 
     def __init__(self, words: Words, pen: Pen) -> None:
         self._words = words
         self._pen = pen
 
-    def lines(self, card: Card, view: View) -> list[Line]:
+    def lines(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         return [*self._head(card, view), *self._body(card, view)]
 
-    def _head(self, card: Card, view: View) -> list[Line]:
+    def _head(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         glyph, colour = GLYPHS[card.status]
         name = one_row(card.name)
         first: list[Span] = [(f"{glyph} ", colour), (fit(name, max(8, view.width // 2)), "text bold")]
@@ -71,11 +71,13 @@ class Cards:
             return wrap(spans, view.width, (), (_INDENT,))
         room = view.width - sum(cells(text) for text, _ in (*first, *meta)) - 1
         if room < 12 and meta:
-            head = Line((*first, (f" {fit(subject, view.width - sum(cells(text) for text, _ in first) - 1)}", "text")))
+            head = StyledLine(
+                (*first, (f" {fit(subject, view.width - sum(cells(text) for text, _ in first) - 1)}", "text"))
+            )
             return [head, *wrap(meta, view.width, (_INDENT,), (_INDENT,))]
-        return [Line((*first, *(((f" {fit(subject, room)}", "text"),) if subject else ()), *meta))]
+        return [StyledLine((*first, *(((f" {fit(subject, room)}", "text"),) if subject else ()), *meta))]
 
-    def _meta(self, card: Card, now: float) -> list[Span]:
+    def _meta(self, card: CallCard, now: float) -> list[Span]:
         """What is said of a call behind what it is about."""
         words, found = self._words, []
         if card.status == RUNNING and card.started and now > card.started:
@@ -100,7 +102,7 @@ class Cards:
 
     # ------------------------------------------------------------------ what it shows
 
-    def _body(self, card: Card, view: View) -> list[Line]:
+    def _body(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         if card.tail:
             rows = card.tail[-(OPENED if view.opened else TAIL) :]
             return self._rows(rows, view, len(card.tail) - len(rows), "muted")
@@ -117,13 +119,13 @@ class Cards:
             lines += wrap([(text, "muted")], view.width, (_INDENT,), (_INDENT,))
         return lines
 
-    def _said(self, card: Card, view: View) -> list[Line]:
+    def _said(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         most = OPENED if view.opened else _FAILED_LINES
         rows = card.said.rstrip("\n").split("\n", most)
         left = rows.pop().count("\n") + 1 if len(rows) > most else 0
         return [*self._rows(rows, view, 0, "error" if card.status == FAILED else "muted"), *self.more(left, view.width)]
 
-    def _rows(self, rows: Sequence[str], view: View, before: int, style: str) -> list[Line]:
+    def _rows(self, rows: Sequence[str], view: DrawOptions, before: int, style: str) -> list[StyledLine]:
         """Plain rows behind a bar, whole when they are opened; `before` counts those above that are not shown."""
         lines = self.more(before, view.width, above=True)
         for row in rows:
@@ -131,17 +133,17 @@ class Cards:
             if view.opened:
                 lines += fold_hard(((text, style),), view.width, _BAR)
             else:
-                lines.append(Line((*_BAR, (fit(text, view.width - 4), style))))
+                lines.append(StyledLine((*_BAR, (fit(text, view.width - 4), style))))
         return lines
 
-    def more(self, count: int, width: int, above: bool = False) -> list[Line]:
+    def more(self, count: int, width: int, above: bool = False) -> list[StyledLine]:
         """How many lines are not shown."""
         if count <= 0:
             return []
         text = self._words("transcript.more_above" if above else "transcript.more_lines", n=count)
         return wrap([(text, "muted italic")], width, (_INDENT,), (_INDENT,))
 
-    def _display(self, display: Display, card: Card, view: View) -> list[Line]:
+    def _display(self, display: Display, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         most = OPENED if view.opened else FOLDED[type(display)]
         match display:
             case TerminalBlock():
@@ -154,30 +156,34 @@ class Cards:
                 return self._checklist(display, view, most)
             case MarkdownBlock():
                 drawn = markdown_lines(self._pen, display.text[:_MOST_MARKDOWN], view.width - 2)
-                lines = [Line((_INDENT, *line.spans), line.fill) for line in drawn[:most]]
+                lines = [StyledLine((_INDENT, *line.spans), line.fill) for line in drawn[:most]]
                 return lines + self.more(len(drawn) - most, view.width)
 
-    def _terminal(self, display: TerminalBlock, card: Card, view: View, most: int) -> list[Line]:
+    def _terminal(self, display: TerminalBlock, card: CallCard, view: DrawOptions, most: int) -> list[StyledLine]:
         output = display.output.rstrip("\n")
         rows = output.rsplit("\n", most)
         left = rows.pop(0).count("\n") + 1 if len(rows) > most else 0
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         command = clean(display.command).strip()
         if command and (view.opened or one_line(display.command, 300) != card.subject):
             for row in command.split("\n", 20)[:20]:
                 lines += fold_hard(self._pen.colours.single(row, "bash"), view.width, (*_BAR[:1], ("$ ", "accent")))
         return lines + (self._rows(rows, view, left, "text") if output else [])
 
-    def _diff(self, display: DiffBlock, card: Card, view: View, most: int) -> list[Line]:
+    def _diff(self, display: DiffBlock, card: CallCard, view: DrawOptions, most: int) -> list[StyledLine]:
         rows = diff_rows(display.diff, most + 1)
         path = one_row(display.path)
-        lines = [] if path in card.subject or path == "." else [Line((_INDENT, (fit(path, view.width - 2), "accent")))]
+        lines = (
+            []
+            if path in card.subject or path == "."
+            else [StyledLine((_INDENT, (fit(path, view.width - 2), "accent")))]
+        )
         named = path in ("", ".")
         drawn = diff_lines(rows[:most], display.path, view.width - 2, self._pen.colours, named)
-        lines += [Line((_INDENT, *line.spans), line.fill) for line in drawn]
+        lines += [StyledLine((_INDENT, *line.spans), line.fill) for line in drawn]
         return lines + self.more(display.diff.count("\n") - most if len(rows) > most else 0, view.width)
 
-    def _table(self, display: TableBlock, view: View, most: int) -> list[Line]:
+    def _table(self, display: TableBlock, view: DrawOptions, most: int) -> list[StyledLine]:
         if not display.rows:
             return wrap([(self._words("transcript.search_none"), "muted italic")], view.width, (_INDENT,), (_INDENT,))
         rows = [[_cell(value) for value in row] for row in display.rows[:most]]
@@ -189,11 +195,11 @@ class Cards:
             drawn = table_lines(
                 [header, *([Cell([[(value, "text")]]) for value in row] for row in rows)], view.width - 2
             )
-            lines = [Line((_INDENT, *line.spans)) for line in drawn]
+            lines = [StyledLine((_INDENT, *line.spans)) for line in drawn]
         return lines + self.more(len(display.rows) - most, view.width)
 
-    def _checklist(self, display: ChecklistBlock, view: View, most: int) -> list[Line]:
-        lines: list[Line] = []
+    def _checklist(self, display: ChecklistBlock, view: DrawOptions, most: int) -> list[StyledLine]:
+        lines: list[StyledLine] = []
         for status, text in display.items[:most]:
             glyph, colour = _CHECKS.get(status, ("☐", "muted"))
             style = {"completed": "muted", "in_progress": "text bold"}.get(status, "text")
@@ -201,13 +207,13 @@ class Cards:
         return lines + self.more(len(display.items) - most, view.width)
 
 
-def _hit(row: list[str], place: int, width: int) -> Line:
+def _hit(row: list[str], place: int, width: int) -> StyledLine:
     """A row whose first columns are a place in a file."""
     where = ":".join(row[:place])
     text = "  ".join(row[place:]).strip()
     shown = fit(where, max(10, width - 3) if not text else max(10, width // 2))
     room = width - 4 - cells(shown)
-    return Line((_INDENT, (shown, "link"), *(((f"  {fit(text, room)}", "text"),) if text and room > 3 else ())))
+    return StyledLine((_INDENT, (shown, "link"), *(((f"  {fit(text, room)}", "text"),) if text and room > 3 else ())))
 
 
 def _cell(text: str) -> str:

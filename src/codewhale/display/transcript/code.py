@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from codewhale.display.text import Line, Span, ends, fit, fold_hard, one_row
+from codewhale.display.text import Span, StyledLine, ends, fit, fold_hard, one_row
 
 MOST_CHARS = 16_384
 MOST_LINE = 1_000
@@ -127,7 +127,7 @@ def _style(kind: str) -> str:
     return next((style for begin, style in _STYLES if kind.startswith(begin)), PLAIN)
 
 
-class Row(NamedTuple):
+class DiffRow(NamedTuple):
     """A line of a diff: `sign` is "+", "-", " ", "@" for what stands between hunks, "f" for a file. `changed` is the
     part of the text, from and to, that differs from its counterpart."""
 
@@ -143,9 +143,9 @@ def counts(diff: str) -> tuple[int, int]:
     return whole.count("\n+") - whole.count("\n+++ "), whole.count("\n-") - whole.count("\n--- ")
 
 
-def diff_rows(diff: str, most: int = 100_000) -> list[Row]:
+def diff_rows(diff: str, most: int = 100_000) -> list[DiffRow]:
     """The rows of a diff, at most `most` of them."""
-    found: list[Row] = []
+    found: list[DiffRow] = []
     for row in _rows(diff, most):
         found.append(row)
         if len(found) >= most:
@@ -153,7 +153,7 @@ def diff_rows(diff: str, most: int = 100_000) -> list[Row]:
     return _paired(found)
 
 
-def _rows(diff: str, most: int) -> Iterator[Row]:
+def _rows(diff: str, most: int) -> Iterator[DiffRow]:
     old = new = old_left = new_left = 0
     first = True
     for text in diff.split("\n", most * 2 + 50)[: most * 2 + 50]:
@@ -162,25 +162,25 @@ def _rows(diff: str, most: int) -> Iterator[Row]:
             old, new = int(hunk[1]), int(hunk[3])
             old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
             if not first or hunk[5]:
-                yield Row("@", 0, hunk[5])
+                yield DiffRow("@", 0, hunk[5])
             first = False
         elif old_left > 0 or new_left > 0:
             sign, rest = text[:1] or " ", ends(text[1:], _MOST_ROW)
             if sign == "+":
-                yield Row("+", new, rest)
+                yield DiffRow("+", new, rest)
                 new, new_left = new + 1, new_left - 1
             elif sign == "-":
-                yield Row("-", old, rest)
+                yield DiffRow("-", old, rest)
                 old, old_left = old + 1, old_left - 1
             elif sign == " ":
-                yield Row(" ", new, rest)
+                yield DiffRow(" ", new, rest)
                 old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
         elif text.startswith("+++ ") and not text.startswith("+++ /dev/null"):
             first = True
-            yield Row("f", 0, text[4:].removeprefix("b/").partition("\t")[0])
+            yield DiffRow("f", 0, text[4:].removeprefix("b/").partition("\t")[0])
 
 
-def _paired(rows: list[Row]) -> list[Row]:
+def _paired(rows: list[DiffRow]) -> list[DiffRow]:
     """Rows with what changed in each where as many lines come as go."""
     at = 0
     while at < len(rows):
@@ -197,7 +197,7 @@ def _paired(rows: list[Row]) -> list[Row]:
     return rows
 
 
-def _compared(one: Row, other: Row) -> tuple[Row, Row]:
+def _compared(one: DiffRow, other: DiffRow) -> tuple[DiffRow, DiffRow]:
     most = min(len(one.text), len(other.text))
     head = next((at for at in range(most) if one.text[at] != other.text[at]), most)
     tail = next((at for at in range(most - head) if one.text[-1 - at] != other.text[-1 - at]), most - head)
@@ -209,24 +209,26 @@ def _compared(one: Row, other: Row) -> tuple[Row, Row]:
     )
 
 
-def diff_lines(rows: Sequence[Row], path: str, width: int, colours: Highlighter, named: bool = True) -> list[Line]:
+def diff_lines(
+    rows: Sequence[DiffRow], path: str, width: int, colours: Highlighter, named: bool = True
+) -> list[StyledLine]:
     """Rows as lines of at most `width` cells. `path` tells the language; the names of files are left out where the one
     file is named already."""
     word = language_of(path)
     digits = len(str(max((row.number for row in rows), default=0)))
-    lines: list[Line] = []
+    lines: list[StyledLine] = []
     for row in rows:
         if row.sign == "f":
             word = language_of(row.text)
-            lines += [Line(((fit(one_row(row.text), width), "accent bold"),))] if named else []
+            lines += [StyledLine(((fit(one_row(row.text), width), "accent bold"),))] if named else []
         elif row.sign == "@":
-            lines.append(Line(((fit(f"{'⋯':>{digits}} {one_row(row.text)}".rstrip(), width), "muted"),)))
+            lines.append(StyledLine(((fit(f"{'⋯':>{digits}} {one_row(row.text)}".rstrip(), width), "muted"),)))
         else:
             lines += _row(row, word, (width, digits), colours)
     return lines
 
 
-def _row(row: Row, word: str, sizes: tuple[int, int], colours: Highlighter) -> list[Line]:
+def _row(row: DiffRow, word: str, sizes: tuple[int, int], colours: Highlighter) -> list[StyledLine]:
     width, digits = sizes
     mark, ground = _SIGNS.get(row.sign, ("muted", ""))
     before = ((f"{row.number:>{digits}} ", f"muted {ground}".strip()), (f"{row.sign} ", f"{mark} {ground}".strip()))

@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from codewhale.display.text import Line, Span, cells, clean, ends, fit, one_row, safe_rows, wrap
+from codewhale.display.text import Span, StyledLine, cells, clean, ends, fit, one_row, safe_rows, wrap
 from codewhale.display.transcript.blocks import (
     RUNNING,
-    Asked,
-    Block,
-    Card,
+    AskRecord,
+    CallCard,
     Countdown,
-    Note,
+    NoteBlock,
     Receipt,
-    Said,
+    TextBlock,
+    TranscriptBlock,
     Work,
     Writing,
 )
-from codewhale.display.transcript.cards import OPENED, Cards, View, state_text, time_text
+from codewhale.display.transcript.cards import OPENED, CardDrawer, DrawOptions, state_text, time_text
 from codewhale.display.transcript.markdown import Growing, Pen
 from codewhale.display.words import Words
 
@@ -44,26 +44,28 @@ class Drawer:
     def __init__(self, words: Words) -> None:
         self._words = words
         self._pen = Pen()
-        self._cards = Cards(words, self._pen)
+        self._cards = CardDrawer(words, self._pen)
         self._growing: dict[int, Growing] = {}
-        self._draw: dict[type, Callable[[Any, View], list[Line]]] = {
-            Said: self._said,
-            Card: self._cards.lines,
-            Asked: self._asked,
+        self._draw: dict[type, Callable[[Any, DrawOptions], list[StyledLine]]] = {
+            TextBlock: self._said,
+            CallCard: self._cards.lines,
+            AskRecord: self._asked,
             Work: self._work,
-            Note: self._note,
+            NoteBlock: self._note,
             Receipt: self._receipt,
             Writing: self._writing,
             Countdown: self._countdown,
         }
 
-    def lines(self, block: Block, view: View) -> list[Line]:
+    def lines(self, block: TranscriptBlock, view: DrawOptions) -> list[StyledLine]:
         return self._draw[type(block)](block, view)
 
-    def below(self, former: Block | None, block: Block, width: int, opened: bool, now: float) -> list[Line]:
+    def below(
+        self, former: TranscriptBlock | None, block: TranscriptBlock, width: int, opened: bool, now: float
+    ) -> list[StyledLine]:
         """The lines of a block with the gap between it and the one before."""
-        lines = self.lines(block, View(width, opened, now))
-        return [Line(), *lines] if lines and gap_before(former, block) else lines
+        lines = self.lines(block, DrawOptions(width, opened, now))
+        return [StyledLine(), *lines] if lines and gap_before(former, block) else lines
 
     def warm(self) -> None:
         """Load the parser and the lexers' package."""
@@ -71,10 +73,10 @@ class Drawer:
 
     # ------------------------------------------------------------------ words
 
-    def _said(self, block: Said, view: View) -> list[Line]:
+    def _said(self, block: TextBlock, view: DrawOptions) -> list[StyledLine]:
         match block.who:
             case "model":
-                return [Line((_INDENT, *line.spans), line.fill) for line in self._markdown(block, view.width - 2)]
+                return [StyledLine((_INDENT, *line.spans), line.fill) for line in self._markdown(block, view.width - 2)]
             case "person":
                 return self._person(block, view)
             case "thought":
@@ -82,7 +84,7 @@ class Drawer:
         first = one_row(block.text.strip().partition("\n")[0][:_MOST_ROW])
         return self._folded(block, view, self._words("transcript.told_words", text=first))
 
-    def _markdown(self, block: Said, width: int) -> list[Line]:
+    def _markdown(self, block: TextBlock, width: int) -> list[StyledLine]:
         """The lines of markdown; of what still grows only the open end is drawn again."""
         growing = self._growing.get(block.id)
         if growing is None or growing.width != width or growing.taken > len(block.text):
@@ -95,14 +97,14 @@ class Drawer:
             return growing.lines()
         return growing.whole()
 
-    def _person(self, block: Said, view: View) -> list[Line]:
+    def _person(self, block: TextBlock, view: DrawOptions) -> list[StyledLine]:
         long = block.size > _LONG_CHARS or block.text.count("\n") > _LONG_ROWS
         folded = not view.opened and (long or block.part > 0)
         if folded and block.part:
             return []
         rows = block.text.rstrip("\n").split("\n")
         shown = rows[:_SHOWN_ROWS] if folded else rows
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         for row in shown:
             text = one_row(row[: _LONG_CHARS // 4] if folded else row)
             before = _INDENT if lines or block.part else ("❯ ", "user bold")
@@ -117,13 +119,13 @@ class Drawer:
             )
         return lines
 
-    def _thought_head(self, block: Said, view: View) -> str:
+    def _thought_head(self, block: TextBlock, view: DrawOptions) -> str:
         if block.id < 0:
             last = block.text.rstrip().rpartition("\n")[2][-view.width * 2 :]
             return self._words("transcript.thinking", text=one_row(last))
         return self._words("transcript.thought", n=f"{block.size:,}")
 
-    def _folded(self, block: Said, view: View, head: str) -> list[Line]:
+    def _folded(self, block: TextBlock, view: DrawOptions, head: str) -> list[StyledLine]:
         """Words that are one line until they are opened."""
         if not view.opened:
             return [] if block.part else [self._head_line("▸", head, view.width)]
@@ -132,12 +134,12 @@ class Drawer:
             lines += wrap([(row, "muted italic")], view.width, _BAR, _BAR)
         return lines
 
-    def _head_line(self, glyph: str, text: str, width: int) -> Line:
-        return Line(((f"{glyph} ", "muted"), (fit(text.replace("\n", " "), width - 2), "muted")))
+    def _head_line(self, glyph: str, text: str, width: int) -> StyledLine:
+        return StyledLine(((f"{glyph} ", "muted"), (fit(text.replace("\n", " "), width - 2), "muted")))
 
     # ------------------------------------------------------------------ the record
 
-    def _asked(self, block: Asked, view: View) -> list[Line]:
+    def _asked(self, block: AskRecord, view: DrawOptions) -> list[StyledLine]:
         if block.card and not view.opened:
             return []
         words = self._words
@@ -159,7 +161,7 @@ class Drawer:
             lines += wrap([(one_row(block.reason), "muted")], view.width, _BAR, _BAR)
         return lines
 
-    def _work(self, block: Work, view: View) -> list[Line]:
+    def _work(self, block: Work, view: DrawOptions) -> list[StyledLine]:
         running = block.status == RUNNING
         good = block.status.lower() in ("done", "completed", "ok")
         glyph, colour = ("◐", "accent") if running else (("✓", "success") if good else ("✗", "error"))
@@ -180,10 +182,10 @@ class Drawer:
         room = view.width - sum(cells(part) for part, _ in (*first, *tail))
         if room < _LEAST_TEXT:
             left = view.width - sum(cells(part) for part, _ in first)
-            return [Line((*first, (fit(end or text, left), "muted")))]
-        return [Line((*first, (fit(one_row(text), room), "text"), *tail))]
+            return [StyledLine((*first, (fit(end or text, left), "muted")))]
+        return [StyledLine((*first, (fit(one_row(text), room), "text"), *tail))]
 
-    def _note(self, block: Note, view: View) -> list[Line]:
+    def _note(self, block: NoteBlock, view: DrawOptions) -> list[StyledLine]:
         if block.key == "told" and not view.opened:
             return []
         said = self._words(f"transcript.note_{block.key}", **_safe(block.values)) if block.key else clean(block.text)
@@ -192,7 +194,7 @@ class Drawer:
             mark = "▾ " if view.opened else "▸ "
         rows = said.strip("\n").split("\n")
         most = OPENED if view.opened else _WANTED_ROWS if block.asked else _NOTE_ROWS
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         for row in rows[:most]:
             lines += wrap(
                 [(ends(row, _MOST_ROW), style)], view.width, (_INDENT if lines else (mark, style),), (_INDENT,)
@@ -203,9 +205,9 @@ class Drawer:
                 lines += wrap([(row, "muted")], view.width, _BAR, _BAR)
         return lines
 
-    def _receipt(self, block: Receipt, view: View) -> list[Line]:
+    def _receipt(self, block: Receipt, view: DrawOptions) -> list[StyledLine]:
         items = _receipt_items(self._words, block)
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         row: list[Span] = [("─ ", "border")]
         for text, style in items:
             joint = " · " if len(row) > 1 else ""
@@ -221,10 +223,10 @@ class Drawer:
 
     # ------------------------------------------------------------------ what is on its way
 
-    def _writing(self, block: Writing, view: View) -> list[Line]:
+    def _writing(self, block: Writing, view: DrawOptions) -> list[StyledLine]:
         return [self._head_line("◌", self._words("transcript.writing", name=one_row(block.name)), view.width)]
 
-    def _countdown(self, block: Countdown, view: View) -> list[Line]:
+    def _countdown(self, block: Countdown, view: DrawOptions) -> list[StyledLine]:
         left = max(0.0, block.until - view.now) if view.now else block.delay
         text = self._words(
             "transcript.retry_broke" if block.broke else "transcript.retry",
@@ -236,21 +238,21 @@ class Drawer:
         return wrap([("↻ ", "warning"), (text, "warning")], view.width, (), (_INDENT,))
 
 
-def lines_of(block: Block, words: Words) -> list[str]:
+def lines_of(block: TranscriptBlock, words: Words) -> list[str]:
     """A block as plain lines, opened and not wrapped; safe to print."""
-    found = Drawer(words).lines(block, View(_PLAIN_WIDTH, opened=True))
+    found = Drawer(words).lines(block, DrawOptions(_PLAIN_WIDTH, opened=True))
     return [line.text.rstrip() for line in found]
 
 
-def gap_before(former: Block | None, block: Block) -> bool:
+def gap_before(former: TranscriptBlock | None, block: TranscriptBlock) -> bool:
     """Whether a blank line stands between two neighbours: around words, and behind a turn's end."""
-    if former is None or (isinstance(block, Said) and block.part > 0):
+    if former is None or (isinstance(block, TextBlock) and block.part > 0):
         return False
     return _spacious(former) or _spacious(block)
 
 
-def _spacious(block: Block) -> bool:
-    return isinstance(block, Receipt) or (isinstance(block, Said) and block.who in ("person", "model"))
+def _spacious(block: TranscriptBlock) -> bool:
+    return isinstance(block, Receipt) or (isinstance(block, TextBlock) and block.who in ("person", "model"))
 
 
 def _receipt_items(words: Words, block: Receipt) -> list[Span]:
@@ -284,7 +286,7 @@ def _money(cost: float, currency: str) -> str:
     return f"${shown}" if currency == "USD" else f"{shown} {one_row(currency)}"
 
 
-def _asked_rows(block: Asked, name: str, text: str) -> list[str]:
+def _asked_rows(block: AskRecord, name: str, text: str) -> list[str]:
     """What is asked about, character by character: nothing in it may pass unseen."""
     if block.kind == "question":
         return [*(safe_rows(name) if name else ()), *(f"→ {row}" for row in safe_rows(text) if text)]

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from codewhale.display.text import Line, Span, cells, clean, fold_hard, one_row, wrap
+from codewhale.display.text import Span, StyledLine, cells, clean, fold_hard, one_row, wrap
 from codewhale.display.transcript.code import GROUND, Highlighter, grounded
-from codewhale.display.transcript.splitting import Opening, Piece, Splitter
+from codewhale.display.transcript.splitting import MarkdownPiece, Opening, Splitter
 
 _LEAST_COLUMN = 5
 _BETWEEN = " │ "
@@ -23,7 +23,7 @@ class Cell(NamedTuple):
     right: bool = False
 
 
-def table_lines(rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
+def table_lines(rows: Sequence[Sequence[Cell]], width: int) -> list[StyledLine]:
     """A table whose first row is its header, in at most `width` cells."""
     count = max((len(row) for row in rows), default=0)
     if not count:
@@ -34,7 +34,7 @@ def table_lines(rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
         return _records(rows, width)
     sizes = share(needed, room)
     lines = _row_lines(rows[0], sizes)
-    lines.append(Line((("─┼─".join("─" * size for size in sizes), "border"),)))
+    lines.append(StyledLine((("─┼─".join("─" * size for size in sizes), "border"),)))
     for row in rows[1:]:
         lines += _row_lines(row, sizes)
     return lines
@@ -58,7 +58,7 @@ def _needs(cell: Cell) -> int:
     return max((sum(cells(text) for text, _ in row) for row in cell.rows), default=1) or 1
 
 
-def _row_lines(row: Sequence[Cell], sizes: Sequence[int]) -> list[Line]:
+def _row_lines(row: Sequence[Cell], sizes: Sequence[int]) -> list[StyledLine]:
     columns = []
     for at, size in enumerate(sizes):
         inner = row[at].rows if at < len(row) else [[]]
@@ -71,15 +71,15 @@ def _row_lines(row: Sequence[Cell], sizes: Sequence[int]) -> list[Line]:
             blank = (" " * (size - sum(cells(text) for text, _ in inside)), "text")
             right = number < len(row) and row[number].right
             spans += ([(_BETWEEN, "border")] if number else []) + ([blank, *inside] if right else [*inside, blank])
-        lines.append(Line(tuple(span for span in spans if span[0])))
+        lines.append(StyledLine(tuple(span for span in spans if span[0])))
     return lines
 
 
-def _lines(spans: Sequence[Span], size: int) -> list[Line]:
-    return wrap(spans, size) if size >= 4 else [Line(tuple(spans))]
+def _lines(spans: Sequence[Span], size: int) -> list[StyledLine]:
+    return wrap(spans, size) if size >= 4 else [StyledLine(tuple(spans))]
 
 
-def _in_width(line: Line, size: int) -> tuple[Span, ...]:
+def _in_width(line: StyledLine, size: int) -> tuple[Span, ...]:
     """The spans of a line, cut where a column is narrower than any line can be."""
     kept, left = [], size
     for text, style in line.spans:
@@ -91,12 +91,12 @@ def _in_width(line: Line, size: int) -> tuple[Span, ...]:
     return tuple(kept)
 
 
-def _records(rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
+def _records(rows: Sequence[Sequence[Cell]], width: int) -> list[StyledLine]:
     """Each row for itself, every cell under its column's name."""
     header = ["".join(text for row in cell.rows for text, _ in row) for cell in rows[0]]
-    lines: list[Line] = []
+    lines: list[StyledLine] = []
     for number, row in enumerate(rows[1:]):
-        lines += [Line()] if number else []
+        lines += [StyledLine()] if number else []
         for at, cell in enumerate(row):
             name: list[Span] = [(f"{header[at]}: ", "muted")] if at < len(header) and header[at] else []
             for spans in cell.rows:
@@ -125,14 +125,14 @@ class Flow:
     def __init__(self, width: int, colours: Highlighter) -> None:
         self._width = width
         self._colours = colours
-        self._lines: list[Line] = []
+        self._lines: list[StyledLine] = []
         self._boxes: list[_Box] = []
         self._counts: list[int | None] = []
         self._last = 0
         self._style = "text"
         self._table: list[list[Cell]] | None = None
 
-    def lines(self, tokens: Sequence[Any]) -> list[Line]:
+    def lines(self, tokens: Sequence[Any]) -> list[StyledLine]:
         for token in tokens:
             draw = getattr(self, f"_on_{token.type}", None)
             if draw is not None:
@@ -172,7 +172,7 @@ class Flow:
         box = self._boxes[-1]
         if box.first is not box.rest:
             self._put_gap((box.row, box.row + 1))
-            self._lines.append(Line(self._before()))
+            self._lines.append(StyledLine(self._before()))
         self._boxes.pop()
 
     def _on_blockquote_open(self, token: Any) -> None:
@@ -210,7 +210,7 @@ class Flow:
         self._put_gap(token.map)
         before = self._before()
         room = self._width - cells("".join(text for text, _ in before))
-        self._lines.append(Line((*before, ("─" * max(3, room), "border"))))
+        self._lines.append(StyledLine((*before, ("─" * max(3, room), "border"))))
 
     def _on_fence(self, token: Any) -> None:
         self._put_gap(token.map)
@@ -243,7 +243,7 @@ class Flow:
         before = self._before(peek=True)
         room = self._width - cells("".join(text for text, _ in before))
         for line in table_lines(self._table or [], room):
-            self._lines.append(Line((*self._before(), *line.spans)))
+            self._lines.append(StyledLine((*self._before(), *line.spans)))
         self._table, self._style = None, "text"
 
     # ------------------------------------------------------------------ where it stands
@@ -256,7 +256,9 @@ class Flow:
         """A blank line where the text has one or more above these rows of it, from and to."""
         start, end = rows or (self._last, self._last)
         if self._lines and start > self._last:
-            self._lines.append(Line(tuple(span for box in self._boxes for span in box.rest if span[1] == "border")))
+            self._lines.append(
+                StyledLine(tuple(span for box in self._boxes for span in box.rest if span[1] == "border"))
+            )
         self._last = max(self._last, end)
 
 
@@ -309,15 +311,15 @@ class Pen:
         self.colours.piece(["pass"], "python")  # its lexer is made at its first use, for a quarter of a second
         self._parser = self._parser or _parser()
 
-    def piece(self, piece: Piece, width: int, *, growing: bool = False) -> list[Line]:
+    def piece(self, piece: MarkdownPiece, width: int, *, growing: bool = False) -> list[StyledLine]:
         """The lines of a piece, the gap before it included. Code that still grows is coloured line by line."""
-        gap = [Line()] if piece.gap else []
+        gap = [StyledLine()] if piece.gap else []
         if piece.code is None:
             return gap + self.prose(piece.text, width)
         words = piece.code.info.split()
         return gap + self.code(piece.text, words[0] if words else "", (width, piece.code.indent), growing)
 
-    def prose(self, text: str, width: int) -> list[Line]:
+    def prose(self, text: str, width: int) -> list[StyledLine]:
         """Markdown without fences of its own level."""
         text = clean(text)
         if _plain(text):
@@ -326,7 +328,7 @@ class Pen:
             self._parser = _parser()
         return Flow(width, self.colours).lines(self._parser.parse(text))
 
-    def code(self, text: str, word: str, place: tuple[int, int], growing: bool = False) -> list[Line]:
+    def code(self, text: str, word: str, place: tuple[int, int], growing: bool = False) -> list[StyledLine]:
         """Code on its own ground; `place` is the width and how far it is indented."""
         width, indent = place
         rows = clean(text).split("\n")
@@ -346,19 +348,19 @@ class Growing:
         self.taken = 0
         self._pen = pen
         self._splitter = Splitter(opening)
-        self._done: list[Line] = []
+        self._done: list[StyledLine] = []
         self._drawn = 0
 
     def feed(self, text: str) -> None:
         self.taken += len(text)
         self._splitter.feed(text)
 
-    def whole(self) -> list[Line]:
+    def whole(self) -> list[StyledLine]:
         """All lines; the text has ended."""
         self._splitter.finish()
         return self.lines()
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[StyledLine]:
         """All lines as the text stands."""
         pieces = self._splitter.pieces
         for piece in pieces[self._drawn :]:
@@ -368,7 +370,7 @@ class Growing:
         return self._done + tail
 
 
-def markdown_lines(pen: Pen, text: str, width: int, opening: Opening | None = None) -> list[Line]:
+def markdown_lines(pen: Pen, text: str, width: int, opening: Opening | None = None) -> list[StyledLine]:
     growing = Growing(pen, width, opening)
     growing.feed(text)
     return growing.whole()

@@ -30,7 +30,7 @@ class Opening(Struct, frozen=True, gc=False):
     inside: bool = False
 
 
-class Piece(Struct, frozen=True):
+class MarkdownPiece(Struct, frozen=True):
     """A part of a text: `code` is its fence (None for prose). `gap` tells whether a blank line stands before it,
     `goes_on` whether it continues the code before it. `end` is where it ends in the text, `then` how things
     stand there (None where a text cannot be parted); `broken` that it ends inside a line."""
@@ -49,7 +49,7 @@ class Splitter:
 
     def __init__(self, opening: Opening | None = None) -> None:
         opening = opening or Opening()
-        self.pieces: list[Piece] = []
+        self.pieces: list[MarkdownPiece] = []
         self._fence = opening.fence
         self._listed = opening.listed
         self._inside = self._ends_inside = opening.inside
@@ -82,7 +82,7 @@ class Splitter:
             line = line[cut:]
         return line
 
-    def rest(self) -> list[Piece]:
+    def rest(self) -> list[MarkdownPiece]:
         """The pieces that the unfinished end of the text would be, if it ended here."""
         other = Splitter(Opening(self._fence, self._listed, self._inside))
         other._goes_on, other._gap, other._blank = self._goes_on, self._gap, self._blank
@@ -93,7 +93,7 @@ class Splitter:
         other._flush()
         return other.pieces
 
-    def finish(self) -> list[Piece]:
+    def finish(self) -> list[MarkdownPiece]:
         """All pieces; the text has ended."""
         self.pieces += self.rest()
         self._partial, self._lines = "", []
@@ -162,7 +162,7 @@ class Splitter:
         then = Opening(None if closes else self._fence, self._listed, self._ends_inside)
         if self._lines or (closes and not self._goes_on):
             text = "\n".join(self._lines)
-            self.pieces.append(Piece(text, self._fence, self._gap, self._goes_on, self._end, then))
+            self.pieces.append(MarkdownPiece(text, self._fence, self._gap, self._goes_on, self._end, then))
             self._gap = False
         elif closes and self.pieces:
             self.pieces[-1] = structs.replace(self.pieces[-1], end=self._end, then=then)

@@ -27,7 +27,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import ApprovalAsked, Envelope
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
-from codewhale.tui.asking.card import Card, Patience, Row
+from codewhale.tui.asking.card import AnswerRow, AskCard, Patience
 from codewhale.tui.keys import bindings, first_key
 from codewhale.tui.widgets import hint, moves
 
@@ -38,7 +38,7 @@ TIGHT = 24
 FEW = 3
 
 
-class ApprovalCard(Card):
+class ApprovalCard(AskCard):
     """Asks about one call."""
 
     PANEL = "approval"
@@ -196,19 +196,22 @@ class ApprovalCard(Card):
     # -------------------------------------------------------------- what is answered
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[AnswerRow]:
         """What can be answered. What grants more than this once has a row that leads to a second question, and that
         begins on its way back: a key held down grants nothing."""
         words = self.words
         if self.granting:
-            return (Row("back", words("asking.go_back")), Row("grant", words(f"asking.grant_{self.granting}")))
-        rows = [Row("allow", words(f"asking.allow_{self.ask.kind}"))]
+            return (
+                AnswerRow("back", words("asking.go_back")),
+                AnswerRow("grant", words(f"asking.grant_{self.granting}")),
+            )
+        rows = [AnswerRow("allow", words(f"asking.allow_{self.ask.kind}"))]
         if self.ask.offer is not None:
-            rows.append(Row("session", words("asking.do_session"), self._grant()))
-            rows.append(Row("always", words("asking.do_always"), self._grant()))
+            rows.append(AnswerRow("session", words("asking.do_session"), self._grant()))
+            rows.append(AnswerRow("always", words("asking.do_always"), self._grant()))
         if self._edited():
-            rows.append(Row("edit", words("asking.edit")))
-        return (*rows, Row("deny", words("asking.deny")))
+            rows.append(AnswerRow("edit", words("asking.edit")))
+        return (*rows, AnswerRow("deny", words("asking.deny")))
 
     def action_choose(self) -> None:
         if self.writing:

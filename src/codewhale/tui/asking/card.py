@@ -33,7 +33,7 @@ class Patience(Struct, frozen=True):
     seen: float = 0.4
 
 
-class Row(Struct, frozen=True):
+class AnswerRow(Struct, frozen=True):
     """An answer to choose: `name` says what it does, `label` is what a person reads, `more` what stands behind it."""
 
     name: str
@@ -41,22 +41,22 @@ class Row(Struct, frozen=True):
     more: str = ""
 
 
-class Card(Leafed, Vertical, can_focus=True):
+class AskCard(Leafed, Vertical, can_focus=True):
     """A card in the asking panel. `PANEL` names its rows of keys.py. `free` tells whether the composer is empty: while
     it is not, Enter is for what stands there and nothing is answered."""
 
     PANEL = ""
 
     DEFAULT_CSS = """
-    Card {
+    AskCard {
         height: auto; border: round $border; border-title-style: bold; border-title-color: $accent;
         background: $surface; padding: 0 1;
     }
-    Card:focus, Card:focus-within { border: round $accent; }
-    Card > Page { height: 1; background: $surface; }
-    Card > TagLine { background: $surface; }
-    Card > Input { display: none; background: $background; }
-    Card.writing > Input { display: block; }
+    AskCard:focus, AskCard:focus-within { border: round $accent; }
+    AskCard > Page { height: 1; background: $surface; }
+    AskCard > TagLine { background: $surface; }
+    AskCard > Input { display: none; background: $background; }
+    AskCard.writing > Input { display: block; }
     """
 
     class Answered(Message):
@@ -127,7 +127,7 @@ class Card(Leafed, Vertical, can_focus=True):
         return (self.armed and self.free()) or self.writing or action in ("leave", "previous", "next")
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[AnswerRow]:
         return ()
 
     def action_previous(self) -> None:

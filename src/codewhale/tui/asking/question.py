@@ -13,7 +13,7 @@ from codewhale.display.palette import Palette
 from codewhale.display.text import Span, Spans, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, QuestionAsked
-from codewhale.tui.asking.card import Card, Patience, Row
+from codewhale.tui.asking.card import AnswerRow, AskCard, Patience
 from codewhale.tui.keys import bindings
 from codewhale.tui.widgets import hint, moves
 
@@ -23,7 +23,7 @@ MOST_QUESTIONS = 20
 OWN = "Other"
 
 
-class QuestionCard(Card):
+class QuestionCard(AskCard):
     """Asks one to several questions; the answers go out together."""
 
     PANEL = "question"
@@ -97,11 +97,11 @@ class QuestionCard(Card):
         return lines, spots
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[AnswerRow]:
         """The options, words of one's own, and where several may be marked a row that sends them."""
         words = self.words
-        done = (Row("done", words("asking.done", n=len(self.marked))),) if self.several else ()
-        return (*(Row("option", "") for _ in self.options), Row("own", words("asking.own_words")), *done)
+        done = (AnswerRow("done", words("asking.done", n=len(self.marked))),) if self.several else ()
+        return (*(AnswerRow("option", "") for _ in self.options), AnswerRow("own", words("asking.own_words")), *done)
 
     def _option(self, number: int, option: Mapping[str, Any], width: int) -> list[Spans]:
         box = ("[x] " if number in self.marked else "[ ] ") if self.several else ""

@@ -38,7 +38,7 @@ TRIGGERS = (
 )
 
 
-class Wanted(Struct, frozen=True):
+class CompletionRequest(Struct, frozen=True):
     """What stands before the cursor and can be completed: the `word` behind the trigger, at the offsets `start` (the
     trigger's) to `end`; `line` is all of a command line."""
 
@@ -49,7 +49,7 @@ class Wanted(Struct, frozen=True):
     line: str = ""
 
 
-class Row(Struct, frozen=True):
+class Completion(Struct, frozen=True):
     """A line of the list. `insert` takes the place of the offsets `start` to `end`; `more` says that what was inserted
     can be completed further; `path` is the file it mentions."""
 
@@ -62,38 +62,38 @@ class Row(Struct, frozen=True):
     path: str = ""
 
 
-class Found(Struct, frozen=True):
+class Completions(Struct, frozen=True):
     """What the list shows: `header` is the usage of the command at hand."""
 
-    wanted: Wanted
-    rows: tuple[Row, ...]
+    wanted: CompletionRequest
+    rows: tuple[Completion, ...]
     header: str = ""
 
 
-def wanted(text: str, cursor: int) -> Wanted | None:
+def wanted(text: str, cursor: int) -> CompletionRequest | None:
     """What can be completed where the cursor stands, None for nothing."""
     before = text[:cursor]
     if before.startswith("/") and _COMMAND_LINE.fullmatch(before):
         word = before.rpartition(" ")[2] if " " in before else before[1:]
-        return Wanted(TRIGGERS[0], word, cursor - len(word) if " " in before else 0, cursor, before)
+        return CompletionRequest(TRIGGERS[0], word, cursor - len(word) if " " in before else 0, cursor, before)
     match = _WORD_BEFORE.search(before[-1024:])
     if match is None:
         return None
     trigger = next(row for row in TRIGGERS if row.character == match[1])
     if trigger.character == "#" and match.start() + max(0, len(before) - 1024) > 0:
         return None
-    return Wanted(trigger, match[2].lstrip('"'), cursor - len(match[0]), cursor)
+    return CompletionRequest(trigger, match[2].lstrip('"'), cursor - len(match[0]), cursor)
 
 
-class Source(Protocol):
+class CompletionSource(Protocol):
     """Who knows how a word goes on."""
 
-    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+    async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
         """The rows, best first, and the header of the list. Raises what `ask` raises."""
         ...
 
 
-class Commands:
+class CommandSource:
     """Slash commands and their arguments."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Commands:
             self._rows, self._session = tuple(await ask(ListCommands(session))), session
         return self._rows
 
-    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+    async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
         commands = await self.known(session, ask)
         if " " not in wanted.line:
             fitting = _fitting(wanted.word, commands)
@@ -116,27 +116,27 @@ class Commands:
         if command is None:
             return (), ""
         choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, wanted.line)))
-        rows = [Row(c.value, c.detail, c.value + " ", wanted.start, wanted.end) for c in choices[:MOST_ROWS]]
+        rows = [Completion(c.value, c.detail, c.value + " ", wanted.start, wanted.end) for c in choices[:MOST_ROWS]]
         return tuple(rows), f"{command.name} {command.usage}  {command.summary}"
 
 
-class Files:
+class FileSource:
     """Files of the workspace."""
 
-    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+    async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
         await asyncio.sleep(DEBOUNCE_SECONDS)
         found: tuple[FileMatch, ...] = tuple(await ask(FindFiles(session, wanted.word, MOST_ROWS)))
         return tuple(_file_row(match.path, wanted) for match in found[:MOST_ROWS]), ""
 
 
-class Skills:
+class SkillSource:
     """Skills and the like, as the completion of a command names them."""
 
-    def __init__(self, commands: Commands, names: tuple[str, ...]) -> None:
+    def __init__(self, commands: CommandSource, names: tuple[str, ...]) -> None:
         self._commands = commands
         self._names = names
 
-    async def rows(self, wanted: Wanted, session: str, ask: Ask) -> tuple[tuple[Row, ...], str]:
+    async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
         """What the first of the commands there is would take; nothing where there is none."""
         known = {row.name for row in await self._commands.known(session, ask)}
         name = next((name for name in self._names if name in known), "")
@@ -146,30 +146,30 @@ class Skills:
         mark = wanted.trigger.character
         # A word of the command's own usage has no detail; a skill says what it is for.
         named = [c for c in choices if c.detail]
-        rows = [Row(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in named]
+        rows = [Completion(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in named]
         return tuple(rows[:MOST_ROWS]), ""
 
 
-def sources() -> dict[str, Source]:
-    commands = Commands()
+def sources() -> dict[str, CompletionSource]:
+    commands = CommandSource()
     return {
         "commands": commands,
-        "files": Files(),
-        "skills": Skills(commands, ("/skills",)),
-        "memory": Skills(commands, ("/memory", "/note")),
+        "files": FileSource(),
+        "skills": SkillSource(commands, ("/skills",)),
+        "memory": SkillSource(commands, ("/memory", "/note")),
     }
 
 
-class Completer:
+class CompletionSearch:
     """Asks for the text of the moment and tells `show` what was found (None: nothing). What was asked for an earlier
     text is given up."""
 
-    def __init__(self, ask: Ask, show: Callable[[Found | None], None]) -> None:
+    def __init__(self, ask: Ask, show: Callable[[Completions | None], None]) -> None:
         self._ask = ask
         self._show = show
         self._sources = sources()
         self._task: asyncio.Task[None] | None = None
-        self._last: Wanted | None = None
+        self._last: CompletionRequest | None = None
         self._refused: str | None = None
         self.session = ""
 
@@ -205,14 +205,14 @@ class Completer:
         self._refused = text
         self._show(None)
 
-    async def _find(self, now: Wanted) -> None:
+    async def _find(self, now: CompletionRequest) -> None:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 rows, header = await self._sources[now.trigger.source].rows(now, self.session, self._ask)
         except (CodeWhaleError, OSError, TimeoutError, KeyError):
             rows, header = (), ""
         if self._last == now:
-            self._show(Found(now, rows, header) if rows or header else None)
+            self._show(Completions(now, rows, header) if rows or header else None)
 
 
 def _fitting(word: str, commands: tuple[CommandRow, ...]) -> list[CommandRow]:
@@ -228,12 +228,12 @@ def _fitting(word: str, commands: tuple[CommandRow, ...]) -> list[CommandRow]:
     return sorted((row for row in commands if place(row) < 3), key=lambda row: (place(row), row.name))
 
 
-def _command_row(row: CommandRow, at: Wanted) -> Row:
+def _command_row(row: CommandRow, at: CompletionRequest) -> Completion:
     label = f"{row.name} {row.usage}".rstrip()
-    return Row(label, row.summary, row.name + " ", at.start, at.end, more=bool(row.usage))
+    return Completion(label, row.summary, row.name + " ", at.start, at.end, more=bool(row.usage))
 
 
-def _file_row(path: str, at: Wanted) -> Row:
+def _file_row(path: str, at: CompletionRequest) -> Completion:
     if path.endswith("/"):
-        return Row(path, "", f'@"{path}' if " " in path else f"@{path}", at.start, at.end, more=True)
-    return Row(path, "", f'"{path}" ' if " " in path else f"{path} ", at.start, at.end, path=path)
+        return Completion(path, "", f'@"{path}' if " " in path else f"@{path}", at.start, at.end, more=True)
+    return Completion(path, "", f'"{path}" ' if " " in path else f"{path} ", at.start, at.end, path=path)

@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from codewhale.display.attachments import IMAGE_BYTES, MOST_CHIPS, Chip, TooLargeError
-from codewhale.display.drafts import Draft, Entry, Parked
+from codewhale.display.attachments import IMAGE_BYTES, MOST_CHIPS, AttachmentTooLargeError, Chip
+from codewhale.display.drafts import Draft, HistoryEntry, Parked
 from codewhale.display.palette import Palette
 from codewhale.display.setup import is_command
 from codewhale.display.words import Words
@@ -24,9 +24,9 @@ from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
 from codewhale.protocol.ops import Attachment, Interrupt, NoteFile
 from codewhale.protocol.requests import Ask, Do, Op
-from codewhale.tui.composer.completion import Completer, Found, Row, Wanted, wanted
-from codewhale.tui.composer.keeper import Keeper
-from codewhale.tui.composer.parts import Chips, Line, Mark, Popup, QueueLines
+from codewhale.tui.composer.completion import Completion, CompletionRequest, Completions, CompletionSearch, wanted
+from codewhale.tui.composer.store import ComposerStore
+from codewhale.tui.composer.parts import Chips, Popup, PopupRow, PromptMark, QueueLines
 from codewhale.tui.composer.text import ComposerText
 from codewhale.tui.input import once
 from codewhale.tui.keys import bindings
@@ -91,22 +91,22 @@ class Composer(Widget, can_focus=False):
         palette: Palette,
         query: Ask,
         submit: Do,
-        keeper: Keeper,
+        store: ComposerStore,
         editor: str = "",
     ) -> None:
         super().__init__()
         self._words = words
         self._submit = submit
-        self._keeper = keeper
-        keeper.trouble = lambda why: self.hint("not_kept", why=why)
+        self._store = store
+        store.trouble = lambda why: self.hint("not_kept", why=why)
         self.text = ComposerText(self._pasted, self._rubbed, words("composer.placeholder"))
         self._popup = Popup(palette)
         self._chips = Chips(words, palette)
-        self._mark = Mark(palette)
-        self._completer = Completer(query, self._found)
-        self._completion: Found | None = None
+        self._mark = PromptMark(palette)
+        self._completer = CompletionSearch(query, self._found)
+        self._completion: Completions | None = None
         # What a key waits for, and what it does then.
-        self._then: tuple[Wanted, Callable[[], None]] | None = None
+        self._then: tuple[CompletionRequest, Callable[[], None]] | None = None
         # "" while the list shows completions, else "history" or "stash"; `_held` stood here before that was opened.
         self._list = ""
         self._held = Draft()
@@ -158,7 +158,7 @@ class Composer(Widget, can_focus=False):
             self._fill_list()
         else:
             self._completer.look(content, self.text.offset_of_cursor)
-            self._keeper.save(self._now)
+            self._store.save(self._now)
         shell = not self._list and content.startswith("!")
         self._mark.show(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
         self.set_class(shell, "-shell")
@@ -211,8 +211,8 @@ class Composer(Widget, can_focus=False):
         line = self.text.content[:1] in ("!", "/")
         whole = self._list or (line and len(text) <= MOST_CHARACTERS)
         try:
-            chip = None if whole else self._keeper.chip(text)
-        except TooLargeError as error:
+            chip = None if whole else self._store.chip(text)
+        except AttachmentTooLargeError as error:
             self.hint("too_large", size=error.limit >> 20)
         else:
             if chip is None:
@@ -225,39 +225,39 @@ class Composer(Widget, can_focus=False):
             self.hint("too_many_chips", n=MOST_CHIPS)
         elif chip not in self._chips.chips:
             self._chips.show((*self._chips.chips, chip))
-            self._keeper.save(self._now)
+            self._store.save(self._now)
 
     def _rubbed(self) -> None:
         if self._chips.chips and not self._list:
             self._chips.show(self._chips.chips[:-1])
-            self._keeper.save(self._now)
+            self._store.save(self._now)
 
     def _put_long(self, text: str) -> None:
         """Put a text of any length: what is too long to edit here becomes an attachment."""
         chips = self._chips.chips
         try:
-            chip = self._keeper.text(text) if len(text) > MOST_CHARACTERS else None
-        except TooLargeError as error:
+            chip = self._store.text(text) if len(text) > MOST_CHARACTERS else None
+        except AttachmentTooLargeError as error:
             self.hint("too_large", size=error.limit >> 20)
         else:
             self._put(Draft(text, len(text), chips) if chip is None else Draft("", 0, (*chips, chip)))
 
     # -------------------------------------------------------------- completion
 
-    def _found(self, found: Found | None) -> None:
+    def _found(self, found: Completions | None) -> None:
         if self._list:
             return
         self._completion = found
         if found is None:
             self._popup.close()
         else:
-            self._popup.show([Line(row.label, row.detail, row) for row in found.rows], found.header)
+            self._popup.show([PopupRow(row.label, row.detail, row) for row in found.rows], found.header)
         then, self._then = self._then, None
         if then is not None and then[0] == self._wanted:
             then[1]()
 
     @property
-    def _wanted(self) -> Wanted | None:
+    def _wanted(self) -> CompletionRequest | None:
         return wanted(self.text.content, self.text.offset_of_cursor)
 
     def when_found(self, do: Callable[[], None]) -> bool:
@@ -274,15 +274,15 @@ class Composer(Widget, can_focus=False):
         if (row := self._row_at_hand()) is not None:
             self._take(row)
 
-    def _row_at_hand(self) -> Row | None:
+    def _row_at_hand(self) -> Completion | None:
         """The completion that is chosen, None when it was found for another text."""
         line = None if self._list else self._popup.chosen
         if line is None or self._completion is None or self._completion.wanted != self._wanted:
             return None
-        row: Row = line.stands_for
+        row: Completion = line.stands_for
         return row
 
-    def _enter_takes(self, row: Row) -> bool:
+    def _enter_takes(self, row: Completion) -> bool:
         """Whether Enter takes a completion rather than sends the text as it stands."""
         if self._popup.moved:
             return True
@@ -293,12 +293,12 @@ class Composer(Widget, can_focus=False):
             return bool(at.word) and row.insert.rstrip() != whole and row.insert.startswith(whole)
         return row.insert.strip().strip('"') != at.word
 
-    def _take(self, row: Row) -> None:
+    def _take(self, row: Completion) -> None:
         after = self.text.content[row.end : row.end + 1]
         insert = row.insert.rstrip(" ") if after in (" ", "\n") else row.insert
         self.text.replace_between(row.start, row.end, insert)
         if row.path:
-            self.run_worker(self._tell(NoteFile(self._keeper.session, row.path)))
+            self.run_worker(self._tell(NoteFile(self._store.session, row.path)))
         if not row.more:
             self._completer.refuse(self.text.content)
         self._changed()
@@ -318,10 +318,10 @@ class Composer(Widget, can_focus=False):
     def _fill_list(self) -> None:
         letters = self.text.content
         if self._list == "history":
-            entries = self._keeper.history.search(letters)
-            self._popup.show([Line(_label(entry.draft(), self._chips), "", entry) for entry in entries])
+            entries = self._store.history.search(letters)
+            self._popup.show([PopupRow(_label(entry.draft(), self._chips), "", entry) for entry in entries])
         else:
-            rows = [row for row in self._keeper.parked() if letters.lower() in row.draft.text.lower()]
+            rows = [row for row in self._store.parked() if letters.lower() in row.draft.text.lower()]
             self._popup.show([_parked_line(row, self._chips) for row in rows])
 
     def _close_list(self, put: Draft | None = None) -> None:
@@ -333,16 +333,16 @@ class Composer(Widget, can_focus=False):
         self._set_placeholder()
         self._put(held if put is None else put)
         if put is not None and held:
-            self._keeper.park(held)
+            self._store.park(held)
             self.hint("recalled")
 
     def _take_row(self) -> None:
         if (line := self._popup.chosen) is None:
             return
-        if isinstance(line.stands_for, Entry):
+        if isinstance(line.stands_for, HistoryEntry):
             self._close_list(line.stands_for.draft())
             return
-        draft = self._keeper.take(line.stands_for)
+        draft = self._store.take(line.stands_for)
         self._close_list(draft)
         if draft is None:
             self.hint("stash_gone")
@@ -350,7 +350,7 @@ class Composer(Widget, can_focus=False):
     def action_search_history(self) -> None:
         if self._list:
             self._close_list()
-        elif not self._keeper.history.entries:
+        elif not self._store.history.entries:
             self.hint("history_empty")
         else:
             self._open_list("history")
@@ -360,7 +360,7 @@ class Composer(Widget, can_focus=False):
         if self._popup.chosen is not None:
             self._popup.move(-1)
         elif not self._list and (self.text.at_top or self._now == self._walked):
-            self._walk(self._keeper.walk.up(self._now))
+            self._walk(self._store.walk.up(self._now))
         else:
             self.text.action_cursor_up()
 
@@ -369,7 +369,7 @@ class Composer(Widget, can_focus=False):
         if self._popup.chosen is not None:
             self._popup.move(1)
         elif not self._list and (self.text.at_bottom or self._now == self._walked):
-            self._walk(self._keeper.walk.down(self._now))
+            self._walk(self._store.walk.down(self._now))
         else:
             self.text.action_cursor_down()
 
@@ -408,15 +408,15 @@ class Composer(Widget, can_focus=False):
     def _put_aside(self) -> None:
         """Keep what stands here where it is found again, and leave nothing."""
         now = self._now
-        if not self._keeper.walk.untouched(now):
-            self._keeper.park(now)
-        for left in self._keeper.walk.end():
-            self._keeper.park(left)
+        if not self._store.walk.untouched(now):
+            self._store.park(now)
+        for left in self._store.walk.end():
+            self._store.park(left)
         self._put(Draft())
         self.hint("stashed" if now else "former_prompt")
 
     def on_unmount(self) -> None:
-        self._keeper.save(self.draft, sync=True)
+        self._store.save(self.draft, sync=True)
 
     # -------------------------------------------------------------- for the app
 
@@ -436,8 +436,8 @@ class Composer(Widget, can_focus=False):
     def open(self, session: str, workspace: str = "") -> None:
         """Write for this session from here on: its draft comes back, what was typed before there was one stays."""
         self._close_list()
-        former = self._keeper.session
-        found = self._keeper.open(session, workspace, self._now)
+        former = self._store.session
+        found = self._store.open(session, workspace, self._now)
         self._completer.session = self.queue.session = session
         self._set_busy(False)
         if found != self._now:
@@ -469,7 +469,7 @@ class Composer(Widget, can_focus=False):
         if self.empty:
             self._put(draft)
         else:
-            self._keeper.park(draft)
+            self._store.park(draft)
         self.hint("given_back")
 
     # -------------------------------------------------------------- sending
@@ -517,7 +517,7 @@ class Composer(Widget, can_focus=False):
             self.post_message(self.Shell(ordered) if text.startswith("!") else self.Command(ordered))
 
     def _sent(self, draft: Draft) -> None:
-        self._keeper.sent(draft)
+        self._store.sent(draft)
         if draft.chips:
             self._files[draft.text.rstrip()] = draft.chips
             while len(self._files) > _REMEMBERED:
@@ -551,7 +551,7 @@ class Composer(Widget, can_focus=False):
         elif message.purpose == "steer":
             self.post_message(self.Sent(draft, "turn"))
         else:
-            self._keeper.park(draft)
+            self._store.park(draft)
             self.hint("dropped")
 
     # -------------------------------------------------------------- putting aside
@@ -567,7 +567,7 @@ class Composer(Widget, can_focus=False):
             self.text.move_cursor(self.text.cursor_location)
         elif self.busy:
             self.hint("interrupting")
-            self.run_worker(self._tell(Interrupt(self._keeper.session)))
+            self.run_worker(self._tell(Interrupt(self._store.session)))
         elif self.text.content or self._now:
             self._put_aside()
         elif time.monotonic() - self._escaped < TWICE_SECONDS:
@@ -583,7 +583,7 @@ class Composer(Widget, can_focus=False):
             self._close_list()
         elif self._now:
             self._put_aside()
-        elif not (rows := self._keeper.parked()):
+        elif not (rows := self._store.parked()):
             self.hint("stash_empty")
         elif len(rows) > 1:
             self._open_list("stash")
@@ -599,7 +599,7 @@ class Composer(Widget, can_focus=False):
         self._put(draft)
 
     def _unpark(self, row: Parked) -> None:
-        draft = self._keeper.take(row)
+        draft = self._store.take(row)
         if draft is None:
             self.hint("stash_gone")
         else:
@@ -645,8 +645,8 @@ class Composer(Widget, can_focus=False):
     async def _attach_image(self) -> None:
         data = await image_reader()()
         try:
-            chip = self._keeper.image(data, "clipboard.png") if data else None
-        except TooLargeError:
+            chip = self._store.image(data, "clipboard.png") if data else None
+        except AttachmentTooLargeError:
             self.hint("too_large", size=IMAGE_BYTES >> 20)
             return
         if chip is not None:
@@ -655,9 +655,9 @@ class Composer(Widget, can_focus=False):
             self.hint("clipboard_none" if data is None else "clipboard_empty")
 
 
-def _parked_line(row: Parked, chips: Chips) -> Line:
+def _parked_line(row: Parked, chips: Chips) -> PopupRow:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.at))
-    return Line(_label(row.draft, chips), when, row)
+    return PopupRow(_label(row.draft, chips), when, row)
 
 
 def _label(draft: Draft, chips: Chips) -> str:

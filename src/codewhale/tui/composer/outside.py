@@ -40,7 +40,7 @@ SECONDS = 5.0
 _DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
-class Edited(Struct, frozen=True):
+class EditorResult(Struct, frozen=True):
     """What came of it: the new `text`, or what was `wrong` in words for the person (and then the former text holds).
     `code` names the sentence of the composer's words, "" when all went well."""
 
@@ -49,34 +49,40 @@ class Edited(Struct, frozen=True):
     wrong: str = ""
 
 
-async def edit_text(app: App[object], command: str, text: str) -> Edited:
+async def edit_text(app: App[object], command: str, text: str) -> EditorResult:
     """Let the person change `text` in the editor that `command` starts."""
     argv = words_of(command)
     if not argv:
-        return Edited(code="no_editor")
+        return EditorResult(code="no_editor")
     folder = tempfile.mkdtemp(prefix="codewhale-")
     path = os.path.join(folder, "message.md")
     written = text.encode("utf-8", "replace")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(written)
     done = await run_in_front(app, (*argv, path), folder)
-    edited = done if isinstance(done, Edited) else _came_back(path, f"{argv[0]}: {_ended(done)}", done.exit_code == 0)
+    edited = (
+        done if isinstance(done, EditorResult) else _came_back(path, f"{argv[0]}: {_ended(done)}", done.exit_code == 0)
+    )
     if edited.code and _size(path) not in (-1, len(written)):
         # What was written in vain can still be had.
-        return Edited(code=edited.code, wrong=f"{edited.wrong} {path}".strip())
+        return EditorResult(code=edited.code, wrong=f"{edited.wrong} {path}".strip())
     shutil.rmtree(folder, ignore_errors=True)
     return edited
 
 
-async def edit_file(app: App[object], command: str, path: str, line: int = 0) -> Edited:
+async def edit_file(app: App[object], command: str, path: str, line: int = 0) -> EditorResult:
     """Let the person change a file, at a line (from 1; 0 is none)."""
     argv = words_of(command)
     if not argv:
-        return Edited(code="no_editor")
+        return EditorResult(code="no_editor")
     done = await run_in_front(app, at_line(argv, path, line), os.path.dirname(path) or "/")
-    if isinstance(done, Edited):
+    if isinstance(done, EditorResult):
         return done
-    return Edited() if done.exit_code == 0 else Edited(code="editor_failed", wrong=f"{argv[0]}: {_ended(done)}")
+    return (
+        EditorResult()
+        if done.exit_code == 0
+        else EditorResult(code="editor_failed", wrong=f"{argv[0]}: {_ended(done)}")
+    )
 
 
 def words_of(command: str) -> tuple[str, ...]:
@@ -97,11 +103,11 @@ def at_line(argv: Sequence[str], path: str, line: int) -> tuple[str, ...]:
     return (*argv, path)
 
 
-async def run_in_front(app: App[object], argv: Sequence[str], cwd: str) -> Completed | Edited:
+async def run_in_front(app: App[object], argv: Sequence[str], cwd: str) -> Completed | EditorResult:
     """Run a program on the terminal while the app is suspended; turns go on meanwhile, nothing is drawn."""
     program = argv[0] if "/" in argv[0] else find_program(argv[0], current_folder())
     if program is None:
-        return Edited(code="editor_failed", wrong=f"{argv[0]}: not found outside of the workspace")
+        return EditorResult(code="editor_failed", wrong=f"{argv[0]}: not found outside of the workspace")
     order = Launch(
         argv=(program, *argv[1:]),
         cwd=cwd,
@@ -112,7 +118,7 @@ async def run_in_front(app: App[object], argv: Sequence[str], cwd: str) -> Compl
         supervised=False,
         output_limit=0,
     )
-    result: Completed | Edited = Edited(code="editor_failed", wrong=argv[0])
+    result: Completed | EditorResult = EditorResult(code="editor_failed", wrong=argv[0])
     cancelled: BaseException | None = None
     try:
         with app.batch_update(), app.suspend():
@@ -122,9 +128,9 @@ async def run_in_front(app: App[object], argv: Sequence[str], cwd: str) -> Compl
             except asyncio.CancelledError as error:
                 cancelled = error
             except OSError as error:
-                result = Edited(code="editor_failed", wrong=one_line(f"{argv[0]}: {error.strerror or error}"))
+                result = EditorResult(code="editor_failed", wrong=one_line(f"{argv[0]}: {error.strerror or error}"))
     except SuspendNotSupported:
-        return Edited(code="no_suspend")
+        return EditorResult(code="no_suspend")
     if cancelled is not None:
         raise cancelled
     return result
@@ -165,19 +171,19 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED if name in os.environ}
 
 
-def _came_back(path: str, ended: str, well: bool) -> Edited:
+def _came_back(path: str, ended: str, well: bool) -> EditorResult:
     if not well:
-        return Edited(code="editor_failed", wrong=ended)
+        return EditorResult(code="editor_failed", wrong=ended)
     try:
         data = read_regular(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), MOST_BYTES)
     except OSError as error:
-        return Edited(code="editor_failed", wrong=one_line(str(error.strerror or error)))
+        return EditorResult(code="editor_failed", wrong=one_line(str(error.strerror or error)))
     if data is None:
-        return Edited(code="editor_too_long")
+        return EditorResult(code="editor_too_long")
     try:
-        return Edited(data.decode().removesuffix("\n"))
+        return EditorResult(data.decode().removesuffix("\n"))
     except UnicodeDecodeError:
-        return Edited(code="editor_not_text")
+        return EditorResult(code="editor_not_text")
 
 
 def _size(path: str) -> int:

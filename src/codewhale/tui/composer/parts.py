@@ -37,10 +37,10 @@ QUEUED_ROWS = 4
 _TEXT_MOST = 400
 
 
-class Mark(Widget, can_focus=False):
+class PromptMark(Widget, can_focus=False):
     """Two cells."""
 
-    DEFAULT_CSS = "Mark { width: 2; height: 1; }"
+    DEFAULT_CSS = "PromptMark { width: 2; height: 1; }"
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ def _size(count: int) -> str:
     return f"{count} B" if count < 1000 else f"{count / 1000:.0f} kB" if count < 999_500 else f"{count / 1e6:.1f} MB"
 
 
-class Line(Struct, frozen=True):
+class PopupRow(Struct, frozen=True):
     """A row of the list and what it stands for."""
 
     label: str
@@ -135,7 +135,7 @@ class Popup(Widget, can_focus=False):
     def __init__(self, palette: Palette) -> None:
         super().__init__()
         self._palette = palette
-        self._lines: tuple[Line, ...] = ()
+        self._lines: tuple[PopupRow, ...] = ()
         self._header = ""
         self._at = 0
 
@@ -144,7 +144,7 @@ class Popup(Widget, can_focus=False):
         return bool(self.display)
 
     @property
-    def chosen(self) -> Line | None:
+    def chosen(self) -> PopupRow | None:
         return self._lines[self._at] if self.open and self._lines else None
 
     @property
@@ -152,7 +152,7 @@ class Popup(Widget, can_focus=False):
         """Whether another row than the first was chosen."""
         return self._at > 0
 
-    def show(self, lines: Sequence[Line], header: str = "") -> None:
+    def show(self, lines: Sequence[PopupRow], header: str = "") -> None:
         """Show rows, the first one chosen."""
         self._lines = tuple(lines)
         self._header = one_line(header, _LABEL_MOST) if header else ""

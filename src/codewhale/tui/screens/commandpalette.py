@@ -14,7 +14,6 @@ from codewhale.tui.commands import screen_of
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import (
-    Desk,
     InsertText,
     OpenPath,
     OpenScreen,
@@ -22,7 +21,8 @@ from codewhale.tui.screens.context import (
     Resume,
     RunAction,
     RunLine,
-    Said,
+    ScreenContext,
+    ShowLine,
 )
 from codewhale.tui.screens.frame import Chooser
 
@@ -43,18 +43,18 @@ class CommandPalette(Chooser):
         *Chooser.HINTS[2:],
     )
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
         self._files: tuple[str, Sequence[Item]] = ("", ())  # what was sought, and the files that were found for it
 
     async def rows(self) -> Sequence[Item] | None:
-        session = self.desk.session
-        query = self.desk.query
+        session = self.context.session
+        query = self.context.query
         commands, models, tools, sessions = await asyncio.gather(
             self._had(query(ListCommands(session))),
             self._had(query(ListModels(session))),
             self._had(query(GetTools(session))),
-            self._had(query(ListSessions(self.desk.workspace))),
+            self._had(query(ListSessions(self.context.workspace))),
         )
         words = self.words
         rows = [self._command(row) for row in commands or ()]
@@ -80,7 +80,7 @@ class CommandPalette(Chooser):
         return Item(f"command:{row.name}", label, row.summary, group, value=outcome)
 
     def _session(self, row: Any) -> Item:
-        here = row.id == self.desk.session
+        here = row.id == self.context.session
         said = self.words("palette.session", n=row.turns, when=row.updated[:16].replace("T", " "))
         group = self.words("palette.group_sessions")
         title = row.title or self.words("sessions.untitled")
@@ -95,9 +95,9 @@ class CommandPalette(Chooser):
     def _recent(self, rows: Sequence[Item]) -> list[Item]:
         by_key = {row.key: row for row in rows}
         group = self.words("palette.group_recent")
-        keys = [key for key in self.desk.recent if key in by_key]
+        keys = [key for key in self.context.recent if key in by_key]
         found = [replace(by_key[key], key=f"recent:{key}", group=group) for key in keys]
-        files = [key.removeprefix("file:") for key in self.desk.recent if key.startswith("file:")]
+        files = [key.removeprefix("file:") for key in self.context.recent if key.startswith("file:")]
         return [*found, *(_file(path, group, "recent:") for path in files)]
 
     # -------------------------------------------------------------- files come as they are typed
@@ -119,7 +119,7 @@ class CommandPalette(Chooser):
         if not self.is_attached:  # the screen was closed meanwhile
             return
         sought = self.sought.strip()
-        found = await self.ask(self.desk.query(FindFiles(self.desk.session, sought, MOST_FILES)))
+        found = await self.ask(self.context.query(FindFiles(self.context.session, sought, MOST_FILES)))
         if found and self.is_attached and sought == self.sought.strip():
             if not self.list.items:
                 self.say("")
@@ -164,7 +164,7 @@ class CommandPalette(Chooser):
 
     def _remember(self, item: Item) -> None:
         key = item.key.removeprefix("recent:")
-        recent = self.desk.recent
+        recent = self.context.recent
         if key in recent:
             recent.remove(key)
         recent.appendleft(key)
@@ -172,10 +172,10 @@ class CommandPalette(Chooser):
     async def _use(self, row: ModelRow) -> None:
         done = await self.ask(self._set_model(row))
         if done:
-            self.dismiss(Said(self.words("models.set", model=one_line(row.model), provider=one_line(row.provider))))
+            self.dismiss(ShowLine(self.words("models.set", model=one_line(row.model), provider=one_line(row.provider))))
 
     async def _set_model(self, row: ModelRow) -> bool:
-        await self.desk.submit(SetModel(self.desk.session, row.model, row.provider))
+        await self.context.submit(SetModel(self.context.session, row.model, row.provider))
         return True
 
 
@@ -185,6 +185,6 @@ def _file(path: str, group: str, before: str = "") -> Item:
 
 
 def _action(row: Any, palette: Chooser) -> Item:
-    keys = ", ".join(key_shown(key) for key in keys_of(row, palette.desk.keys))
+    keys = ", ".join(key_shown(key) for key in keys_of(row, palette.context.keys))
     said = palette.words(f"keys.{row.id}")
     return Item(f"action:{row.id}", said, keys, palette.words("palette.group_actions"), value=RunAction(row.id))

@@ -38,7 +38,7 @@ class ConfigScreen(Chooser):
 
     async def rows(self) -> Sequence[Item] | None:
         rows: Sequence[SettingRow] | None = await self.ask(
-            self.desk.query(GetSettings(self.desk.session)), "frame.loading"
+            self.context.query(GetSettings(self.context.session)), "frame.loading"
         )
         if rows is None:
             return None
@@ -119,7 +119,7 @@ class ConfigScreen(Chooser):
 
     async def _change(self, key: str, value: str) -> None:
         async def change() -> tuple[str]:
-            return (str(await self.desk.submit(ChangeSetting(self.desk.session, key, value)) or ""),)
+            return (str(await self.context.submit(ChangeSetting(self.context.session, key, value)) or ""),)
 
         done = await self.ask(change())
         if done is None:

@@ -13,7 +13,7 @@ from codewhale.protocol.requests import Ask, Do
 RECENT_MOST = 8
 
 
-class Desk:
+class ScreenContext:
     """`session` is the one at hand ("" before there is one), `keys` the person's own keys by the id of their row;
     `recent` are the choices made last in the palette, the latest first."""
 
@@ -82,11 +82,11 @@ class Connected(Struct, frozen=True):
     demo: bool = False
 
 
-class Said(Struct, frozen=True):
+class ShowLine(Struct, frozen=True):
     """Something was done (or not): one line for the person."""
 
     text: str
     ok: bool = True
 
 
-Outcome = RunLine | RunAction | OpenScreen | InsertText | OpenPath | Resume | Connected | Said
+Outcome = RunLine | RunAction | OpenScreen | InsertText | OpenPath | Resume | Connected | ShowLine

@@ -12,7 +12,7 @@ from codewhale.display.text import flat
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import FindLocal, ListProviders, ProviderRow
 from codewhale.tui.rows import Item
-from codewhale.tui.screens.context import Connected, Desk
+from codewhale.tui.screens.context import Connected, ScreenContext
 from codewhale.tui.screens.frame import Chooser
 from codewhale.tui.widgets import Field
 
@@ -38,8 +38,8 @@ class FirstRun(Chooser):
     FirstRun.asking #parts, FirstRun.asking #sought { display: none; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
         self._row: ProviderRow | None = None
         self._given: dict[str, str] = {}
         self._wanted: list[str] = []
@@ -56,10 +56,10 @@ class FirstRun(Chooser):
     # -------------------------------------------------------------- the ways
 
     async def rows(self) -> Sequence[Item] | None:
-        session, words = self.desk.session, self.words
-        rows: Sequence[ProviderRow] = await self.ask(self.desk.query(ListProviders(session)), "frame.loading") or ()
+        session, words = self.context.session, self.words
+        rows: Sequence[ProviderRow] = await self.ask(self.context.query(ListProviders(session)), "frame.loading") or ()
         wrong = self.said
-        local: Sequence[ProviderRow] = await self.ask(self.desk.query(FindLocal(session)), "providers.looking") or ()
+        local: Sequence[ProviderRow] = await self.ask(self.context.query(FindLocal(session)), "providers.looking") or ()
         self._wrong = wrong or self.said
         found = [self._provider(row, words("firstrun.local")) for row in local]
         names = {row.name for row in local}
@@ -145,10 +145,10 @@ class FirstRun(Chooser):
         name = row.name if row is not None else given["name"]
         base_url = given.get("base_url", "") or (row.base_url if row is not None and row.local else "")
         model = given.get("model", "") or (row.models[0] if row is not None and row.models else "")
-        op = ConnectProvider(self.desk.session, name, given.get("key", ""), base_url, model)
+        op = ConnectProvider(self.context.session, name, given.get("key", ""), base_url, model)
 
         async def connect() -> tuple[str]:
-            return (str(await self.desk.submit(op) or ""),)
+            return (str(await self.context.submit(op) or ""),)
 
         wrong = await self.ask(connect(), "firstrun.connecting")
         if wrong is not None and not wrong[0]:

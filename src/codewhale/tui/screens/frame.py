@@ -18,7 +18,7 @@ from codewhale.display.palette import Palette
 from codewhale.display.text import Spans, flat
 from codewhale.tui.keys import bindings
 from codewhale.tui.rows import Item, RowList, ranked, unranked
-from codewhale.tui.screens.context import Desk, Outcome, RunAction, RunLine
+from codewhale.tui.screens.context import Outcome, RunAction, RunLine, ScreenContext
 from codewhale.tui.widgets import Field, Page, TagLine, hint, in_rows
 
 _T = TypeVar("_T")
@@ -46,13 +46,13 @@ class Frame(ModalScreen[Outcome | None]):
     Frame Input { background: $surface; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
         super().__init__()
-        self.desk = desk
-        self.words = desk.words
+        self.context = context
+        self.words = context.words
         self.argument = argument
-        self._hints = TagLine(desk.palette, id="hints")
-        self._said = TagLine(desk.palette, id="said")
+        self._hints = TagLine(context.palette, id="hints")
+        self._said = TagLine(context.palette, id="said")
 
     # -------------------------------------------------------------- layout
 
@@ -71,15 +71,16 @@ class Frame(ModalScreen[Outcome | None]):
 
     def retitle(self, more: str = "") -> None:
         """Set the title, with something behind it."""
-        frame = self.query_one("#frame")
-        frame.border_title = Content(flat(f"{self.words(f'{self.PANEL}.title')}{f' · {more}' if more else ''}", 120))
+        title = f"{self.words(f'{self.PANEL}.title')}{f' · {more}' if more else ''}"
+        for frame in self.query("#frame"):  # none where what was loaded came after the screen was closed
+            frame.border_title = Content(flat(title, 120))
 
     def hints(self) -> tuple[tuple[str, str], ...]:
         return self.HINTS
 
     def _show_hints(self) -> None:
         width = min(self.app.size.width, 130) - 4
-        said = (hint(action, self.words(key), self.desk.keys) for action, key in self.hints())
+        said = (hint(action, self.words(key), self.context.keys) for action, key in self.hints())
         self._hints.show(in_rows(said, width))
 
     def on_resize(self) -> None:
@@ -155,14 +156,14 @@ class Chooser(Frame):
     Chooser.wide #preview { width: 2fr; height: 1fr; border-top: none; border-left: solid $border; padding: 0 0 0 1; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
         self._all: Sequence[Item] = ()
         # The key of the row on which the cursor begins, "" for the first.
         self.start = ""
-        self.list = RowList(desk.palette, id="rows")
-        self.page = Page(desk.palette, id="preview") if self.PREVIEW else None
-        self._detail = TagLine(desk.palette, id="detail")
+        self.list = RowList(context.palette, id="rows")
+        self.page = Page(context.palette, id="preview") if self.PREVIEW else None
+        self._detail = TagLine(context.palette, id="detail")
 
     # -------------------------------------------------------------- what a picker says
 
@@ -315,10 +316,10 @@ class Confirm(Frame):
     Confirm #rows { height: 2; margin: 1 0; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
-        self.list = RowList(desk.palette, id="rows")
-        self._reasons = TagLine(desk.palette)
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self.list = RowList(context.palette, id="rows")
+        self._reasons = TagLine(context.palette)
 
     def body(self) -> Iterable[Widget]:
         yield self._reasons
@@ -358,8 +359,8 @@ class YoloScreen(Confirm):
     PANEL = "yolo"
     YES = RunLine("/mode yolo yes")
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument or desk.words("yolo.means"))
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument or context.words("yolo.means"))
 
 
 SCREENS: dict[str, type[Frame]] = {"leave": LeaveScreen, "yolo": YoloScreen}

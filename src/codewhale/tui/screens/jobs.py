@@ -18,7 +18,7 @@ from codewhale.protocol.views import JobRow, ListJobs
 from codewhale.tui.input import is_letter, once
 from codewhale.tui.keys import ACTIONS, bindings, first_key, keys_of
 from codewhale.tui.rows import Item, RowList, unranked
-from codewhale.tui.screens.context import Desk
+from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.frame import Frame
 from codewhale.tui.widgets import Field, Leafed, Page
 
@@ -69,10 +69,10 @@ class JobsCentre(Leafed, Frame):
     JobsCentre.writing #stdin { display: block; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
-        self.list = RowList(desk.palette, id="rows")
-        self.page = Page(desk.palette, id="output")
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self.list = RowList(context.palette, id="rows")
+        self.page = Page(context.palette, id="output")
         self._stopping = ""
         self._soon = False
         self._shown: tuple[str, str] = ("", "")
@@ -109,7 +109,7 @@ class JobsCentre(Leafed, Frame):
     async def load(self) -> bool:
         """Get the jobs again; whether that went well."""
         said = self.said
-        rows: Sequence[JobRow] | None = await self.ask(self.desk.query(ListJobs(self.desk.session)))
+        rows: Sequence[JobRow] | None = await self.ask(self.context.query(ListJobs(self.context.session)))
         if rows is None:
             return False
         self.say(said)
@@ -187,7 +187,7 @@ class JobsCentre(Leafed, Frame):
             self.say(self.words("jobs.ended_already"))
         elif self._stopping != row.id:
             self._stopping = row.id
-            press = first_key("jobs.stop", self.desk.keys)
+            press = first_key("jobs.stop", self.context.keys)
             self.say(self.words("jobs.again", press=press, job=flat(row.id, 40)), "warning")
         else:
             self._stopping = ""
@@ -215,7 +215,7 @@ class JobsCentre(Leafed, Frame):
             self.work(lambda: self._run(f"/jobs stdin {row.id} {text}"), "act")
 
     async def _run(self, line: str) -> None:
-        said: CommandOutput | None = await self.ask(self.desk.submit(RunCommand(self.desk.session, line)))
+        said: CommandOutput | None = await self.ask(self.context.submit(RunCommand(self.context.session, line)))
         if said is not None:
             last = said.text.strip().splitlines()[-1:] or [""]
             self.say(last[0], "muted" if said.ok else "error")
@@ -278,14 +278,14 @@ class Console(Frame):
     Console > #frame { max-width: 124; max-height: 30; border: round $cw-warning; border-title-color: $cw-warning; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
-        self.page = Page(desk.palette, id="output")
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self.page = Page(context.palette, id="output")
         self._waiting = ""
         self._writing = False
         self._ending = False
         self._interrupted = 0.0
-        self._own = {key for row in ACTIONS if row.panel == self.PANEL for key in keys_of(row, desk.keys)}
+        self._own = {key for row in ACTIONS if row.panel == self.PANEL for key in keys_of(row, context.keys)}
 
     def body(self) -> Iterable[Widget]:
         yield self.page
@@ -300,7 +300,7 @@ class Console(Frame):
 
     async def load(self) -> None:
         """Get the output; leave when the command has ended."""
-        rows: Sequence[JobRow] | None = await self.ask(self.desk.query(ListJobs(self.desk.session)))
+        rows: Sequence[JobRow] | None = await self.ask(self.context.query(ListJobs(self.context.session)))
         row = next((row for row in rows or () if row.id == self.argument), None)
         gone = self._ending if rows is None else row is None or row.status != "Running"
         if gone:
@@ -338,7 +338,7 @@ class Console(Frame):
             self._writing = False
 
     async def _run(self, line: str) -> bool:
-        said: CommandOutput | None = await self.ask(self.desk.submit(RunCommand(self.desk.session, line)))
+        said: CommandOutput | None = await self.ask(self.context.submit(RunCommand(self.context.session, line)))
         if said is not None and not said.ok:
             self.say(flat(said.text, 300), "error")
         return said is not None and said.ok

@@ -16,7 +16,7 @@ from codewhale.protocol.views import (
 )
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.tui.rows import Item
-from codewhale.tui.screens.context import OpenScreen, Resume, Said
+from codewhale.tui.screens.context import OpenScreen, Resume, ShowLine
 from codewhale.tui.screens.frame import Chooser, Frame
 
 READY, LACKS, CURRENT = ("✓", "success"), ("·", "warning"), ("›", "accent")
@@ -39,7 +39,7 @@ class ModelPicker(Chooser):
 
     async def rows(self) -> Sequence[Item] | None:
         rows: Sequence[ModelRow] | None = await self.ask(
-            self.desk.query(ListModels(self.desk.session)), "frame.loading"
+            self.context.query(ListModels(self.context.session)), "frame.loading"
         )
         if rows is None:
             return None
@@ -82,12 +82,12 @@ class ModelPicker(Chooser):
 
     async def _use(self, provider: str, model: str) -> None:
         async def change() -> bool:
-            await self.desk.submit(SetModel(self.desk.session, model, provider))
+            await self.context.submit(SetModel(self.context.session, model, provider))
             return True
 
         if await self.ask(change()):
             at = f"{flat(provider, 60)}" if provider else self.words("models.same_provider")
-            self.dismiss(Said(self.words("models.set", model=flat(model, 100), provider=at)))
+            self.dismiss(ShowLine(self.words("models.set", model=flat(model, 100), provider=at)))
 
     def action_other(self) -> None:
         self.dismiss(OpenScreen("providers"))
@@ -105,11 +105,11 @@ class ProviderPicker(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        session = self.desk.session
-        rows: Sequence[ProviderRow] | None = await self.ask(self.desk.query(ListProviders(session)), "frame.loading")
+        session = self.context.session
+        rows: Sequence[ProviderRow] | None = await self.ask(self.context.query(ListProviders(session)), "frame.loading")
         if rows is None:
             return None
-        local: Sequence[ProviderRow] = await self.ask(self.desk.query(FindLocal(session)), "providers.looking") or ()
+        local: Sequence[ProviderRow] = await self.ask(self.context.query(FindLocal(session)), "providers.looking") or ()
         known = {row.name for row in rows}
         found = [row for row in local if row.name not in known]
         return [self._item(row, "providers.found") for row in found] + [self._item(row, _group(row)) for row in rows]
@@ -170,10 +170,10 @@ class SessionPicker(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        rows: Sequence[SessionSummary] | None = await self.ask(self.desk.query(ListSessions("")), "frame.loading")
+        rows: Sequence[SessionSummary] | None = await self.ask(self.context.query(ListSessions("")), "frame.loading")
         if rows is None:
             return None
-        here = self.desk.workspace
+        here = self.context.workspace
         near = [row for row in rows if row.workspace == here][:MOST_SESSIONS]
         far = [row for row in rows if row.workspace != here][: MOST_SESSIONS - len(near)]
         return [self._item(row, "sessions.here") for row in near] + [
@@ -182,7 +182,7 @@ class SessionPicker(Chooser):
 
     def _item(self, row: SessionSummary, group: str) -> Item:
         mark, tone = _MARKS.get(row.state, ("", "muted"))
-        if row.id == self.desk.session:
+        if row.id == self.context.session:
             mark, tone = "›", "accent"
         said = self.words("sessions.row", n=row.turns, when=_when(row.updated), model=flat(row.model, 60))
         if group == "sessions.elsewhere":
@@ -198,11 +198,11 @@ class SessionPicker(Chooser):
         ]
         if row.parent:
             lines.append(((self.words("sessions.forked", parent=flat(row.parent)), "muted"),))
-        if row.id == self.desk.session:
+        if row.id == self.context.session:
             lines.append(((self.words("sessions.this"), "accent"),))
         elif row.state in _MARKS:
             lines.append(((self.words(f"sessions.{row.state}"), _MARKS[row.state][1]),))
-        found = await self.ask(self.desk.query(PreviewSession(row.id, PREVIEWED)))
+        found = await self.ask(self.context.query(PreviewSession(row.id, PREVIEWED)))
         if found is None:
             return lines
         for role, text in found.lines:
@@ -219,7 +219,7 @@ class SessionPicker(Chooser):
     def chosen(self, item: Item) -> None:
         if item.value.state == "damaged":
             self.say(self.words("sessions.damaged"), "error")
-        elif item.key == self.desk.session:
+        elif item.key == self.context.session:
             self.dismiss(None)
         else:
             self.dismiss(Resume(item.key))
@@ -245,7 +245,7 @@ class KeysScreen(Chooser):
     )
 
     async def rows(self) -> Sequence[Item] | None:
-        words, changed = self.words, self.desk.keys
+        words, changed = self.words, self.context.keys
         rows = []
         for row in ACTIONS:
             keys = ", ".join(key_shown(key) for key in keys_of(row, changed))

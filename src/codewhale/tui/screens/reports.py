@@ -18,7 +18,7 @@ from codewhale.protocol.events import Envelope, ProgressShown
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionUsage, UsageView
 from codewhale.protocol.views import ContextView, GetContext, GetDiff, GetTools, ListCommands, ToolsView
 from codewhale.tui.keys import bindings, first_key
-from codewhale.tui.screens.context import Desk
+from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.frame import Frame
 from codewhale.tui.widgets import Field, Leafed, Page, TagLine
 
@@ -46,7 +46,7 @@ _TASK = 16
 _SHARE = 7  # columns of a percentage
 
 
-class Report(Leafed, Frame):
+class ReportScreen(Leafed, Frame):
     """Lines to read. What they are is given by `report`."""
 
     PANEL = "report"
@@ -59,13 +59,13 @@ class Report(Leafed, Frame):
     )
 
     DEFAULT_CSS = """
-    Report #find { display: none; }
-    Report.finding #find { display: block; }
+    ReportScreen #find { display: none; }
+    ReportScreen.finding #find { display: block; }
     """
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
-        self.page = Page(desk.palette, id="text")
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self.page = Page(context.palette, id="text")
 
     async def report(self) -> Sequence[Spans] | None:
         """The lines; None where they could not be had, and why was said."""
@@ -136,13 +136,13 @@ class Report(Leafed, Frame):
             self.dismiss(None)
 
 
-class CommandReport(Report):
+class CommandReport(ReportScreen):
     """What a slash command says; `argument` is its line."""
 
     async def report(self) -> Sequence[Spans] | None:
         self.retitle(self.argument)
         said: CommandOutput | None = await self.ask(
-            self.desk.submit(RunCommand(self.desk.session, self.argument)), "frame.loading"
+            self.context.submit(RunCommand(self.context.session, self.argument)), "frame.loading"
         )
         if said is None:
             return None
@@ -162,7 +162,7 @@ def changed_lines(blocks: Sequence[DiffBlock]) -> list[Spans]:
     return lines
 
 
-class DiffReport(Report):
+class DiffReport(ReportScreen):
     """What differs from the last commit; `argument` is a path to look at alone."""
 
     PANEL = "diff"
@@ -171,7 +171,7 @@ class DiffReport(Report):
         if self.argument:
             self.retitle(self.argument)
         blocks: Sequence[DiffBlock] | None = await self.ask(
-            self.desk.query(GetDiff(self.desk.session, self.argument)), "frame.loading"
+            self.context.query(GetDiff(self.context.session, self.argument)), "frame.loading"
         )
         if blocks is None:
             return None
@@ -198,13 +198,13 @@ def bar(part: float, whole: float, width: int = BAR, tone: str = "accent") -> Sp
     return (("█" * full, tone), ("░" * (width - full), "border"))
 
 
-class ContextReport(Report):
+class ContextReport(ReportScreen):
     """How full the context is, layer by layer."""
 
     PANEL = "context"
 
     async def report(self) -> Sequence[Spans] | None:
-        view: ContextView | None = await self.ask(self.desk.query(GetContext(self.desk.session)), "frame.loading")
+        view: ContextView | None = await self.ask(self.context.query(GetContext(self.context.session)), "frame.loading")
         return None if view is None else list(self._lines(view))
 
     def _lines(self, view: ContextView) -> Iterable[Spans]:
@@ -233,13 +233,13 @@ class ContextReport(Report):
         yield named(words("context.billed"), billed)
 
 
-class CostReport(Report):
+class CostReport(ReportScreen):
     """What the session's model calls took and cost."""
 
     PANEL = "cost"
 
     async def report(self) -> Sequence[Spans] | None:
-        view: UsageView | None = await self.ask(self.desk.query(SessionUsage(self.desk.session)), "frame.loading")
+        view: UsageView | None = await self.ask(self.context.query(SessionUsage(self.context.session)), "frame.loading")
         return None if view is None else list(self._lines(view))
 
     def _lines(self, view: UsageView) -> Iterable[Spans]:
@@ -307,13 +307,13 @@ class CostReport(Report):
         return (*named(f"  {row.get('request', '')}", said), (cause, "warning"))
 
 
-class ToolsReport(Report):
+class ToolsReport(ReportScreen):
     """The tools that requests carry, with their bytes. `argument` is one to go to."""
 
     PANEL = "tools"
 
     async def report(self) -> Sequence[Spans] | None:
-        view: ToolsView | None = await self.ask(self.desk.query(GetTools(self.desk.session)), "frame.loading")
+        view: ToolsView | None = await self.ask(self.context.query(GetTools(self.context.session)), "frame.loading")
         if view is None:
             return None
         words = self.words
@@ -342,14 +342,16 @@ def _money(amounts: dict[str, float]) -> str:
     return " + ".join(f"{amount:.4f} {flat(currency, 8)}" for currency, amount in amounts.items()) or "0"
 
 
-class HelpScreen(Report):
+class HelpScreen(ReportScreen):
     """Help; `argument` is a command to tell of alone."""
 
     PANEL = "help"
-    HINTS: ClassVar[tuple[tuple[str, str], ...]] = Report.HINTS
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = ReportScreen.HINTS
 
     async def report(self) -> Sequence[Spans] | None:
-        rows: Sequence[Any] = await self.ask(self.desk.query(ListCommands(self.desk.session)), "frame.loading") or ()
+        rows: Sequence[Any] = (
+            await self.ask(self.context.query(ListCommands(self.context.session)), "frame.loading") or ()
+        )
         if self.argument:
             name = f"/{self.argument.lstrip('/')}"
             alone = [row for row in rows if row.name == name]
@@ -367,7 +369,7 @@ class HelpScreen(Report):
         yield ()
         yield ((words("help.keys"), "bold accent"),)
         for action in FIRST:
-            key = first_key(action, self.desk.keys)
+            key = first_key(action, self.context.keys)
             yield ((set_cell_size(f"  {key}", _KEY), "bold text"), (words(f"keys.{action}"), "text"))
         yield ()
 

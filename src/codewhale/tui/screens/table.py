@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codewhale.tui.asking.approval import ApprovalCard
     from codewhale.tui.asking.question import QuestionCard
-    from codewhale.tui.composer.outside import Edited
+    from codewhale.tui.composer.outside import EditorResult
     from codewhale.tui.screens.frame import Frame
     from codewhale.tui.screens.reports import ProgressPanel
 
@@ -72,14 +72,14 @@ def progress_panel() -> "type[ProgressPanel]":
     return ProgressPanel
 
 
-def text_editor() -> "Callable[..., Awaitable[Edited]]":
+def text_editor() -> "Callable[..., Awaitable[EditorResult]]":
     """`edit_text` of composer/outside.py."""
     from codewhale.tui.composer.outside import edit_text
 
     return edit_text
 
 
-def file_editor() -> "Callable[..., Awaitable[Edited]]":
+def file_editor() -> "Callable[..., Awaitable[EditorResult]]":
     """`edit_file` of composer/outside.py."""
     from codewhale.tui.composer.outside import edit_file
 

@@ -11,7 +11,7 @@ from codewhale.protocol.ops import CommandOutput, RunCommand
 from codewhale.protocol.views import PreviewUndo, UndoView
 from codewhale.tui.keys import bindings
 from codewhale.tui.rows import Item
-from codewhale.tui.screens.context import Desk, OpenScreen, Said
+from codewhale.tui.screens.context import OpenScreen, ScreenContext, ShowLine
 from codewhale.tui.screens.frame import Chooser, Frame
 from codewhale.tui.screens.reports import changed_lines
 from codewhale.tui.widgets import Leafed, Page
@@ -26,9 +26,9 @@ class UndoScreen(Leafed, Frame):
     PANEL = "undo"
     BINDINGS: ClassVar[list[BindingType]] = bindings("undo")
 
-    def __init__(self, desk: Desk, argument: str = "") -> None:
-        super().__init__(desk, argument)
-        self.page = Page(desk.palette, id="plan")
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self.page = Page(context.palette, id="plan")
         self.turns = min(MOST_TURNS, int(argument)) if argument.isascii() and argument.isdigit() else 1
         self.back = argument == BACK
         self.possible = False
@@ -63,8 +63,8 @@ class UndoScreen(Leafed, Frame):
 
     async def _plan(self) -> Sequence[Spans] | None:
         self.retitle(self.words("undo.turns", n=self.turns))
-        asked = PreviewUndo(self.desk.session, self.turns)
-        view: UndoView | None = await self.ask(self.desk.query(asked), "undo.looking")
+        asked = PreviewUndo(self.context.session, self.turns)
+        view: UndoView | None = await self.ask(self.context.query(asked), "undo.looking")
         if view is None:
             return None
         self._most = max((number for number, _ in view.rows), default=0)
@@ -93,8 +93,8 @@ class UndoScreen(Leafed, Frame):
 
     async def _plan_back(self) -> Sequence[Spans] | None:
         self.retitle(self.words("undo.back"))
-        asked = RunCommand(self.desk.session, "/restore back preview")
-        said: CommandOutput | None = await self.ask(self.desk.submit(asked), "undo.looking")
+        asked = RunCommand(self.context.session, "/restore back preview")
+        said: CommandOutput | None = await self.ask(self.context.submit(asked), "undo.looking")
         if said is None:
             return None
         self.possible = said.ok
@@ -109,12 +109,14 @@ class UndoScreen(Leafed, Frame):
 
     async def _carry_out(self) -> None:
         line = "/restore back yes" if self.back else f"/undo {self.turns} yes"
-        said: CommandOutput | None = await self.ask(self.desk.submit(RunCommand(self.desk.session, line)), "undo.doing")
+        said: CommandOutput | None = await self.ask(
+            self.context.submit(RunCommand(self.context.session, line)), "undo.doing"
+        )
         self._doing = False
         if said is None:
             return
         if said.ok:
-            self.dismiss(Said(" ".join(said.text.split()), True))
+            self.dismiss(ShowLine(" ".join(said.text.split()), True))
         else:
             self.say(" ".join(said.text.split()), "error")
 
@@ -137,7 +139,7 @@ class RestoreScreen(Chooser):
     PANEL = "restore"
 
     async def rows(self) -> Sequence[Item] | None:
-        view: UndoView | None = await self.ask(self.desk.query(PreviewUndo(self.desk.session)), "frame.loading")
+        view: UndoView | None = await self.ask(self.context.query(PreviewUndo(self.context.session)), "frame.loading")
         if view is None:
             return None
         rows = [Item(str(number), f"{number} · {flat(row)}", value=str(number)) for number, row in view.rows]

@@ -10,13 +10,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Line, clean, fit, fold_hard, one_row
-from codewhale.display.transcript.blocks import Block, Card, Said
-from codewhale.display.transcript.cards import View
-from codewhale.display.transcript.code import Row, diff_lines, diff_rows
+from codewhale.display.text import StyledLine, clean, fit, fold_hard, one_row
+from codewhale.display.transcript.blocks import CallCard, TextBlock, TranscriptBlock
+from codewhale.display.transcript.cards import DrawOptions
+from codewhale.display.transcript.code import DiffRow, diff_lines, diff_rows
 from codewhale.display.transcript.drawing import Drawer
 from codewhale.display.transcript.markdown import Pen, markdown_lines
-from codewhale.display.transcript.model import Story
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.display.transcript.splitting import Opening
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import Block as Display
@@ -24,27 +24,27 @@ from codewhale.protocol.blocks import DiffBlock, MarkdownBlock, TerminalBlock
 from codewhale.tui.keys import bindings
 from codewhale.tui.transcript.copying import bounded, whole_text
 from codewhale.tui.transcript.pane import Pane
-from codewhale.tui.transcript.search import PaneSearch, Search
+from codewhale.tui.transcript.search import PaneSearch, TextSearch
 
 _ROWS = 100
 _CHARS = 8_000
 
 
-class Part(Struct):
+class PagerPart(Struct):
     """A bounded part of what is shown: plain text, markdown (with how it opens), rows of a diff, or lines."""
 
     text: str = ""
     kind: str = "plain"
     opening: Opening | None = None
-    rows: Sequence[Row] = ()
-    lines: Sequence[Line] = ()
+    rows: Sequence[DiffRow] = ()
+    lines: Sequence[StyledLine] = ()
     style: str = "text"
 
 
 class Pages:
     """What a pager shows, page by page."""
 
-    def __init__(self, pages: Sequence[Part]) -> None:
+    def __init__(self, pages: Sequence[PagerPart]) -> None:
         self.pages = pages
         self._pen = Pen()
 
@@ -56,7 +56,7 @@ class Pages:
         page = self.pages[index]
         return max(1, len(page.rows), len(page.lines), page.text.count("\n") + 1 + len(page.text) // max(10, width * 2))
 
-    def lines(self, index: int, width: int) -> Sequence[Line]:
+    def lines(self, index: int, width: int) -> Sequence[StyledLine]:
         page = self.pages[index]
         match page.kind:
             case "markdown":
@@ -86,7 +86,7 @@ class Pager(ModalScreen[None]):
     Pager > .keys { height: 1; background: $surface; color: $cw-muted; padding: 0 1; }
     """
 
-    def __init__(self, title: str, pages: Sequence[Part], text: str, words: Words, palette: Palette) -> None:
+    def __init__(self, title: str, pages: Sequence[PagerPart], text: str, words: Words, palette: Palette) -> None:
         super().__init__()
         self._title = one_row(title)
         self._words = words
@@ -95,19 +95,19 @@ class Pager(ModalScreen[None]):
         held = Pages(pages)
         self.pane = Pane(palette, held)
         self.pane.follow = False
-        self._search = PaneSearch(self.pane, words, lambda query: Search(len(held), held.text, query))
+        self._search = PaneSearch(self.pane, words, lambda query: TextSearch(len(held), held.text, query))
         self.pane.before_frame = self._search.scan
 
     @classmethod
-    def of_block(cls, story: Story, block: Block, words: Words, palette: Palette) -> "Pager":
+    def of_block(cls, model: TranscriptModel, block: TranscriptBlock, words: Words, palette: Palette) -> "Pager":
         """All that is kept of a block."""
-        if isinstance(block, Card):
+        if isinstance(block, CallCard):
             title = words("transcript.pager_call", name=block.name)
             pages = _card_pages(block, words)
         else:
             title = words("transcript.pager_words")
-            pages = _said_pages(story, block) if isinstance(block, Said) else _line_pages(block, words)
-        return cls(title, pages, whole_text(story, block), words, palette)
+            pages = _said_pages(model, block) if isinstance(block, TextBlock) else _line_pages(block, words)
+        return cls(title, pages, whole_text(model, block), words, palette)
 
     def compose(self) -> ComposeResult:
         yield Static(fit(self._title, 200), markup=False, classes="title")
@@ -158,49 +158,49 @@ class Pager(ModalScreen[None]):
             self.dismiss(None)
 
 
-def _said_pages(story: Story, block: Said) -> list[Part]:
-    pages: list[Part] = []
+def _said_pages(model: TranscriptModel, block: TextBlock) -> list[PagerPart]:
+    pages: list[PagerPart] = []
     step = 1 if block.whole >= 0 else -1
-    other: Block | None = story.find(block.whole)
-    while isinstance(other, Said) and other.whole == block.whole:
+    other: TranscriptBlock | None = model.find(block.whole)
+    while isinstance(other, TextBlock) and other.whole == block.whole:
         if other.who == "model":
-            pages.append(Part(other.text, "markdown", other.opening))
+            pages.append(PagerPart(other.text, "markdown", other.opening))
         else:
             pages += _plain(other.text)
-        other = story.find(other.id + step)
+        other = model.find(other.id + step)
     return pages
 
 
-def _line_pages(block: Block, words: Words) -> list[Part]:
-    return [Part(kind="lines", lines=Drawer(words).lines(block, View(200, opened=True)))]
+def _line_pages(block: TranscriptBlock, words: Words) -> list[PagerPart]:
+    return [PagerPart(kind="lines", lines=Drawer(words).lines(block, DrawOptions(200, opened=True)))]
 
 
-def _card_pages(card: Card, words: Words) -> list[Part]:
+def _card_pages(card: CallCard, words: Words) -> list[PagerPart]:
     pages = _plain(f"{card.name} {card.subject}", "accent bold")
     if card.arguments:
-        pages += [*_plain(words("transcript.pager_arguments"), "muted"), *_plain(card.arguments, "code"), Part()]
+        pages += [*_plain(words("transcript.pager_arguments"), "muted"), *_plain(card.arguments, "code"), PagerPart()]
     for display in card.display:
-        pages += [*_display_pages(display, card, words), Part()]
+        pages += [*_display_pages(display, card, words), PagerPart()]
     if card.said or card.tail:
         pages += _plain(words("transcript.pager_answer"), "muted")
         pages += _plain(card.said or "\n".join(card.tail))
     return pages
 
 
-def _display_pages(display: Display, card: Card, words: Words) -> list[Part]:
+def _display_pages(display: Display, card: CallCard, words: Words) -> list[PagerPart]:
     match display:
         case DiffBlock(path=path, diff=diff):
             rows = diff_rows(diff)
-            return [Part(path, "diff", rows=rows[at : at + _ROWS]) for at in range(0, len(rows), _ROWS)]
+            return [PagerPart(path, "diff", rows=rows[at : at + _ROWS]) for at in range(0, len(rows), _ROWS)]
         case TerminalBlock(command=command, output=output):
             return [*_plain(f"$ {command}", "accent"), *_plain(output)]
         case MarkdownBlock(text=text):
-            return [Part(text, "markdown")]
-    shown = Card(name=card.name, display=(display,), status=card.status)
-    return [Part(kind="lines", lines=Drawer(words).lines(shown, View(200, opened=True))[1:])]
+            return [PagerPart(text, "markdown")]
+    shown = CallCard(name=card.name, display=(display,), status=card.status)
+    return [PagerPart(kind="lines", lines=Drawer(words).lines(shown, DrawOptions(200, opened=True))[1:])]
 
 
-def _plain(text: str, style: str = "text") -> list[Part]:
+def _plain(text: str, style: str = "text") -> list[PagerPart]:
     """A text as pages of bounded size; a line that is too long for one goes on in the next."""
     pages, rows, size = [], list[str](), 0
     for row in text.rstrip("\n").split("\n"):
@@ -209,8 +209,8 @@ def _plain(text: str, style: str = "text") -> list[Part]:
             rows.append(part)
             size += len(part) + 1
             if size >= _CHARS or len(rows) >= _ROWS:
-                pages.append(Part("\n".join(rows), style=style))
+                pages.append(PagerPart("\n".join(rows), style=style))
                 rows, size = [], 0
     if rows:
-        pages.append(Part("\n".join(rows), style=style))
+        pages.append(PagerPart("\n".join(rows), style=style))
     return pages

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Line
+from codewhale.display.text import StyledLine
 from codewhale.tui.input import once
 from codewhale.tui.paint import Paint, lit
 
@@ -102,12 +102,12 @@ class Heights:
         self._exact = bytearray(len(self._heights))
 
 
-class Source(Protocol):
+class PaneSource(Protocol):
     """What a pane shows: blocks by index."""
 
     def __len__(self) -> int: ...
 
-    def lines(self, index: int, width: int) -> Sequence[Line]: ...
+    def lines(self, index: int, width: int) -> Sequence[StyledLine]: ...
 
     def estimate(self, index: int, width: int) -> int:
         """About how many lines that will be."""
@@ -121,7 +121,7 @@ class Pane(Widget, can_focus=True):
     ALLOW_SELECT = False
     DEFAULT_CSS = "Pane { height: 1fr; background: $background; }"
 
-    def __init__(self, palette: Palette, source: Source, id: str | None = None) -> None:
+    def __init__(self, palette: Palette, source: PaneSource, id: str | None = None) -> None:
         super().__init__(id=id)
         self.follow = True
         self.cursor = -1
@@ -131,7 +131,7 @@ class Pane(Widget, can_focus=True):
         self._paint = Paint(palette)
         self._width = 0
         self._anchor = (0, 0)
-        self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
+        self._lines: OrderedDict[int, Sequence[StyledLine]] = OrderedDict()
         self._held = 0
         self._screen: list[Strip] = []
         self._rows: list[tuple[int, int]] = []
@@ -221,7 +221,7 @@ class Pane(Widget, can_focus=True):
         self.grow()
         self._rows = self._arrange(room)
         screen = self._strips(width, room)
-        screen += [self._paint.row(Line(), width)] * (self.size.height - len(screen))
+        screen += [self._paint.row(StyledLine(), width)] * (self.size.height - len(screen))
         former, self._screen = self._screen, screen
         if len(former) != len(screen):
             self.refresh()
@@ -236,14 +236,14 @@ class Pane(Widget, can_focus=True):
         chosen = self.marked
         strips = []
         for at in range(room):
-            line, index = Line(), -1
+            line, index = StyledLine(), -1
             if at < len(self._rows):
                 index, number = self._rows[at]
                 line = self.lines_at(index)[number]
                 if self.query_text:
                     line = lit(line, self.query_text, _FOUND)
             if hint and at == room - 1:
-                line = Line(((f" {hint} ", "selection_text on:selection"),))
+                line = StyledLine(((f" {hint} ", "selection_text on:selection"),))
             bar = "" if last >= room and first == 0 else ("thumb" if first <= at < last else "track")
             marked = index == chosen and index >= 0 and bool(line.spans)
             strips.append(self._paint.row(line, width, marked=marked, bar=bar))
@@ -271,7 +271,7 @@ class Pane(Widget, can_focus=True):
         if len(self._screen) != self.size.height:
             self.draw()
         width = self.size.width
-        blank = self._paint.row(Line(), width)
+        blank = self._paint.row(StyledLine(), width)
         rows = [self._screen[y] if y < len(self._screen) else blank for y in crop.line_range]
         for wanted in self.get_line_filters():  # such as the one of NO_COLOR; no colour of ours is a terminal's own
             if not isinstance(wanted, ANSIToTruecolor):
@@ -280,7 +280,7 @@ class Pane(Widget, can_focus=True):
 
     # ------------------------------------------------------------------ measuring
 
-    def lines_at(self, index: int) -> Sequence[Line]:
+    def lines_at(self, index: int) -> Sequence[StyledLine]:
         """The lines of a block, drawn if need be; its height is exact from here on."""
         lines = self._lines.get(index)
         if lines is not None:

@@ -18,7 +18,7 @@ _AT_ONCE = 64
 _SLICE = 0.012
 
 
-class Search:
+class TextSearch:
     """The texts in which `query` stands (letter case apart), in `found`, by index: looked through from the last on, a
     slice of time at once, so that keys are never kept waiting. `text_of` gives a text."""
 
@@ -70,12 +70,12 @@ class PaneSearch:
         self,
         pane: Pane,
         words: Words,
-        search_for: Callable[[str], Search],
+        search_for: Callable[[str], TextSearch],
         reveal: Callable[[int], None] = lambda index: None,
     ) -> None:
         self.pane = pane
         self.words = words
-        self.search: Search | None = None
+        self.search: TextSearch | None = None
         self.line: SearchLine | None = None
         self._search_for = search_for
         self._reveal = reveal

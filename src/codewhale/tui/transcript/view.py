@@ -13,15 +13,15 @@ from textual import events
 from textual.message import Message
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Line
-from codewhale.display.transcript.blocks import Block, Card, Countdown, Receipt, Said
-from codewhale.display.transcript.model import Story
+from codewhale.display.text import StyledLine
+from codewhale.display.transcript.blocks import CallCard, Countdown, Receipt, TextBlock, TranscriptBlock
+from codewhale.display.transcript.model import TranscriptModel
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted
 from codewhale.tui.input import once
 from codewhale.tui.keys import bindings
 from codewhale.tui.transcript.pane import Pane
-from codewhale.tui.transcript.search import PaneSearch, Search
+from codewhale.tui.transcript.search import PaneSearch, TextSearch
 
 if TYPE_CHECKING:
     from codewhale.display.transcript.drawing import Drawer
@@ -33,29 +33,29 @@ _BACKLOG = 3_000
 _TICK = 1.0
 
 
-class Sheet:
-    """A story with what is opened in it. `now` is the time that running things count to."""
+class TranscriptSource:
+    """A transcript with what is opened in it. `now` is the time that running things count to."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
         self.clear()
 
     def clear(self) -> None:
-        self.story = Story()
+        self.model = TranscriptModel()
         self.all_open = False
         self.now = 0.0
         self._opened: dict[int, bool] = {}
         self._drawer: Drawer | None = None
 
     def __len__(self) -> int:
-        return len(self.story.settled) + len(self.story.live)
+        return len(self.model.settled) + len(self.model.live)
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> TranscriptBlock:
         """The block at an index: the settled ones, then those on their way."""
-        settled = self.story.settled
-        return settled[index] if index < len(settled) else self.story.live[index - len(settled)]
+        settled = self.model.settled
+        return settled[index] if index < len(settled) else self.model.live[index - len(settled)]
 
-    def lines(self, index: int, width: int) -> Sequence[Line]:
+    def lines(self, index: int, width: int) -> Sequence[StyledLine]:
         """The lines of a block with the gap before it."""
         block = self.block(index)
         former = self.block(index - 1) if index else None
@@ -76,32 +76,32 @@ class Sheet:
     def estimate(self, index: int, width: int) -> int:
         """About how many lines a block takes."""
         block = self.block(index)
-        if isinstance(block, Said) and block.who in ("model", "person"):
+        if isinstance(block, TextBlock) and block.who in ("model", "person"):
             return 1 + block.text.count("\n") + len(block.text) // max(10, width)
-        if isinstance(block, Card):
+        if isinstance(block, CallCard):
             return 1 + min(8, sum(3 for _ in block.display))
         return 3 if isinstance(block, Receipt) else 1
 
     # ------------------------------------------------------------------ folding
 
-    def is_open(self, block: Block) -> bool:
+    def is_open(self, block: TranscriptBlock) -> bool:
         """Whether all of a block is shown."""
         return self._opened.get(_key(block), self.all_open)
 
-    def set_open(self, block: Block, opened: bool) -> list[int]:
+    def set_open(self, block: TranscriptBlock, opened: bool) -> list[int]:
         """Show all of a block, or its short form; the indexes that this concerns."""
         self._opened[_key(block)] = opened
         return self.siblings(block)
 
-    def siblings(self, block: Block) -> list[int]:
+    def siblings(self, block: TranscriptBlock) -> list[int]:
         """The indexes of all parts of the words that a block belongs to, its own for any other block."""
-        if not isinstance(block, Said):
+        if not isinstance(block, TextBlock):
             return [self.index_of(block.id)]
         first = self.index_of(block.whole)
         found = [first]
         while found[-1] + 1 < len(self):
             other = self.block(found[-1] + 1)
-            if not isinstance(other, Said) or other.whole != block.whole:
+            if not isinstance(other, TextBlock) or other.whole != block.whole:
                 break
             found.append(found[-1] + 1)
         return found
@@ -115,22 +115,22 @@ class Sheet:
         """Where the block of an id stands; the end for one that is gone."""
         if block_id >= 0:
             return block_id
-        live = self.story.live
+        live = self.model.live
         at = next((at for at, block in enumerate(live) if block.id == block_id), len(live) - 1)
-        return len(self.story.settled) + max(0, at)
+        return len(self.model.settled) + max(0, at)
 
     def moved(self) -> dict[int, int]:
         """Which ids have become which since the last time: what was opened stays opened."""
-        became = dict(self.story.became)
-        self.story.became.clear()
+        became = dict(self.model.became)
+        self.model.became.clear()
         for old, new in became.items():
             if old in self._opened:
                 self._opened[new] = self._opened.pop(old)
         return became
 
 
-def _key(block: Block) -> int:
-    return block.whole if isinstance(block, Said) else block.id
+def _key(block: TranscriptBlock) -> int:
+    return block.whole if isinstance(block, TextBlock) else block.id
 
 
 class Transcript(Pane):
@@ -163,9 +163,9 @@ class Transcript(Pane):
     def __init__(
         self, words: Words, palette: Palette, id: str | None = None, now: Callable[[], float] = time.time
     ) -> None:
-        self.sheet = Sheet(words)
+        self.source = TranscriptSource(words)
         self._now = now
-        super().__init__(palette, self.sheet, id=id)
+        super().__init__(palette, self.source, id=id)
         self._words = words
         self._palette = palette
         self._inbox: deque[Envelope] = deque()
@@ -186,7 +186,7 @@ class Transcript(Pane):
         """Show another session, from its beginning."""
         self._session = session
         self._inbox.clear()
-        self.sheet.clear()
+        self.source.clear()
         self._settled, self._live, self._left_at = 0, [], None
         self.cursor, self.follow = -1, True
         self.renew(0)
@@ -200,12 +200,12 @@ class Transcript(Pane):
             self.wake()
             if not self._warm and self.is_mounted and isinstance(envelope.event, TurnStarted):
                 self._warm = True
-                self.run_worker(asyncio.to_thread(self.sheet.warm), group="warm", exit_on_error=False)
+                self.run_worker(asyncio.to_thread(self.source.warm), group="warm", exit_on_error=False)
 
     def tell(self, text: str, detail: str = "", level: str = "error") -> None:
         """Show a line that is no event of the session, such as why there is none."""
         self.take_all()
-        self.sheet.story.say(f"{text}\n{detail}".rstrip(), level)
+        self.source.model.say(f"{text}\n{detail}".rstrip(), level)
         self.wake()
 
     def repaint(self, palette: Palette) -> None:
@@ -215,7 +215,7 @@ class Transcript(Pane):
     def _fold_events(self) -> bool:
         """Fold what has come for as long as a frame allows; whether more is waiting."""
         until = time.monotonic() + _SLICE
-        inbox, take = self._inbox, self.sheet.story.take
+        inbox, take = self._inbox, self.source.model.take
         while inbox:
             for _ in range(min(32, len(inbox))):
                 take(inbox.popleft())
@@ -231,16 +231,16 @@ class Transcript(Pane):
 
     def take_all(self) -> None:
         while self._inbox:
-            self.sheet.story.take(self._inbox.popleft())
+            self.source.model.take(self._inbox.popleft())
         self._sync()
 
     def _sync(self) -> None:
-        """Have drawn again what has changed in the story."""
-        story = self.sheet.story
-        live = [(block.id, block.version) for block in story.live]
-        if len(story.settled) != self._settled or [row[0] for row in live] != [row[0] for row in self._live]:
+        """Have drawn again what has changed in the transcript."""
+        model = self.source.model
+        live = [(block.id, block.version) for block in model.live]
+        if len(model.settled) != self._settled or [row[0] for row in live] != [row[0] for row in self._live]:
             place = self._place()
-            became = self.sheet.moved()
+            became = self.source.moved()
             self.renew(self._settled)
             self.grow()
             self._stay(place, became)
@@ -248,10 +248,10 @@ class Transcript(Pane):
             for at, (now, then) in enumerate(zip(live, self._live, strict=True)):
                 if now != then:
                     self.changed(self._settled + at)
-        for block_id in story.touched:
+        for block_id in model.touched:
             self.changed(block_id)
-        story.touched.clear()
-        self._settled, self._live = len(story.settled), live
+        model.touched.clear()
+        self._settled, self._live = len(model.settled), live
 
     def _place(self) -> int:
         """The id of the block that is seen first, 0 for a settled one."""
@@ -261,26 +261,26 @@ class Transcript(Pane):
     def _stay(self, place: int, became: dict[int, int]) -> None:
         """Keep the block in sight whose id was `place`, whatever stands before it now."""
         if place < 0:
-            self._anchor = self.sheet.index_of(became.get(place, place)), self._anchor[1]
+            self._anchor = self.source.index_of(became.get(place, place)), self._anchor[1]
         if self.cursor >= self._settled:
-            self.cursor = min(self.cursor, len(self.sheet) - 1)
+            self.cursor = min(self.cursor, len(self.source) - 1)
 
     # ------------------------------------------------------------------ time
 
     def _keep_time(self) -> None:
-        self.sheet.now = self._now() if self.sheet.story.running else 0.0
-        if self.sheet.now and not self._ticking and not self._inbox:
+        self.source.now = self._now() if self.source.model.running else 0.0
+        if self.source.now and not self._ticking and not self._inbox:
             self._ticking = True
             once(self, _TICK, self._tick)
 
     def _tick(self) -> None:
         self._ticking = False
-        story = self.sheet.story
-        for block in (*story.open_calls.values(), *story.work.values()):
+        model = self.source.model
+        for block in (*model.open_calls.values(), *model.work.values()):
             self.changed(block.id)
-        for at, live in enumerate(story.live):
+        for at, live in enumerate(model.live):
             if isinstance(live, Countdown):
-                self.changed(len(story.settled) + at)
+                self.changed(len(model.settled) + at)
         self.wake()
 
     def hint(self) -> str:
@@ -290,7 +290,7 @@ class Transcript(Pane):
         if self.follow:
             self._left_at = None
             return ""
-        last = len(self.sheet) - 1
+        last = len(self.source) - 1
         if self._left_at is None:
             self._left_at = last, self.heights.height(last)
         index, height = self._left_at
@@ -313,13 +313,13 @@ class Transcript(Pane):
 
     def action_turn_up(self) -> None:
         index, line = self._anchor
-        starts = self.sheet.story.turn_starts
+        starts = self.source.model.turn_starts
         at = bisect.bisect_left(starts, index + (line > 0))
         if at:
             self.go_to(starts[at - 1])
 
     def action_turn_down(self) -> None:
-        starts = self.sheet.story.turn_starts
+        starts = self.source.model.turn_starts
         at = bisect.bisect_right(starts, self._anchor[0])
         if at < len(starts) and not self.follow:
             self.go_to(starts[at])
@@ -338,27 +338,27 @@ class Transcript(Pane):
 
     def action_last(self) -> None:
         self.go_to_end()
-        self._choose_from(len(self.sheet) - 1, -1)
+        self._choose_from(len(self.source) - 1, -1)
 
     def _choose(self, step: int) -> None:
-        at = self.cursor + step if 0 <= self.cursor < len(self.sheet) else self.chosen
+        at = self.cursor + step if 0 <= self.cursor < len(self.source) else self.chosen
         self._choose_from(at, step)
 
     def _choose_from(self, at: int, step: int) -> None:
-        while 0 <= at < len(self.sheet) and not self._stands(at):
+        while 0 <= at < len(self.source) and not self._stands(at):
             at += step
-        if 0 <= at < len(self.sheet):
+        if 0 <= at < len(self.source):
             self.cursor = at
             self.show_block(at)
 
     def _stands(self, index: int) -> bool:
         """Whether a block can be chosen: it is seen, and no later part of longer words."""
-        return bool(self.lines_at(index)) and getattr(self.sheet.block(index), "part", 0) == 0
+        return bool(self.lines_at(index)) and getattr(self.source.block(index), "part", 0) == 0
 
     @property
     def chosen(self) -> int:
         """The block that keys are about: the chosen one, else the last that is seen."""
-        if 0 <= self.cursor < len(self.sheet):
+        if 0 <= self.cursor < len(self.source):
             return self.cursor
         return self.seen[-1][0] if self.seen else -1
 
@@ -386,14 +386,14 @@ class Transcript(Pane):
 
     def action_fold(self) -> None:
         if self.chosen >= 0:
-            block = self.sheet.block(self.chosen)
-            for index in self.sheet.set_open(block, not self.sheet.is_open(block)):
+            block = self.source.block(self.chosen)
+            for index in self.source.set_open(block, not self.source.is_open(block)):
                 self.changed(index)
             self.follow = False
             self.draw()
 
     def action_fold_all(self) -> None:
-        self.sheet.open_all(not self.sheet.all_open)
+        self.source.open_all(not self.source.all_open)
         self.changed_all()
         self.draw()
 
@@ -404,13 +404,13 @@ class Transcript(Pane):
 
     # ------------------------------------------------------------------ searching
 
-    def _search_for(self, query: str) -> Search:
-        story = self.sheet.story
-        return Search(len(story.settled), lambda index: self._copier.searchable(story.settled[index]), query)
+    def _search_for(self, query: str) -> TextSearch:
+        model = self.source.model
+        return TextSearch(len(model.settled), lambda index: self._copier.searchable(model.settled[index]), query)
 
     def _reveal(self, index: int) -> None:
         """Unfold a block."""
-        for changed in self.sheet.set_open(self.sheet.block(index), True):
+        for changed in self.source.set_open(self.source.block(index), True):
             self.changed(changed)
 
     def action_find(self) -> None:
@@ -428,11 +428,11 @@ class Transcript(Pane):
     def _copier(self) -> "Copier":
         from codewhale.tui.transcript.copying import Copier
 
-        return Copier(self.sheet.story, self._words)
+        return Copier(self.source.model, self._words)
 
     def action_copy(self) -> None:
         if self.chosen >= 0:
-            self._copy(*self._copier.block(self.sheet.block(self.chosen)))
+            self._copy(*self._copier.block(self.source.block(self.chosen)))
 
     def action_copy_block(self) -> None:
         """Copy a code block of the chosen words; the next one each time."""
@@ -450,10 +450,10 @@ class Transcript(Pane):
         if answer is None:
             self._copy("block", "")
         else:
-            self._copy_code(self.sheet.index_of(answer.whole), -1)
+            self._copy_code(self.source.index_of(answer.whole), -1)
 
     def _copy_code(self, index: int, step: int) -> None:
-        blocks = self._copier.code_blocks(self.sheet.block(index))
+        blocks = self._copier.code_blocks(self.source.block(index))
         former, number = self._code
         number = number + step if former == index else (0 if step > 0 else -1)
         self._code = index, number
@@ -468,12 +468,12 @@ class Transcript(Pane):
     def action_open(self) -> None:
         """Open the file that the chosen block is about."""
         if self.chosen >= 0:
-            self._open(*self._copier.place_of(self.sheet.block(self.chosen)))
+            self._open(*self._copier.place_of(self.source.block(self.chosen)))
 
     def action_open_last(self) -> None:
         """Open the file that was changed last."""
         self.take_all()
-        self._open(self.sheet.story.last_file, 0)
+        self._open(self.source.model.last_file, 0)
 
     def _open(self, path: str, line: int) -> None:
         if path:
@@ -486,5 +486,5 @@ class Transcript(Pane):
         from codewhale.tui.transcript.pager import Pager
 
         if self.chosen >= 0:
-            block = self.sheet.block(self.chosen)
-            self.app.push_screen(Pager.of_block(self.sheet.story, block, self._words, self._palette))
+            block = self.source.block(self.chosen)
+            self.app.push_screen(Pager.of_block(self.source.model, block, self._words, self._palette))

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 
 from codewhale.display.attachments import Chip, Folder, chip_of_paste, image_chip, prune, text_chip
-from codewhale.display.drafts import Draft, Drafts, History, Parked, Stash, Walk
+from codewhale.display.drafts import Draft, Drafts, HistoryWalk, Parked, PromptHistory, Stash
 from codewhale.lib.text import one_line
 
 
-class Keeper:
+class ComposerStore:
     """The keeping of one composer. `trouble` is told in one line, once, when the disk does not take something."""
 
     def __init__(self, home: str, workspace: str) -> None:
@@ -26,8 +26,8 @@ class Keeper:
         self.folder = Folder(self._home, workspace)
         self._drafts = Drafts(self.folder)
         self._stash = Stash(self.folder)
-        self.history = History(self.folder)
-        self.walk = Walk(lambda: self.history.entries)
+        self.history = PromptHistory(self.folder)
+        self.walk = HistoryWalk(lambda: self.history.entries)
 
     # -------------------------------------------------------------- drafts
 

@@ -42,7 +42,7 @@ from codewhale.protocol.stream import Usage
 from codewhale.protocol.views import ContextView
 
 
-class Standing:
+class SessionFacts:
     """Every field is for reading. `doing` is the key of what is waited for ("" when idle) and `subject` its name,
     `since` when it began by `clock`; `context_used` and `context_room` are tokens, 0 where unknown; `hit` is the share
     of the last prompt that the provider's cache knew, None where unknown; `again_at` is when a call is sent again."""
