@@ -5,13 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from rich.cells import cell_len, set_cell_size
-from rich.segment import Segment
-from rich.style import Style
-from textual.strip import Strip
-from textual.widget import Widget
-
 from codewhale.display.palette import Palette
+from codewhale.display.text import Span, Spans, cells, columns, fit
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import Envelope
@@ -19,6 +14,7 @@ from codewhale.protocol.ops import StatusView
 from codewhale.protocol.views import ContextView
 from codewhale.tui.facts import SessionFacts
 from codewhale.tui.keys import first_key
+from codewhale.tui.widgets import TagLine
 
 SAID_SECONDS = 6.0
 LEAST_DOING = 24
@@ -49,15 +45,10 @@ def money_text(amount: float, currency: str) -> str:
     return f"{sign}{amount:.{digits}f}" if sign else f"{amount:.{digits}f} {one_line(currency, 4)}"
 
 
-def shortened(text: str, width: int) -> str:
-    """Text in so many columns, its end left out where it is longer."""
-    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip() + "…"
-
-
 def fitting(pieces: list[Piece], width: int) -> list[Piece]:
     """The pieces that stand in `width` columns, a gap between each two; those of the highest rank go first."""
     kept = [piece for piece in pieces if piece[0]]
-    while kept and sum(cell_len(text) for text, _, _ in kept) + len(_GAP) * (len(kept) - 1) > width:
+    while kept and sum(cells(text) for text, _, _ in kept) + len(_GAP) * (len(kept) - 1) > width:
         last = max(kept, key=lambda piece: piece[2])
         if not last[2]:
             break
@@ -65,7 +56,7 @@ def fitting(pieces: list[Piece], width: int) -> list[Piece]:
     return kept
 
 
-class Status(Widget):
+class Status(TagLine):
     """Two lines. Fed events by `take`, views by `see` and `see_context`, and words for a while by `say`."""
 
     DEFAULT_CSS = "Status { height: 2; width: 1fr; background: $surface; }"
@@ -77,11 +68,10 @@ class Status(Widget):
         clock: Callable[[], float] = time.monotonic,
         keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        super().__init__()
+        super().__init__(palette, "surface")
         rows = ("composer.send", "app.palette", "app.help", "composer.escape")
         self._named = {row.partition(".")[2]: first_key(row, keys) for row in rows}
         self._words = words
-        self._palette = palette
         self._clock = clock
         self._said: tuple[str, str] = ("", "")
         self._said_until = 0.0
@@ -124,14 +114,9 @@ class Status(Widget):
         self.facts = SessionFacts(self._clock)
         self.refresh()
 
-    def repaint(self, palette: Palette) -> None:
-        self._palette = palette
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        left, right = (self._now(), self._beside()) if y == 0 else (self._facts(), self._figures())
-        return self._strip(left, right, width)
+    def pieces(self, width: int) -> list[Spans]:
+        """The upper and the lower line."""
+        return [_joined(self._now(), self._beside(), width), _joined(self._facts(), self._figures(), width)]
 
     # -------------------------------------------------------------- the upper line
 
@@ -146,8 +131,8 @@ class Status(Widget):
                 self._seconds(),
                 words("status.stop_asking" if facts.asking else "status.stop", **self._named),
             )
-            room = self.size.width - 2 - cell_len(seconds) - cell_len(stop) - 2 * len(_GAP)
-            doing = shortened(f"● {self._doing()}", max(room, LEAST_DOING))
+            room = self.size.width - 2 - cells(seconds) - cells(stop) - 2 * len(_GAP)
+            doing = fit(f"● {self._doing()}", max(room, LEAST_DOING))
             return [(doing, tone, 0), (seconds, "text", 0), (stop, "muted", 1)]
         if self._opening:
             return [(words(f"status.{self._opening}"), "muted" if self._opening == "opening" else "error", 0)]
@@ -211,36 +196,26 @@ class Status(Widget):
             (f"git {one_line(facts.branch, 28)}" if facts.branch else "", "muted", 8),
         ]
 
-    # -------------------------------------------------------------- drawing
 
-    def _strip(self, left: list[Piece], right: list[Piece], width: int) -> Strip:
-        inner = max(0, width - 2)
-        kept = fitting([*left, *right], inner)
-        begin, end = [p for p in left if p in kept], [p for p in right if p in kept]
-        used = sum(cell_len(text) for text, _, _ in kept) + len(_GAP) * (len(begin) + len(end) - 1 if kept else 0)
-        segments = [self._segment(" ", "text"), *self._joined(begin)]
-        if end:
-            segments += [
-                self._segment(_GAP + " " * max(0, inner - used) if begin else " " * max(0, inner - used), "text")
-            ]
-            segments += self._joined(end)
-        ground = Style(bgcolor=self._palette.surface)
-        return _cut(Strip(segments), inner + 1, self._segment("…", "muted")).adjust_cell_length(width, ground)
-
-    def _joined(self, pieces: list[Piece]) -> list[Segment]:
-        found: list[Segment] = []
-        for text, tone, _ in pieces:
-            found += [self._segment(_GAP, "text")] if found else []
-            found.append(self._segment(text, tone))
-        return found
-
-    def _segment(self, text: str, tone: str) -> Segment:
-        palette = self._palette
-        return Segment(text, Style(color=getattr(palette, tone), bgcolor=palette.surface))
-
-
-def _cut(strip: Strip, width: int, mark: Segment) -> Strip:
-    """The strip in `width` columns, its end marked where it was cut."""
-    if strip.cell_length <= width:
-        return strip
-    return Strip.join([strip.crop(0, max(0, width - 1)), Strip([mark])])
+def _joined(left: list[Piece], right: list[Piece], width: int) -> Spans:
+    """Both ends of a line in `width` columns; what has no room is left out, the last of it cut."""
+    inner = max(0, width - 2)
+    kept = fitting([*left, *right], inner)
+    begin, end = [p for p in left if p in kept], [p for p in right if p in kept]
+    used = sum(cells(text) for text, _, _ in kept) + len(_GAP) * (len(kept) - 1 if kept else 0)
+    spans: list[Span] = []
+    for number, (text, tone, _) in enumerate([*begin, *end]):
+        if number == len(begin):
+            spans.append((" " * max(0, inner - used), "text"))
+        if number:
+            spans.append((_GAP, "text"))
+        spans.append((text, tone))
+    if columns(spans) <= inner:
+        return ((" ", "text"), *spans)
+    room, cut = inner - 1, list[Span]()
+    for text, tone in spans:
+        cut.append((fit(text, room).removesuffix("…") if cells(text) > room else text, tone))
+        room -= cells(text)
+        if room <= 0:
+            break
+    return ((" ", "text"), *cut, ("…", "muted"))

@@ -11,7 +11,7 @@ async def test_rows_scroll_and_are_cut_to_the_width() -> None:
         popup = host.query_one(Popup)
         assert not popup.open and popup.chosen is None
         rows = [PopupRow(f"row {number} 你好\x1b[31m", "detail " * 20, number) for number in range(20)]
-        popup.show(rows, "usage [bold]of it[/bold]")
+        popup.set_rows(rows, "usage [bold]of it[/bold]")
         await pilot.pause()
         text = screen_text(host)
         assert "usage [bold]of it[/bold]" in text and "> row 0" in text and "↓" in text
@@ -24,7 +24,7 @@ async def test_rows_scroll_and_are_cut_to_the_width() -> None:
         popup.move(1)
         popup.repaint(host.palette)
         assert popup.chosen.stands_for == 0
-        popup.show([], "only a header")
+        popup.set_rows([], "only a header")
         popup.move(1)
         assert popup.open and popup.chosen is None
         popup.close()

@@ -149,7 +149,7 @@ class Composer(Widget, can_focus=False):
 
     def _put(self, draft: Draft) -> None:
         self.text.put(draft)
-        self._chips.show(draft.chips)
+        self._chips.set_chips(draft.chips)
         self._changed()
 
     def _changed(self) -> None:
@@ -160,7 +160,7 @@ class Composer(Widget, can_focus=False):
             self._completer.look(content, self.text.offset_of_cursor)
             self._store.save(self._now)
         shell = not self._list and content.startswith("!")
-        self._mark.show(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
+        self._mark.set_kind(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
         self.set_class(shell, "-shell")
         if self.asked and content:
             self.hint("card_waits")
@@ -224,12 +224,12 @@ class Composer(Widget, can_focus=False):
         if len(self._chips.chips) >= MOST_CHIPS:
             self.hint("too_many_chips", n=MOST_CHIPS)
         elif chip not in self._chips.chips:
-            self._chips.show((*self._chips.chips, chip))
+            self._chips.set_chips((*self._chips.chips, chip))
             self._store.save(self._now)
 
     def _rubbed(self) -> None:
         if self._chips.chips and not self._list:
-            self._chips.show(self._chips.chips[:-1])
+            self._chips.set_chips(self._chips.chips[:-1])
             self._store.save(self._now)
 
     def _put_long(self, text: str) -> None:
@@ -251,7 +251,7 @@ class Composer(Widget, can_focus=False):
         if found is None:
             self._popup.close()
         else:
-            self._popup.show([PopupRow(row.label, row.detail, row) for row in found.rows], found.header)
+            self._popup.set_rows([PopupRow(row.label, row.detail, row) for row in found.rows], found.header)
         then, self._then = self._then, None
         if then is not None and then[0] == self._wanted:
             then[1]()
@@ -319,10 +319,10 @@ class Composer(Widget, can_focus=False):
         letters = self.text.content
         if self._list == "history":
             entries = self._store.history.search(letters)
-            self._popup.show([PopupRow(_label(entry.draft(), self._chips), "", entry) for entry in entries])
+            self._popup.set_rows([PopupRow(_label(entry.draft(), self._chips), "", entry) for entry in entries])
         else:
             rows = [row for row in self._store.parked() if letters.lower() in row.draft.text.lower()]
-            self._popup.show([_parked_line(row, self._chips) for row in rows])
+            self._popup.set_rows([_parked_line(row, self._chips) for row in rows])
 
     def _close_list(self, put: Draft | None = None) -> None:
         """Leave a list for what stood here before it, or for `put`: then that is put aside."""
@@ -505,7 +505,7 @@ class Composer(Widget, can_focus=False):
         gone = next((chip for chip in draft.chips if not chip.there), None)
         ordered = text[1:].strip() if text.startswith("!") else text if is_command(text) else ""
         if gone is not None:
-            self._chips.show(tuple(chip for chip in draft.chips if chip.there))
+            self._chips.set_chips(tuple(chip for chip in draft.chips if chip.there))
             self.hint("chip_gone", name=gone.name)
         elif not ordered:
             self._sent(draft)

@@ -4,16 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
-from rich.cells import cell_len, set_cell_size
-from rich.segment import Segment
-from rich.style import Style
-from textual.geometry import Size
 from textual.message import Message
-from textual.strip import Strip
-from textual.widget import Widget
 
 from codewhale.display.attachments import Chip
 from codewhale.display.palette import Palette
+from codewhale.display.text import Span, Spans, cells, columns, fit
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
@@ -21,6 +16,7 @@ from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.requests import Ask, Do
 from codewhale.protocol.views import GetQueue, QueuedRow
 from codewhale.tui.keys import bindings
+from codewhale.tui.widgets import TagLine
 
 # What is written: the mark and its colour.
 MARKS = {
@@ -37,86 +33,62 @@ QUEUED_ROWS = 4
 _TEXT_MOST = 400
 
 
-class PromptMark(Widget, can_focus=False):
-    """Two cells."""
+class PromptMark(TagLine, can_focus=False):
+    """The mark before the text, two cells: what Enter would do with it."""
 
     DEFAULT_CSS = "PromptMark { width: 2; height: 1; }"
 
     def __init__(self, palette: Palette) -> None:
-        super().__init__()
-        self._palette = palette
+        super().__init__(palette)
         self.kind = "prompt"
 
-    def show(self, kind: str) -> None:
+    def set_kind(self, kind: str) -> None:
         if kind != self.kind:
             self.kind = kind
             self.refresh()
 
-    def repaint(self, palette: Palette) -> None:
-        self._palette = palette
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
+    def pieces(self, width: int) -> list[Spans]:
         sign, colour = MARKS[self.kind]
-        style = Style(color=getattr(self._palette, colour), bgcolor=self._palette.background, bold=True)
-        return Strip([Segment(f"{sign} " if y == 0 else "  ", style)]).adjust_cell_length(self.size.width, style)
+        return [((f"{sign} ", f"bold {colour}"),)]
 
 
-class Chips(Widget, can_focus=False):
-    """Shows `chips`; there is no line while there are none."""
+class Chips(TagLine, can_focus=False):
+    """The attachments of the message that is being written, on one line above the text."""
 
-    DEFAULT_CSS = "Chips { height: auto; width: 1fr; display: none; padding: 0 0 0 2; }"
+    DEFAULT_CSS = "Chips { width: 1fr; display: none; padding: 0 0 0 2; }"
 
     def __init__(self, words: Words, palette: Palette) -> None:
-        super().__init__()
+        super().__init__(palette)
         self._words = words
-        self._palette = palette
         self.chips: tuple[Chip, ...] = ()
 
-    def show(self, chips: tuple[Chip, ...]) -> None:
+    def set_chips(self, chips: tuple[Chip, ...]) -> None:
         self.chips = chips
         self.display = bool(chips)
         self.refresh(layout=True)
 
-    def repaint(self, palette: Palette) -> None:
-        self._palette = palette
-        self.refresh()
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return 1
-
-    def render_line(self, y: int) -> Strip:
+    def pieces(self, width: int) -> list[Spans]:
         """The chips that fit, the last ones first to stay, then how to take one away."""
-        width = self.size.width
-        colours = self._palette
-        chip_style = Style(color=colours.accent, bgcolor=colours.surface)
-        quiet = Style(color=colours.muted, bgcolor=colours.background)
         labels = [f" {self.label(chip)} " for chip in self.chips]
         shown: list[str] = []
         room = width - 6
         for label in reversed(labels):
-            room -= cell_len(label) + 1
+            room -= cells(label) + 1
             if shown and room < 0:
                 break
             shown.insert(0, label)
         hidden = len(labels) - len(shown)
-        segments = [Segment(f"+{hidden} ", quiet)] if hidden else []
+        spans: list[Span] = [(f"+{hidden} ", "muted")] if hidden else []
         for label in shown:
-            segments += [Segment(label, chip_style), Segment(" ", quiet)]
+            spans += [(label, "accent on:surface"), (" ", "muted")]
         hint = self._words("composer.chip_hint")
-        if room > cell_len(hint):
-            segments.append(Segment(hint, quiet))
-        return Strip(segments).adjust_cell_length(width, quiet)
+        return [(*spans, *(((hint, "muted"),) if room > cells(hint) else ()))]
 
     def label(self, chip: Chip) -> str:
         """What a chip says: what it is and how much."""
         if chip.lines:
             return self._words("composer.chip_text", n=chip.lines, lines=f"{chip.lines:,}", size=_size(chip.size))
         return self._words("composer.chip_image", name=one_line(chip.name, _NAME_CELLS), size=_size(chip.size))
-
-
-def _size(count: int) -> str:
-    return f"{count} B" if count < 1000 else f"{count / 1000:.0f} kB" if count < 999_500 else f"{count / 1e6:.1f} MB"
 
 
 class PopupRow(Struct, frozen=True):
@@ -127,15 +99,15 @@ class PopupRow(Struct, frozen=True):
     stands_for: Any = None
 
 
-class Popup(Widget, can_focus=False):
-    """`chosen` is the row that a key would take, None while the list is closed or empty."""
+class Popup(TagLine, can_focus=False):
+    """The list above the text: completions, former prompts, drafts put aside. `chosen` is the row that a key takes,
+    None while the list is closed or empty."""
 
-    DEFAULT_CSS = "Popup { height: auto; width: 1fr; display: none; }"
+    DEFAULT_CSS = "Popup { width: 1fr; display: none; background: $surface; }"
 
     def __init__(self, palette: Palette) -> None:
-        super().__init__()
-        self._palette = palette
-        self._lines: tuple[PopupRow, ...] = ()
+        super().__init__(palette, "surface")
+        self._rows: tuple[PopupRow, ...] = ()
         self._header = ""
         self._at = 0
 
@@ -145,88 +117,67 @@ class Popup(Widget, can_focus=False):
 
     @property
     def chosen(self) -> PopupRow | None:
-        return self._lines[self._at] if self.open and self._lines else None
+        return self._rows[self._at] if self.open and self._rows else None
 
     @property
     def moved(self) -> bool:
         """Whether another row than the first was chosen."""
         return self._at > 0
 
-    def show(self, lines: Sequence[PopupRow], header: str = "") -> None:
+    def set_rows(self, rows: Sequence[PopupRow], header: str = "") -> None:
         """Show rows, the first one chosen."""
-        self._lines = tuple(lines)
+        self._rows = tuple(rows)
         self._header = one_line(header, _LABEL_MOST) if header else ""
         self._at = 0
-        self.display = bool(self._lines or self._header)
+        self.display = bool(self._rows or self._header)
         self.refresh(layout=True)
 
     def close(self) -> None:
         if self.open:
-            self._lines, self._header, self._at = (), "", 0
+            self._rows, self._header, self._at = (), "", 0
             self.display = False
 
     def move(self, by: int) -> None:
         """Choose another row, around the ends."""
-        if self._lines:
-            self._at = (self._at + by) % len(self._lines)
+        if self._rows:
+            self._at = (self._at + by) % len(self._rows)
             self.refresh()
 
-    def repaint(self, palette: Palette) -> None:
-        self._palette = palette
-        self.refresh()
+    def pieces(self, width: int) -> list[Spans]:
+        """The header, and the rows around the chosen one."""
+        first = min(max(0, self._at - SHOWN_ROWS + 2), max(0, len(self._rows) - SHOWN_ROWS))
+        header: list[Spans] = [((fit(f"  {self._header}", width), "accent"),)] if self._header else []
+        shown = enumerate(self._rows[first : first + SHOWN_ROWS])
+        return [*header, *(self._line(row, first, y, width) for y, row in shown)]
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return min(len(self._lines), SHOWN_ROWS) + bool(self._header)
-
-    def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        colours = self._palette
-        ground = Style(color=colours.text, bgcolor=colours.surface)
-        if self._header and y == 0:
-            return _row(f"  {self._header}", "", width, Style(color=colours.accent, bgcolor=colours.surface), ground)
-        first = self._first()
-        index = first + y - bool(self._header)
-        if not 0 <= index < len(self._lines):
-            return Strip.blank(width, ground)
-        line = self._lines[index]
-        at = index == self._at
-        style = Style(color=colours.selection_text, bgcolor=colours.selection) if at else ground
-        quiet = style if at else Style(color=colours.muted, bgcolor=colours.surface)
-        edge = _edge(first, y - bool(self._header), len(self._lines))
-        label = f"{'>' if at else edge} {one_line(line.label, _LABEL_MOST)}"
-        return _row(label, one_line(line.detail, _LABEL_MOST), width, style, quiet)
-
-    def _first(self) -> int:
-        """The first row shown: the chosen one stays inside."""
-        most = max(0, len(self._lines) - SHOWN_ROWS)
-        return min(max(0, self._at - SHOWN_ROWS + 2), most)
+    def _line(self, row: PopupRow, first: int, y: int, width: int) -> Spans:
+        at = first + y == self._at
+        more = "↑" if y == 0 and first > 0 else " "
+        more = "↓" if y == SHOWN_ROWS - 1 and first + SHOWN_ROWS < len(self._rows) else more
+        label, detail = f"{'>' if at else more} {one_line(row.label, _LABEL_MOST)}", one_line(row.detail, _LABEL_MOST)
+        spans: list[Span] = [(fit(label, width), "text")]
+        if detail and width - cells(label) - 4 > 8:
+            gap = " " * max(2, min(34, width // 2) - cells(label))
+            spans += [(gap, "text"), (fit(detail, width - cells(label) - len(gap)), "muted")]
+        return chosen_line(spans, width) if at else tuple(spans)
 
 
-def _edge(first: int, y: int, rows: int) -> str:
-    """A mark where there is more than is shown."""
-    if y == 0 and first > 0:
-        return "\u2191"
-    return "\u2193" if y == SHOWN_ROWS - 1 and first + SHOWN_ROWS < rows else " "
+def chosen_line(spans: Sequence[Span], width: int) -> Spans:
+    """A line as the row at hand is shown, in its whole width."""
+    rest = (" " * max(0, width - columns(spans)), "")
+    return tuple((text, "selection_text on:selection") for text, _ in (*spans, rest))
 
 
-def _row(label: str, detail: str, width: int, style: Style, quiet: Style) -> Strip:
-    room = width - cell_len(label) - 4
-    if detail and room > 8:
-        gap = " " * max(2, min(34, width // 2) - cell_len(label))
-        text = set_cell_size(detail, min(cell_len(detail), max(0, width - cell_len(label) - len(gap))))
-        strip = Strip([Segment(label, style), Segment(gap, style), Segment(text, quiet)])
-    else:
-        cut = label if cell_len(label) <= width else set_cell_size(label, max(0, width - 1)) + "\u2026"
-        strip = Strip([Segment(cut, style)])
-    return strip.adjust_cell_length(width, quiet if not detail else style)
+def _size(count: int) -> str:
+    return f"{count} B" if count < 1000 else f"{count / 1000:.0f} kB" if count < 999_500 else f"{count / 1e6:.1f} MB"
 
 
-class QueueLines(Widget, can_focus=True):
+class QueueLines(TagLine, can_focus=True):
     """The queue of `session`. It takes the focus only when it is asked to, and gives it back with Left. `known` tells
     whether the attachments of a text are at hand; `busy`, that a turn runs."""
 
     BINDINGS: ClassVar = bindings("queue")
-    DEFAULT_CSS = "QueueLines { height: auto; width: 1fr; display: none; }"
+    DEFAULT_CSS = "QueueLines { width: 1fr; display: none; }"
 
     class Left(Message):
         """The focus belongs to the text again."""
@@ -252,10 +203,9 @@ class QueueLines(Widget, can_focus=True):
         submit: Do,
         known: Callable[[str], bool],
     ) -> None:
-        super().__init__()
+        super().__init__(palette)
         self._known = known
         self._words = words
-        self._palette = palette
         self._query = query
         self._submit = submit
         self._at = 0
@@ -363,35 +313,18 @@ class QueueLines(Widget, can_focus=True):
     def on_blur(self) -> None:
         self.refresh(layout=True)
 
-    # -------------------------------------------------------------- drawing
-
-    def repaint(self, palette: Palette) -> None:
-        self._palette = palette
-        self.refresh()
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+    def pieces(self, width: int) -> list[Spans]:
         """A line each, then one that says how many more there are, and the keys while it has the focus."""
-        more = len(self.rows) > QUEUED_ROWS
-        return min(len(self.rows), QUEUED_ROWS) + more + self.has_focus
-
-    def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        colours = self._palette
-        quiet = Style(color=colours.muted, bgcolor=colours.background)
         first = min(max(0, self._at - QUEUED_ROWS + 1), max(0, len(self.rows) - QUEUED_ROWS)) if self.has_focus else 0
         shown = self.rows[first : first + QUEUED_ROWS]
-        if y >= len(shown):
-            more = len(self.rows) - len(shown)
-            text = self._words("composer.queue_more", n=more) if more and y == len(shown) else ""
-            return _cut(text or self._words("composer.queue_keys"), width, quiet)
-        row = shown[y]
-        chosen = self.has_focus and first + y == self._at
-        style = Style(color=colours.selection_text, bgcolor=colours.selection) if chosen else quiet
+        lines = [self._line(row, self.has_focus and first + at == self._at, width) for at, row in enumerate(shown)]
+        more = len(self.rows) - len(shown)
+        below = [self._words("composer.queue_more", n=more)] if more else []
+        below += [self._words("composer.queue_keys")] if self.has_focus else []
+        return [*lines, *(((fit(text, width), "muted"),) for text in below)]
+
+    def _line(self, row: QueuedRow, chosen: bool, width: int) -> Spans:
         label = self._words("composer.queued_steer" if row.delivery == "steer" else "composer.queued")
         extra = " " + self._words("composer.queued_files", n=row.attachments) if row.attachments else ""
-        return _cut(f"{'>' if chosen else ' '} {label} {one_line(row.text, _TEXT_MOST)}{extra}", width, style)
-
-
-def _cut(text: str, width: int, style: Style) -> Strip:
-    cut = text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "\u2026"
-    return Strip([Segment(cut, style)]).adjust_cell_length(width, style)
+        text = fit(f"{'>' if chosen else ' '} {label} {one_line(row.text, _TEXT_MOST)}{extra}", width)
+        return chosen_line(((text, "muted"),), width) if chosen else ((text, "muted"),)
