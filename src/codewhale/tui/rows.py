@@ -158,7 +158,7 @@ class RowList(ScrollView, can_focus=True):
 
     def __init__(self, palette: Palette, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._tones = Styles(palette)
+        self._colours = Styles(palette)
         self._matches: list[RowMatch] = []
         self._lines: list[int | str] = []
         self._cursor = 0
@@ -215,7 +215,7 @@ class RowList(ScrollView, can_focus=True):
         return max(1, self.size.height - 1)
 
     def repaint(self, palette: Palette) -> None:
-        self._tones = Styles(palette)
+        self._colours = Styles(palette)
         self.refresh()
 
     # -------------------------------------------------------------- drawing
@@ -249,15 +249,15 @@ class RowList(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         at, width = self.scroll_offset.y + y, self.size.width
         if not 0 <= at < len(self._lines):
-            return self._tones.strip((), width)
+            return self._colours.strip((), width)
         line = self._lines[at]
         if isinstance(line, str):
-            return self._tones.strip(((fit(line, width), "bold muted"),), width)
+            return self._colours.strip(((fit(line, width), "bold muted"),), width)
         chosen = line == self._cursor
         drawn = _drawn(self._matches[line], width - 1)
         if chosen:
             drawn = tuple((text, "selection_text on:selection") for text, _ in drawn)
-        return self._tones.strip(drawn, width, "selection_text on:selection" if chosen else "text")
+        return self._colours.strip(drawn, width, "selection_text on:selection" if chosen else "text")
 
 
 def _drawn(match: RowMatch, width: int) -> Spans:

@@ -27,7 +27,7 @@ class TagLine(Widget):
     def __init__(self, palette: Palette, ground: str = "background", id: str | None = None) -> None:
         super().__init__(id=id)
         self._ground = ground
-        self._tones = Styles(palette, ground)
+        self._colours = Styles(palette, ground)
         self._lines: Sequence[Spans] = ()
 
     def show(self, lines: Sequence[Spans]) -> None:
@@ -39,7 +39,7 @@ class TagLine(Widget):
         return "\n".join("".join(text for text, _ in line) for line in self._lines)
 
     def repaint(self, palette: Palette) -> None:
-        self._tones = Styles(palette, self._ground)
+        self._colours = Styles(palette, self._ground)
         self.refresh()
 
     def pieces(self, width: int) -> list[Spans]:
@@ -51,7 +51,7 @@ class TagLine(Widget):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         pieces = self.pieces(width)
-        return self._tones.strip(pieces[y] if y < len(pieces) else (), width)
+        return self._colours.strip(pieces[y] if y < len(pieces) else (), width)
 
 
 class Page(ScrollView, can_focus=True):
@@ -64,7 +64,7 @@ class Page(ScrollView, can_focus=True):
     def __init__(self, palette: Palette, ground: str = "background", id: str | None = None) -> None:
         super().__init__(id=id)
         self._ground = ground
-        self._tones = Styles(palette, ground)
+        self._colours = Styles(palette, ground)
         self._lines: list[Spans] = []
         self._wrapped: list[Spans] = []
         self._width = 0
@@ -110,7 +110,7 @@ class Page(ScrollView, can_focus=True):
         return self.below == 0
 
     def repaint(self, palette: Palette) -> None:
-        self._tones = Styles(palette, self._ground)
+        self._colours = Styles(palette, self._ground)
         self.refresh()
 
     def on_resize(self) -> None:
@@ -129,8 +129,8 @@ class Page(ScrollView, can_focus=True):
         line = self._wrapped[at] if 0 <= at < len(self._wrapped) else ()
         if at == self._found:
             marked = "selection_text on:selection"
-            return self._tones.strip([(text, marked) for text, _ in line], self.size.width, marked)
-        return self._tones.strip(line, self.size.width)
+            return self._colours.strip([(text, marked) for text, _ in line], self.size.width, marked)
+        return self._colours.strip(line, self.size.width)
 
 
 class Leafed:

@@ -15,7 +15,7 @@ KEYS = "escape escape ctrl+s up down alt+r enter tab ctrl+t alt+q left shift+lef
 
 def everywhere(here: Desk) -> str:
     """All texts that are kept somewhere."""
-    keeper = here.composer._keeper
+    keeper = here.composer._store
     kept = [here.text, here.composer.draft.text, *(row.draft.text for row in keeper.parked())]
     kept += [entry.text for entry in keeper.history.entries] + [row.text for row in here.waiting]
     kept += [message.text for message in here.said(Composer.Sent)]

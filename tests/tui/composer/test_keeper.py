@@ -10,8 +10,8 @@ from codewhale.tui.composer.store import ComposerStore
 LEAVE = """
 import os, sys
 from codewhale.display.drafts import Draft, Drafts
-from codewhale.tui.composer.store import Keeper
-keeper = Keeper(sys.argv[1], sys.argv[1])
+from codewhale.tui.composer.store import ComposerStore
+keeper = ComposerStore(sys.argv[1], sys.argv[1])
 keeper.session = sys.argv[2]
 keeper.save(Draft(sys.argv[3], len(sys.argv[3])))
 os.kill(os.getpid(), 9)

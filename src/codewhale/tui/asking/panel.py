@@ -155,7 +155,7 @@ class AskingPanel(Vertical):
         self.screen.set_focus(self._card)
         return True
 
-    async def on_card_answered(self, message: Any) -> None:
+    async def on_ask_card_answered(self, message: Any) -> None:
         """Hand the answer on. A reason goes first, so that the model reads both together."""
         message.stop()
         answer = message.answer
@@ -176,7 +176,7 @@ class AskingPanel(Vertical):
         self.asks.drop(answer.request_id)
         self.call_later(self._settle)
 
-    def on_card_left(self, message: Any) -> None:
+    def on_ask_card_left(self, message: Any) -> None:
         message.stop()
         if self._card is not None:
             self._card.left = True
