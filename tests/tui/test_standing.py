@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from codewhale.tui.facts import SessionFacts
 
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
@@ -39,6 +38,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.testing import FakeClock
+from codewhale.tui.facts import SessionFacts
 from support.tuirecord import envelopes
 
 OPENED = SessionOpened(1, "/w", Mode.AGENT, "p", "m")

@@ -25,8 +25,8 @@ from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionRes
 from codewhale.protocol.ops import Attachment, Interrupt, NoteFile
 from codewhale.protocol.requests import Ask, Do, Op
 from codewhale.tui.composer.completion import Completion, CompletionRequest, Completions, CompletionSearch, wanted
-from codewhale.tui.composer.store import ComposerStore
 from codewhale.tui.composer.parts import Chips, Popup, PopupRow, PromptMark, QueueLines
+from codewhale.tui.composer.store import ComposerStore
 from codewhale.tui.composer.text import ComposerText
 from codewhale.tui.input import once
 from codewhale.tui.keys import bindings
