@@ -10,7 +10,7 @@ from textual import events
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.ops import NoteFile
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, FileMatch, FindFiles, ListCommands
-from codewhale.tui.composer.completion import MOST_ROWS, Completions, CompletionSearch, wanted
+from codewhale.tui.composer.completion import MOST_ROWS, CompletionRows, CompletionSearch, wanted
 from support.composing import desk
 from support.tuirecord import screen_text
 
@@ -58,7 +58,7 @@ class Asked:
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
-        self.shown: list[Completions | None] = []
+        self.shown: list[CompletionRows | None] = []
         self.asked: list[Any] = []
         self.completer = CompletionSearch(self._ask, self._show)
         self._grown = asyncio.Event()
@@ -78,7 +78,7 @@ class Asked:
         found = self.shown[-1]
         return [row.insert for row in found.rows] if found else []
 
-    def _show(self, found: Completions | None) -> None:
+    def _show(self, found: CompletionRows | None) -> None:
         self.shown.append(found)
         self._grown.set()
 

@@ -62,7 +62,7 @@ class Completion(Struct, frozen=True):
     path: str = ""
 
 
-class Completions(Struct, frozen=True):
+class CompletionRows(Struct, frozen=True):
     """What the list shows: `header` is the usage of the command at hand."""
 
     wanted: CompletionRequest
@@ -120,7 +120,7 @@ class CommandSource:
         return tuple(rows), f"{command.name} {command.usage}  {command.summary}"
 
 
-class FileSource:
+class PathSource:
     """Files of the workspace."""
 
     async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
@@ -154,7 +154,7 @@ def sources() -> dict[str, CompletionSource]:
     commands = CommandSource()
     return {
         "commands": commands,
-        "files": FileSource(),
+        "files": PathSource(),
         "skills": SkillSource(commands, ("/skills",)),
         "memory": SkillSource(commands, ("/memory", "/note")),
     }
@@ -164,7 +164,7 @@ class CompletionSearch:
     """Asks for the text of the moment and tells `show` what was found (None: nothing). What was asked for an earlier
     text is given up."""
 
-    def __init__(self, ask: Ask, show: Callable[[Completions | None], None]) -> None:
+    def __init__(self, ask: Ask, show: Callable[[CompletionRows | None], None]) -> None:
         self._ask = ask
         self._show = show
         self._sources = sources()
@@ -212,7 +212,7 @@ class CompletionSearch:
         except (CodeWhaleError, OSError, TimeoutError, KeyError):
             rows, header = (), ""
         if self._last == now:
-            self._show(Completions(now, rows, header) if rows or header else None)
+            self._show(CompletionRows(now, rows, header) if rows or header else None)
 
 
 def _fitting(word: str, commands: tuple[CommandRow, ...]) -> list[CommandRow]:

@@ -24,7 +24,7 @@ from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
 from codewhale.protocol.ops import Attachment, Interrupt, NoteFile
 from codewhale.protocol.requests import Ask, Do, Op
-from codewhale.tui.composer.completion import Completion, CompletionRequest, Completions, CompletionSearch, wanted
+from codewhale.tui.composer.completion import Completion, CompletionRequest, CompletionRows, CompletionSearch, wanted
 from codewhale.tui.composer.parts import Chips, Popup, PopupRow, PromptMark, QueueLines
 from codewhale.tui.composer.store import ComposerStore
 from codewhale.tui.composer.text import ComposerText
@@ -104,7 +104,7 @@ class Composer(Widget, can_focus=False):
         self._chips = Chips(words, palette)
         self._mark = PromptMark(palette)
         self._completer = CompletionSearch(query, self._found)
-        self._completion: Completions | None = None
+        self._completion: CompletionRows | None = None
         # What a key waits for, and what it does then.
         self._then: tuple[CompletionRequest, Callable[[], None]] | None = None
         # "" while the list shows completions, else "history" or "stash"; `_held` stood here before that was opened.
@@ -244,7 +244,7 @@ class Composer(Widget, can_focus=False):
 
     # -------------------------------------------------------------- completion
 
-    def _found(self, found: Completions | None) -> None:
+    def _found(self, found: CompletionRows | None) -> None:
         if self._list:
             return
         self._completion = found
