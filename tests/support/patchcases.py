@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codewhale.protocol.errors import ToolError
-from codewhale.workspace.patching import apply_patch_text
+from codewhale.workspace.patching import apply_patch
 from support.patchland import Tree, git, read_tree, workspace, write_tree
 from support.patchtext import outcome
 
@@ -138,7 +138,7 @@ def _compare(tally: Tally, base: Path, tried: Tree, diff: bytes) -> None:
     text = diff.decode("utf-8", "surrogateescape")
     report: dict[str, Any] = {}
     try:
-        report = apply_patch_text(space, "s", text).report
+        report = apply_patch(space, "s", text).report
     except ToolError as error:
         ambiguous = "fits" in error.message
         result = "both refused" if theirs.returncode else "ambiguous" if ambiguous else "refused alone"

@@ -21,7 +21,7 @@ class ParseFault(Struct, frozen=True):
     column: int = 0
 
 
-def judge(data: bytes, source: str, wanted: str) -> dict[str, Any]:
+def judge(data: bytes, source: str, wanted: str) -> dict[str, object]:
     """The verdict on data of that name; `wanted` is json, toml, or auto for what the name and the text suggest."""
     try:
         text = data.decode()
@@ -112,8 +112,8 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "date or time")
 
 
-def _invalid(kind: str, source: str, text: str, fault: ParseFault) -> dict[str, Any]:
-    error: dict[str, Any] = {"message": fault.message}
+def _invalid(kind: str, source: str, text: str, fault: ParseFault) -> dict[str, object]:
+    error: dict[str, object] = {"message": fault.message}
     if fault.line:
         error["line"] = fault.line
         error["column"] = fault.column

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.errors import ToolError
-from codewhale.workspace.patching import PatchOptions, apply_patch, apply_patch_text, replace_files
+from codewhale.workspace.patching import PatchOptions, apply_patch, replace_files
 from support.patchcases import against_git
 from support.patchland import SUITES, read_tree, workspace, write_tree
 
@@ -27,7 +27,7 @@ def test_outside_case(case: Path, tmp_path: Path) -> None:
     write_tree(root, before)
     space = workspace(root, tmp_path / "store")
     try:
-        apply_patch_text(space, "s", (case / "patch.txt").read_text())
+        apply_patch(space, "s", (case / "patch.txt").read_text())
     except ToolError:
         assert wanted == before
     assert read_tree(root) == wanted
@@ -56,14 +56,14 @@ def test_all_or_nothing_over_files(tmp_path: Path) -> None:
     space = workspace(tmp_path / "w", tmp_path / "store")
     patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+ONE\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-nope\n+TWO\n"
     with pytest.raises(ToolError, match=r"b\.txt: hunk 1/1 does not match"):
-        apply_patch_text(space, "s", patch)
+        apply_patch(space, "s", patch)
     assert read_tree(tmp_path / "w") == tree
 
 
 def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     write_tree(tmp_path / "w", {"a.txt": b"one\n"})
     space = workspace(tmp_path / "w", tmp_path / "store")
-    result = apply_patch_text(space, "", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+ONE\n", dry_run=True)
+    result = apply_patch(space, "", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+ONE\n", PatchOptions(dry_run=True))
     assert result.report["dry_run"] and result.report["hunks_applied"] == 1
     assert read_tree(tmp_path / "w") == {"a.txt": b"one\n"}
 

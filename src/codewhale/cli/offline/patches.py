@@ -6,7 +6,7 @@ from typing import Any
 from codewhale.protocol.errors import ToolError
 from codewhale.session.artifacts import ArtifactStore
 from codewhale.workspace.files import Workspaces
-from codewhale.workspace.patching import apply_patch_text
+from codewhale.workspace.patching import PatchOptions, apply_patch
 
 
 def apply_text(home: str, folder: str, text: str, dry_run: bool) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def apply_text(home: str, folder: str, text: str, dry_run: bool) -> dict[str, An
     `success` is False and `error` says why, and nothing has changed."""
     workspace = Workspaces(ArtifactStore(os.path.join(home, "artifacts"))).at(folder)
     try:
-        return apply_patch_text(workspace, "", text, dry_run=dry_run).report
+        return apply_patch(workspace, "", text, PatchOptions(dry_run=dry_run)).report
     except ToolError as error:
         told = {
             "kind": error.kind,

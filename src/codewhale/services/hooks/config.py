@@ -94,10 +94,10 @@ class HookError(Exception):
     """A hook that is not taken; the text says why."""
 
 
-def read_hooks(tree: Any, origin: str, project: bool = False) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+def read_hooks(tree: object, origin: str, project: bool = False) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
     """The hooks of a `[hooks]` table with `[[hooks.hooks]]` rows, and one line for each row that is refused."""
     rows = tree.get("hooks", []) if isinstance(tree, dict) else None
-    if not isinstance(rows, list):
+    if not isinstance(tree, dict) or not isinstance(rows, list):
         return (), (f"{origin}: hooks must be [[hooks.hooks]] rows; ignored",)
     if tree.get("enabled", True) is False:
         return (), ()

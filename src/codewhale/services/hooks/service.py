@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -36,7 +35,7 @@ _ASSIGNMENT = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 class HookConfig(Struct, frozen=True):
     """The person's own hooks as they stand in the configuration: the raw `[hooks]` table and the file it is from."""
 
-    tree: Any
+    tree: object
     origin: str
 
 

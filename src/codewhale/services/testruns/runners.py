@@ -7,7 +7,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -59,7 +58,7 @@ def scripts(root: str) -> dict[str, str]:
     return {name: text for name, text in rows if isinstance(text, str) and text}
 
 
-def package(root: str) -> dict[str, Any]:
+def package(root: str) -> dict[str, object]:
     """What package.json says, empty where there is none that can be read."""
     text = read_text(root, "package.json").encode("utf-8", "replace")
     try:

@@ -4,7 +4,6 @@ carried out on a workspace."""
 from codewhale.workspace.patching.apply import (
     PatchResult,
     apply_patch,
-    apply_patch_text,
     patch_paths,
     replace_files,
     unified_diff,
@@ -19,7 +18,6 @@ __all__ = [
     "Replacement",
     "Replacer",
     "apply_patch",
-    "apply_patch_text",
     "patch_paths",
     "replace_files",
     "unified_diff",

@@ -100,6 +100,9 @@ def _span(start: int, count: int) -> str:
     return f"{start if count == 0 else start + 1},{count}" if count != 1 else str(start + 1)
 
 
+_DEFAULTS = PatchOptions()
+
+
 class PatchResult(Struct, frozen=True):
     """What was done. `report` is the object told to models and programs, `preflight` what was known before the
     first write, `diffs` one block per changed file."""
@@ -110,15 +113,9 @@ class PatchResult(Struct, frozen=True):
     diffs: tuple[DiffBlock, ...] = ()
 
 
-def apply_patch_text(
-    workspace: Workspace, session: str, text: str, path: str | None = None, fuzz: int = 3, dry_run: bool = False
-) -> PatchResult:
-    """Apply a patch given as text. Raises ToolError with nothing changed."""
-    return apply_patch(workspace, session, text, PatchOptions(path, fuzz, dry_run=dry_run))
-
-
-def apply_patch(workspace: Workspace, session: str, text: str, options: PatchOptions) -> PatchResult:
-    """Apply a patch with all options. A ToolError carries the preflight as metadata once the patch could be read."""
+def apply_patch(workspace: Workspace, session: str, text: str, options: PatchOptions = _DEFAULTS) -> PatchResult:
+    """Apply a patch given as text. Raises ToolError with nothing changed, with the preflight as metadata once the patch
+    could be read."""
     patch = parse(text)
     preflight = _preflight(patch, options)
     try:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from codewhale.lib.text import one_line
 from codewhale.workspace.patching.errors import ambiguous, not_found
 from codewhale.workspace.patching.model import FileContent, Hunk, PatchLine
 
@@ -304,7 +303,3 @@ def _rightmost(hunks: Sequence[Hunk], options: list[tuple[int, list[int]]]) -> l
         chosen.append(fitting[-1])
         free = fitting[-1] + begin
     return chosen[::-1]
-
-
-def describe(places: Sequence[Placement]) -> str:
-    return one_line("; ".join(place.how for place in places), 400)
