@@ -228,7 +228,7 @@ async def test_compacting_on_request_is_a_turn_of_its_own(home: Path, workspace:
     script = [*answers(2), {"text": "SUMMARY", "delay": 0.05}, {"text": "Later."}, {"text": "x", "delay": 30}]
     async with staged(home, workspace, script) as stage:
         session = stage.open()
-        with pytest.raises(SessionError, match="nothing yet"):
+        with pytest.raises(SessionError, match="nothing to compact"):
             await stage.engine.compact(session.id, "")
         await turn(stage, session, "One")
         await turn(stage, session, "Two")

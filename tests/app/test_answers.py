@@ -293,7 +293,7 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
         rows = {row.name: row for row in await client.query(ListProviders(session))}
         assert not rows["deepseek"].ready and "DEEPSEEK_API_KEY" in rows["deepseek"].why
         assert rows["ollama"].local and "scripted" not in rows
-        assert rows["ollama"].ready or rows["ollama"].why == "nothing answers there now"
+        assert rows["ollama"].ready or rows["ollama"].why == "nothing responds there now"
         wrong = await client.submit(ConnectProvider(session, "deepseek"))
         assert "DEEPSEEK_API_KEY is not set" in wrong
         assert "not a key" in await client.submit(ConnectProvider(session, "deepseek", key="no key"))

@@ -140,7 +140,7 @@ def test_missing_programs_say_how_to_install_them(tmp_path: Path) -> None:
         (tools / name).write_text("#!/bin/sh\n")
         (tools / name).chmod(0o755)
     (tmp_path / "work").mkdir()
-    assert "passed over, as others or a project may write there" in row(look(tmp_path, PATH=str(tools)), "git").detail
+    assert "ignored: others or a project may write there" in row(look(tmp_path, PATH=str(tools)), "git").detail
     found = look(tmp_path / "work", PATH=str(tools))
     assert row(found, "git") == Check("git", "ok", str(tools / "git"))
     assert row(found, "rg").fix.removeprefix("sudo ") == "apt-get install ripgrep"

@@ -143,7 +143,7 @@ def test_e1_listings_titles_jobs_and_what_a_person_types_are_made_harmless(stage
         term.sees("╭", seen)
         escape(term)
     term.type("/no\x1b[Csuch\r")
-    term.sees("There is no command")
+    term.sees("Unknown command")
     term.type("@na")
     term.sees("\\x1b[2J")
     term.type("\x1b")

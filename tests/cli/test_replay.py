@@ -28,15 +28,17 @@ def test_replay_of_a_real_session(tmp_path: Path) -> None:
     scripted(tmp_path, CALLS, '{"text":"done"}')
     assert codewhale_program(tmp_path, "exec", "look").returncode == 0
     shown = codewhale_program(tmp_path, "sessions", "show", "latest").stdout
-    assert re.search(r'^\[mended N\d P1( A4)?\] it came as read-file \{"file_path": "a.txt",\}$', shown, re.MULTILINE)
-    assert "mended" not in codewhale_program(tmp_path, "sessions", "show", "latest", "--messages").stdout
+    assert re.search(
+        r'^\[repaired N\d P1( A4)?\] received as read-file \{"file_path": "a.txt",\}$', shown, re.MULTILINE
+    )
+    assert "repaired" not in codewhale_program(tmp_path, "sessions", "show", "latest", "--messages").stdout
     done = codewhale_program(tmp_path, "sessions", "replay", "latest", "--run-reads")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "1. read-file -> read_file"
     assert '   arguments  {"path":"a.txt"}' in lines
     assert "   now        the same" in lines
-    assert lines[-1].startswith("1 calls: 1 understood (1 by another name, 1 mended), 0 refused, 0 unlike then;")
+    assert lines[-1].startswith("1 calls: 1 understood (1 by another name, 1 repaired), 0 refused, 0 unlike then;")
     rows = codewhale_program(tmp_path, "sessions", "replay", "latest", "--json").stdout
     assert rows.isascii()
     assert json.loads(rows)["canonical"] == "read_file"

@@ -273,7 +273,7 @@ def test_slash_commands(tmp_path: Path) -> None:
     assert "played" in done.stdout
     bad = codewhale_program(tmp_path, "exec", "/nonsense")
     assert bad.returncode == 1
-    assert "There is no command '/nonsense'" in bad.stdout
+    assert "Unknown command '/nonsense'" in bad.stdout
     found = result_of(codewhale_program(tmp_path, "exec", "--output-format", "json", "/help"))
     assert (found["status"], found["tools"]) == ("done", [])
     assert "/status" in found["answer"]

@@ -33,14 +33,14 @@ async def test_compact_and_its_undoing(home: Path, workspace: Path) -> None:
     async with harness(home, workspace, script) as agent:
         session = await agent.open()
         output = await run(agent, session, "/compact")
-        assert not output.ok and "nothing yet" in output.text
+        assert not output.ok and "nothing to compact" in output.text
         assert not (await run(agent, session, "/compact undo")).ok
         await agent.turn("One", session)
         await agent.turn("Two", session)
         output = await run(agent, session, "/compact the names")
         assert output.ok and output.text.startswith("Compacted: about ")
         assert b"keep above all: the names" in agent.provider.requests[-1]
-        assert "1 compactions stand" in (await run(agent, session, "/context")).text
+        assert "1 compactions in effect" in (await run(agent, session, "/context")).text
         assert "Compaction 1 is undone" in (await run(agent, session, "/compact undo")).text
         events = [envelope.event for envelope in agent.app.engine.session(session).log.read()]
         assert sum(isinstance(event, Compacted) for event in events) == 1

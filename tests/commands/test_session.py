@@ -35,7 +35,7 @@ async def test_an_unknown_mode_changes_nothing(home: Path, workspace: Path) -> N
     async with harness(home, workspace, []) as stage:
         session = await stage.open(mode=Mode.AGENT)
         output = await run(stage, session, "/mode YOLO")
-        assert (output.ok, output.text) == (False, "There is no mode 'YOLO'; choose one of plan|agent|yolo.")
+        assert (output.ok, output.text) == (False, "Unknown mode 'YOLO'; choose one of plan|agent|yolo.")
         assert (await run(stage, session, "/mode")).text.startswith("mode: agent")
 
 
@@ -147,7 +147,7 @@ async def test_retry_says_a_message_again_where_calls_have_run_since(home: Path,
 async def test_retry_after_an_interruption_and_where_there_is_nothing_to_ask(home: Path, workspace: Path) -> None:
     async with harness(home, workspace, [{"text": "late", "delay": 60}, DONE]) as stage:
         session = await stage.open()
-        assert "no message to ask again" in (await run(stage, session, "/retry")).text
+        assert "no message to retry" in (await run(stage, session, "/retry")).text
         assert not (await run(stage, session, "/retry now")).ok
         async with watching(stage, session) as watch:
             await stage.client.submit(SendMessage(session, "Go"))

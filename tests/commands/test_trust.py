@@ -14,7 +14,7 @@ async def test_it_shows_trusts_and_forgets(home: Path, workspace: Path) -> None:
             output = await stage.client.submit(RunCommand(session, line))
             return output.ok, output.text
 
-        assert await said("/trust") == (True, "The project has no file of its own.")
+        assert await said("/trust") == (True, "The project has no configuration files of its own.")
         config = workspace / ".codewhale" / "config.toml"
         config.parent.mkdir()
         config.write_text('model = "m"\n')

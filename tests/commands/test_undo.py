@@ -47,7 +47,7 @@ async def test_the_last_turn_goes_and_the_model_is_told(home: Path, git_workspac
         session = await agent.open()
         await play(agent, session, "One", "Two")
         output = await run(agent, session, "/undo")
-        assert output.ok and output.text.startswith("Taken back in 3 files.") and "removed: made" in output.text
+        assert output.ok and output.text.startswith("Undone in 3 files.") and "removed: made" in output.text
         assert (git_workspace / "a").read_text() == "1\n" and (git_workspace / "mine").read_text() == "mine\n"
         assert not (git_workspace / "made").exists()
         events = [envelope.event for envelope in agent.app.engine.session(session).log.read()]
@@ -111,7 +111,7 @@ async def test_nonsense_and_what_is_too_far_are_told(home: Path, workspace: Path
             assert not output.ok and output.text.startswith("Say /undo"), line
         for line in ("/undo 2", "/undo 0", "/restore 9"):
             assert "say 1 to 1" in (await run(agent, session, line)).text
-        assert "there is nothing to bring back" in (await run(agent, session, "/restore back")).text
+        assert "Nothing to redo" in (await run(agent, session, "/restore back")).text
 
 
 async def test_while_a_turn_runs_nothing_is_taken_back(home: Path, workspace: Path) -> None:

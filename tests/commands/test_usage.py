@@ -79,7 +79,7 @@ async def test_an_unknown_price_is_said_to_be_unknown(home: Path, workspace: Pat
         ends = only(await stage.turn("One", session), TurnFinished)
         text = (await run(stage, session, "/cost")).text
     assert ends[0].result["usage"]["cost"] is None
-    assert "cost       unknown: the price of the model is not known" in text
+    assert "cost       unknown: no price for this model" in text
     assert '[providers.scripted.prices."scripted"]' in text
 
 

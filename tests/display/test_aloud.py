@@ -23,9 +23,9 @@ PICTURE = Image("image/png", "0" * 64, 3)
          ["[result] one", "two", "[part without text]"]),
         (CallFinished("c", "read_file", False, "none"), ["[result, failed] none"]),
         (RepairRecorded("c", ("N1", "P1"), False, "ReadFile", '{"path": "a",}'),
-         ['[mended N1 P1] it came as ReadFile {"path": "a",}']),
+         ['[repaired N1 P1] received as ReadFile {"path": "a",}']),
         (RepairRecorded("c", ("P8",), True, "x", "y"),
-         ["[mended P8, read in one of several ways] it came as x y"]),
+         ["[repaired P8, read in one of several ways] received as x y"]),
     ],
 )  # fmt: skip
 def test_each_event_is_said_in_safe_lines(event: Event, lines: list[str]) -> None:

@@ -16,7 +16,7 @@ def test_a_call_that_is_understood() -> None:
     assert call_text(7, CALL).splitlines() == [
         "7. todo\\x1b_write (deprecated) -> checklist_write",
         '   arguments  {"todos":[]}',
-        "   mended     N2, read in one of several ways",
+        "   repaired   N2, read in one of several ways",
         "   then       ok: as it was",
         "   now        ok: new",
         "   unlike     it ran otherwise",

@@ -222,7 +222,7 @@ async def test_what_went_wrong_is_said_and_the_session_goes_on(tmp_path: Path) -
     async with sitting(tmp_path, [{"text": "fine"}], terminal=False) as here:
         here.typed.type("/nosuch", "/usr/bin is a folder?", None)
         assert await here.task == 0
-        assert "failed: There is no command" in here.paper.text and "fine" in here.paper.text
+        assert "failed: Unknown command" in here.paper.text and "fine" in here.paper.text
 
 
 async def test_a_resumed_session_says_what_came_before(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_path_is_the_dialects_unless_it_is_told(base_url: str, path: str, expe
 
 def test_an_unknown_dialect_is_told_the_known_ones() -> None:
     with pytest.raises(
-        ConfigError, match=r"providers\.p\.dialect = 'morse' is not known; it is one of .*openai-chat, .*scripted"
+        ConfigError, match=r"providers\.p\.dialect = 'morse' is unknown; choose one of .*openai-chat, .*scripted"
     ):
         build_provider("p", ProviderSettings(dialect="morse"), "")
 

@@ -235,7 +235,7 @@ async def test_a_drip_runs_into_the_wall() -> None:
     limits = Limits(first=2.0, gap=2.0, wall=0.1)
     events, failed, _ = await once(stream(sse(delta(content="a")))[:-5], then="hang", limits=limits)
     assert events == [TextDelta("a")]
-    assert failed == Failure("timeout", "the request took longer than it may", False)
+    assert failed == Failure("timeout", "the request took longer than its time limit", False)
 
 
 async def test_a_server_that_forgets_to_end_does_not_hold_the_answer() -> None:

@@ -63,7 +63,7 @@ workspace = "/srv/app"
         ("[[rules]]\naction = 'deny'\ncomand = 'ls'\n", "rules[1]: comand is not known"),
         ("[[rules]]\naction = 'deny'\ncommand = ''\n", "command must be text that is not empty"),
         ("[[rules]]\naction = 'deny'\ncommand = ['ls']\n", "command must be text"),
-        ("[[rules]]\naction = 'deny'\ncommand = 'ls'\npath = 'x'\n", "command and path cannot stand in one row"),
+        ("[[rules]]\naction = 'deny'\ncommand = 'ls'\npath = 'x'\n", "command and path cannot be combined in one row"),
         ("[[rules]]\naction = 'allow'\n", "a row that allows every call is refused"),
         ("[[rules]]\naction = 'floor_exception'\n", "a floor_exception has command"),
         ("[[rules]]\naction = 'floor_exception'\ncommand = 'x'\ntool = 'exec_shell'\n", "and no tool"),

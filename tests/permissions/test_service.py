@@ -143,7 +143,7 @@ def test_a_project_only_tightens_and_only_when_trusted(
     assert permits.decide(asking(workspace, deploy)).rule == "permissions.project.1"
     assert permits.decide(asking(workspace, MAKE)).verdict == "ask"
     assert permits.decide(asking(workspace, CommandSubject("rm -rf /"))).rule.startswith("floor.")
-    assert len(machine.told) == 2 and "only make things narrower" in machine.told[1]
+    assert len(machine.told) == 2 and "can only restrict" in machine.told[1]
     file.write_text('deny = ["make nothing"]\n')
     assert permits.decide(asking(workspace, deploy)).verdict == "ask"
     assert permits.decide(asking(workspace.parent, MAKE)).verdict == "ask"

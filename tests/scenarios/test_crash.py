@@ -73,7 +73,7 @@ async def test_a_session_whose_first_record_is_damaged_goes_on(home: Path, works
     assert ending(events).status == "done"
     assert [message["content"] for message in told if message["role"] == "assistant"] == ["Kept."]
     notices = [item.event for item in envelopes(str(home), log.parent.name) if isinstance(item.event, Notice)]
-    assert notices[0].level == "warning" and f"goes on in {workspace} with scripted" in notices[0].text
+    assert notices[0].level == "warning" and f"continues in {workspace} with scripted" in notices[0].text
     assert (status.provider, status.workspace) == ("scripted", str(workspace))
 
 

@@ -64,7 +64,7 @@ CONFIGS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "a wrong table": (lambda path: path.write_text("providers = []"), ("providers: Expected object, got array",)),
     "a dialect that is none": (
         lambda path: path.write_text('provider = "p"\n[providers.p]\ndialect = "x"'),
-        ("providers.p.dialect = 'x' is not known; it is one of anthropic, openai-chat, openai-responses, scripted",),
+        ("providers.p.dialect = 'x' is unknown; choose one of anthropic, openai-chat, openai-responses, scripted",),
     ),
     "a URL that is none": (
         lambda path: path.write_text('provider = "p"\n[providers.p]\nbase_url = "x"'),

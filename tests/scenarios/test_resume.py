@@ -228,7 +228,7 @@ async def test_a_session_whose_workspace_is_gone_goes_on_for_a_person_alone(home
         before = len(log(home, session))
         space.rmdir()
         for fields in ({"resume": session}, {"fork": session}):
-            with pytest.raises(SessionError, match=r"space, is gone: it was deleted or moved\. Bring it back"):
+            with pytest.raises(SessionError, match=r"space, is gone: it was deleted or moved\. Restore it"):
                 await stage.open(**fields)
         assert len(log(home, session)) == before and len(list((home / "sessions").glob("[!.]*"))) == 1
         assert await stage.open(resume=session, authority=Authority.PERSON) == session

@@ -64,7 +64,9 @@ class Asking:
         answers = answer.answers if answer is not None else ()
         turn.session.emit(QuestionAnswered(request, answers, by))
         if answer is None:
-            raise ToolError("timeout", f"No answer came within {seconds:g} seconds; go on with the safest assumption.")
+            raise ToolError(
+                "timeout", f"No answer came within {seconds:g} seconds; continue with the safest assumption."
+            )
         return answers
 
     def answer(self, session: Session, op: Answer) -> bool:

@@ -126,7 +126,7 @@ class ConversationCompactor:
             if len(work.old) < 2:
                 work = _Work(session, 0)
         if len(work.old) < 2:
-            raise CompactionFailed("there is nothing yet to be compacted")
+            raise CompactionFailed("there is nothing to compact yet")
         summary = await self._summary(calls, focus)
         return self._replace(work, reason, summary)
 
@@ -135,7 +135,7 @@ class ConversationCompactor:
         small = window < _SMALL_WINDOW
         extra = _PROMPT.read_text(encoding="utf-8").strip().replace("{words}", "500" if small else "900")
         if focus:
-            extra += f"\n\nThe developer asks to keep above all: {focus}"
+            extra += f"\n\nThe developer asks to keep in detail: {focus}"
         bound = _summary_bound(window)
         why = ""
         for pause in (0.0, *self._pauses):
@@ -199,7 +199,7 @@ class ConversationCompactor:
         messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self._keep, before.spendable))
         after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
         if after >= before.used:
-            raise CompactionFailed("it would take no less room than now")
+            raise CompactionFailed("it would not be any shorter")
         event = Compacted(number, reason, messages, before.used, after)
         session.emit(PrefixInvalidated("compaction", 1), event)
         text = f"The conversation was compacted: about {before.used} tokens before, {after} now."

@@ -149,7 +149,7 @@ class AgentLoop:
             return None
         self.report.answer = self._answers.answer(answer)
         if short:
-            return Ending("failed", f"The model {REASONS[short]}, also after being told.")
+            return Ending("failed", f"The model {REASONS[short]}, even after a reminder.")
         if self.report.denied:
             return Ending("denied", "A call was refused; see the answer and the notices above.")
         return Ending("failed", "The answer hit its length limit.") if answer.finish == "length" else Ending("done")

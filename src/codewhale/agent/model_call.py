@@ -257,8 +257,8 @@ def price_known(provider: Provider) -> bool:
 def unknown_price(provider: str, model: str) -> str:
     """Why a bound on money cannot be kept, and what to do."""
     return (
-        f"the price of {model} is unknown at {provider}, so a bound on cost cannot be kept: set "
-        f'[providers.{provider}.prices."{model}"] with miss, hit and output per million tokens, or bound tokens'
+        f"the price of {model} is unknown at {provider}, so a cost limit cannot be enforced: set "
+        f'[providers.{provider}.prices."{model}"] with miss, hit and output per million tokens, or limit tokens'
     )
 
 

@@ -53,7 +53,7 @@ class Client:
     async def _answer(self, request: Request[T]) -> T:
         do = self._does.get(type(request))
         if do is None:
-            raise SessionError(f"{type(request).__name__} is not done here")
+            raise SessionError(f"{type(request).__name__} is not supported here")
         answer: T | Awaitable[T] = do(request)
         return await answer if isawaitable(answer) else answer
 

@@ -94,7 +94,7 @@ def _config(home: str, workspace: str, environ: Mapping[str, str]) -> tuple[Conf
     if config.notices:
         return config, [Check("config", "warn", notice, f"edit {path}") for notice in config.notices]
     present = os.path.exists(path)
-    return config, [Check("config", "ok", path if present else f"{path} is absent: defaults hold")]
+    return config, [Check("config", "ok", path if present else f"{path} not found: using defaults")]
 
 
 def _home(home: str) -> Check:
@@ -111,7 +111,7 @@ def _home(home: str) -> Check:
     if not stat.S_ISDIR(found.st_mode):
         return Check("home", "fail", f"{home} is not a folder", "set CODEWHALE_HOME to a folder")
     if found.st_uid != os.geteuid():
-        detail = f"{home} belongs to user {found.st_uid}, not to you ({os.geteuid()}): sessions are refused"
+        detail = f"{home} belongs to user {found.st_uid}, not to you ({os.geteuid()}): sessions cannot be opened"
         return Check("home", "fail", detail, "set CODEWHALE_HOME to a folder of your own")
     if not os.access(home, os.W_OK | os.X_OK):
         return Check("home", "fail", f"{home} cannot be written", f"chmod 700 {home}")
@@ -147,7 +147,7 @@ def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
         fix = f"add the table to {config.path}, or: codewhale config set provider {DEFAULT_PROVIDER}"
         return _Route((Check("provider", "fail", detail, fix), Check("api_key", "warn", MISSING)), name, model)
     where = f" at {plain_url(settings.base_url)}" if settings.base_url else ""
-    check = Check("provider", "ok", f"{name} ({settings.dialect}){where}; not dialled")
+    check = Check("provider", "ok", f"{name} ({settings.dialect}){where}; not contacted")
     can = Capability()
     try:
         facts = routes.build(name, model).model
@@ -164,7 +164,7 @@ def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:
         return Check("api_key", "ok", "; ".join((key.source, *key.refused)))
     detail = "; ".join(key.refused) or f"{settings.api_key_env} is not set"
     fix = f"codewhale login {name}, or export {settings.api_key_env}=..."
-    return Check("api_key", "warn", f"{detail}: {name} will refuse", fix)
+    return Check("api_key", "warn", f"{detail}: {name} will reject requests", fix)
 
 
 def _python(workspace: str) -> Check:
@@ -186,7 +186,7 @@ def _programs(environ: Mapping[str, str], workspace: str) -> Iterator[Check]:
         if row.name in (*_WANTED, *_OPTIONAL):
             path = find_program(row.name, workspace, places)
             passed = shutil.which(row.name, path=places)
-            why = f"{passed} is passed over, as others or a project may write there" if passed else "not found"
+            why = f"{passed} is ignored: others or a project may write there" if passed else "not found"
             missing = Check(row.name, "warn", f"{why}: {row.without}", how_to_install(row.name, places))
             if row.name in _OPTIONAL:
                 missing = Check(row.name, "ok", f"{missing.detail}; {missing.fix}")
@@ -206,7 +206,7 @@ def _tests(places: str, workspace: str) -> Check:
 
 def _workspace(workspace: str) -> Iterator[Check]:
     if home_inside(workspace):
-        detail = f"{workspace} holds the home folder, so files that programs act on by themselves lie in it"
+        detail = f"{workspace} contains your home folder, so it has files that programs run automatically"
         yield Check("workspace", "warn", detail, "open the folder of one project")
 
 
@@ -249,6 +249,6 @@ def _sessions(home: str) -> Check:
     damaged = [row.id for row in rows if row.state == "damaged"]
     if damaged:
         detail = f"{len(rows)}, damaged: {', '.join(damaged[:5])}{'...' if len(damaged) > 5 else ''}"
-        fix = f"resume to mend what can be: codewhale exec --resume {damaged[0]} ..."
+        fix = f"resume to repair what can be: codewhale exec --resume {damaged[0]} ..."
         return Check("sessions", "warn", detail, fix)
     return Check("sessions", "ok", f"{len(rows)}, none damaged")

@@ -163,13 +163,13 @@ class ProviderQueries:
         if self._place.environ.get(variable(path)):
             return f"{variable(path)} is set in the environment and wins over config.toml."
         if (now := self._place.config().origin(key)) == "command line":
-            return f"The {now} says otherwise, and wins over config.toml."
+            return f"The {now} overrides config.toml."
         return ""
 
 
 def _absent(row: ProviderRow) -> ProviderRow:
     """A provider of this machine that does not answer; the one in use may only be slow."""
-    return row if row.current else msgspec.structs.replace(row, ready=False, why="nothing answers there now")
+    return row if row.current else msgspec.structs.replace(row, ready=False, why="nothing responds there now")
 
 
 def _local(settings: ProviderSettings) -> bool:
@@ -196,5 +196,5 @@ def _setting(entry: Entry) -> SettingRow:
 def _checked_key(text: str) -> str:
     key = text.strip()
     if key and (not key.isascii() or not key.isprintable() or " " in key):
-        raise ConfigError("this is not a key: a key is one line of ASCII characters without spaces; nothing was kept")
+        raise ConfigError("this is not a key: a key is one line of ASCII characters without spaces; nothing was stored")
     return key

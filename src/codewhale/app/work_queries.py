@@ -59,7 +59,7 @@ class WorkQueries:
             plan = await undo.plan(session, workspace, turns[-1].since)
             found = await self._contents(undo, plan, back=False)
         except SnapshotError as error:
-            raise SessionError(f"there is no git repository here, and nothing else that knows what changed: {error}")
+            raise SessionError(f"this is not a git repository, and no snapshots show what changed: {error}")
         inside = os.path.normpath(path) if path else ""
         return tuple(one for one in found if not inside or one.path == inside or one.path.startswith(inside + "/"))
 
@@ -69,13 +69,13 @@ class WorkQueries:
         try:
             turns = await undo.turns(query.session, workspace)
             if not turns:
-                return UndoView((), why="No turn of this session has changed a file that was not taken back already.")
+                return UndoView((), why="No turn of this session changed a file that is not already undone.")
             rows = tuple((number, turn_line(turn)) for number, turn in enumerate(turns[:MOST_TURNS], 1))
             number = max(1, min(query.turns, len(turns)))
             plan = await undo.plan(query.session, workspace, turns[number - 1].since)
             diffs = await self._contents(undo, plan, back=True)
         except SnapshotError as error:
-            return UndoView((), why=f"Changes cannot be taken back here: {error}.")
+            return UndoView((), why=f"Undo is not available here: {error}.")
         refused = tuple(refusal_lines(plan.refused))
         files = tuple(line for line in plan_lines(plan) if line not in refused)
         return UndoView(rows, files, refused, diffs)

@@ -27,7 +27,7 @@ async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> in
     if not as_json:
         ran = "only what reads was run, in a copy" if run_reads else "nothing was run"
         put(
-            f"{calls} calls: {calls - refused} understood ({renamed} by another name, {mended} mended), {refused} "
+            f"{calls} calls: {calls - refused} understood ({renamed} by another name, {mended} repaired), {refused} "
             f"refused, {drifted} unlike then; {ran}\n"
         )
     return 1 if drifted else 0

@@ -85,7 +85,7 @@ class CommandRegistry:
         name, args = (*line.split(maxsplit=1), "", "")[:2]
         if name not in self._rows:
             known = ", ".join(sorted(self._rows))
-            return CommandOutput(f"There is no command {name!r}. The commands are: {known}.", ok=False)
+            return CommandOutput(f"Unknown command {name!r}. The commands are: {known}.", ok=False)
         return await self._bound(name).run(args.strip(), context)
 
     def _bound(self, name: str) -> BoundCommand:

@@ -38,4 +38,4 @@ class ConfigCommand:
         if len(words) < 3:
             return CommandOutput("Say /config set KEY VALUE, such as /config set tui.theme light.", ok=False)
         note = self._change(words[1], words[2])
-        return CommandOutput(f"{words[1]} is set; it holds from the next session on. {note}".strip())
+        return CommandOutput(f"{words[1]} is set; takes effect in new sessions. {note}".strip())

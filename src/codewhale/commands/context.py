@@ -12,7 +12,7 @@ _SOURCES = {
     "catalog": "from the model table",
     "name": "guessed from the model's name, unverified",
     "fallback": "a guess, unverified: set context_window in the provider's table",
-    "overflow": "learned from a request that was refused as too long",
+    "overflow": "learned from a request that was too long",
 }
 
 
@@ -29,13 +29,13 @@ class ContextCommands:
 
     @command("/compact", "[FOCUS|undo]")
     async def compact(self, args: str, context: CommandContext) -> CommandOutput:
-        """Say the conversation so far shorter, above all keeping FOCUS; undo brings the exact former one back."""
+        """Compact the conversation, keeping FOCUS in detail; undo restores the exact conversation."""
         try:
             if args == "undo":
                 number = self._control.undo_compaction(context.session)
                 if not number:
                     return CommandOutput("There is no compaction to undo.", ok=False)
-                text = f"Compaction {number} is undone. None happens by itself until the next /compact."
+                text = f"Compaction {number} undone. Automatic compaction is off until the next /compact."
                 return CommandOutput(text)
             before, after = await self._control.compact(context.session, args)
         except CodeWhaleError as error:
@@ -46,14 +46,14 @@ class ContextCommands:
 def _shown(view: ContextView) -> str:
     percent = 100 * view.used // max(1, view.spendable)
     by = "by the provider's last count" if view.calibrated else "estimated: the provider has counted no request yet"
-    makes_room = f"made by itself from {view.threshold} tokens on" if view.threshold else "not made by itself"
+    makes_room = f"automatic at {view.threshold} tokens" if view.threshold else "automatic compaction is off"
     rows = [
         ("model", f"{view.model} at {view.provider}"),
         ("window", f"{view.window} tokens ({_SOURCES.get(view.window_source, view.window_source)})"),
         ("for answers", f"{view.reserved} tokens"),
         ("next request", f"{view.used} of {view.spendable} tokens, {percent} % ({by})"),
         *((f"  {name}", str(tokens)) for name, tokens in view.layers),
-        ("room", makes_room + (f"; {view.compactions} compactions stand" if view.compactions else "")),
+        ("room", makes_room + (f"; {view.compactions} compactions in effect" if view.compactions else "")),
         ("last call", f"{view.last_hit} tokens from the cache, {view.last_miss} not"),
         ("billed so far", f"{view.billed_input} tokens in, {view.billed_output} out"),
     ]

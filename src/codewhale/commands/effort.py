@@ -16,7 +16,7 @@ class EffortCommand:
 
     @command("/effort", "[off|low|medium|high|max|auto|default]")
     async def effort(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show how hard the model thinks, or change it from the next turn on."""
+        """Show the reasoning effort, or change it from the next turn on."""
         if args:
             try:
                 self._control.set_effort(context.session, "" if args == _OWN else args.lower())

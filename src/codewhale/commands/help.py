@@ -18,6 +18,6 @@ class HelpCommand:
         wanted = args if args.startswith("/") or not args else f"/{args}"
         specs = [spec for spec in self._specs() if not wanted or spec.name == wanted]
         if not specs:
-            return CommandOutput(f"There is no command {wanted}; /help lists them.", ok=False)
+            return CommandOutput(f"Unknown command {wanted}; /help lists all.", ok=False)
         width = max(len(f"{spec.name} {spec.usage}") for spec in specs)
         return CommandOutput("\n".join(f"{f'{spec.name} {spec.usage}':<{width}}  {spec.summary}" for spec in specs))

@@ -25,7 +25,7 @@ class HooksCommand:
 
     @command("/hooks")
     async def hooks(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show the hooks that are in force here, and which are ignored and why."""
+        """Show the active hooks, and the ignored ones with the reason."""
         found = self._hooking.at(context.workspace)
         hooks, ignored = ((), ()) if found is None else found.at(context.workspace)
         lines = [

@@ -20,8 +20,8 @@ CONSOLE = "console"
 LIST_MOST = 100
 SHOWN_LINES = 20
 USAGE = (
-    "Say /jobs [list], /jobs show ID, /jobs poll ID, /jobs wait ID [SECONDS], /jobs stdin ID [TEXT], /jobs stdin ID "
-    "--eof or /jobs cancel ID|all. The beginning of an id will do."
+    "Use /jobs [list], /jobs show ID, /jobs poll ID, /jobs wait ID [SECONDS], /jobs stdin ID [TEXT], /jobs stdin ID "
+    "--eof or /jobs cancel ID|all. The start of an id is enough."
 )
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
@@ -36,7 +36,7 @@ class JobsCommand:
 
     @command("/jobs", "[list|show|poll|wait|stdin|cancel] [ID] [...]")
     async def jobs(self, args: str, context: CommandContext) -> CommandOutput:
-        """List the background jobs of this session, look into one, wait for it, write to it or end it."""
+        """List background jobs, read one's output, wait for it, send it input or kill it."""
         session = context.session
         verb, rest = _word(args)
         if verb in ("", "list"):

@@ -17,7 +17,7 @@ class NewCommands:
 
     @command("/new")
     async def new(self, args: str, context: CommandContext) -> CommandOutput:
-        """Begin a new session here, with the same mode and model; /sessions still lists this one."""
+        """Start a new session with the same mode and model; /sessions still lists this one."""
         now = self._control.status(context.session)
         op = OpenSession(
             now.workspace, now.mode, now.authority, now.provider, now.model, effort=now.effort, approval=now.approval
@@ -26,7 +26,7 @@ class NewCommands:
 
     @command("/fork")
     async def fork(self, args: str, context: CommandContext) -> CommandOutput:
-        """Go on in a copy of this session."""
+        """Fork this session and continue in the fork."""
         now = self._control.status(context.session)
         op = OpenSession(
             now.workspace, now.mode, now.authority, fork=context.session, effort=now.effort, approval=now.approval
@@ -38,10 +38,10 @@ class NewCommands:
             session = await self._open(op)
         except CodeWhaleError as error:
             return CommandOutput(f"No session was begun: {error}", ok=False)
-        return CommandOutput(f"{what}: {session}. The former one is kept: {context.session}.", session=session)
+        return CommandOutput(f"{what}: {session}. The previous session is saved: {context.session}.", session=session)
 
     @command("/clear")
     async def clear(self, args: str, context: CommandContext) -> CommandOutput:
-        """Begin with an empty conversation: the same as /new."""
+        """Start with an empty conversation; same as /new."""
         cleared: CommandOutput = await self.new(args, context)
         return cleared

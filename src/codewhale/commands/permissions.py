@@ -21,7 +21,7 @@ class PermissionsCommands:
 
     @command("/permissions", "[list | allow|ask|deny COMMAND | remove ROW]")
     async def permissions(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show the rules of what may run, add one for commands that begin so, or remove one."""
+        """Show the permission rules, add one for commands that start with PREFIX, or remove one."""
         verb, _, rest = args.partition(" ")
         rest = rest.strip()
         if verb in ("", "list"):
@@ -34,7 +34,7 @@ class PermissionsCommands:
 
     @command("/network", "[list | allow|ask|deny HOST]")
     async def network(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show the rules about hosts, or add one: a name, or .name for all names below it."""
+        """Show the network rules, or add one: a host, or .host for all hosts below it."""
         verb, _, host = args.partition(" ")
         host = host.strip()
         if verb in ("", "list"):
@@ -45,12 +45,12 @@ class PermissionsCommands:
 
     @command("/approval", "[suggest|auto|never]")
     async def approval(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show what becomes of calls that no rule decides (asked, run, refused), or change it."""
+        """Show what happens to calls that no rule decides (ask, run or deny), or change it."""
         choices = "|".join(Approval)
         if not args:
             return CommandOutput(f"approval: {self._control.status(context.session).approval} (one of {choices})")
         if args not in list(Approval):
-            return CommandOutput(f"There is no approval {args!r}; choose one of {choices}.", ok=False)
+            return CommandOutput(f"Unknown approval setting {args!r}; choose one of {choices}.", ok=False)
         try:
             self._control.set_approval(context.session, Approval(args))
         except CodeWhaleError as error:
@@ -69,7 +69,7 @@ class PermissionsCommands:
             except ValueError as error:
                 return CommandOutput(f"{prefix!r} cannot be a prefix: {error}.", ok=False)
             if not offered(said):
-                why = "runs whatever it is told to" if is_runner(said[0]) else "is too much to allow for ever"
+                why = "runs any program" if is_runner(said[0]) else "is too much to allow for ever"
                 text = f"{prefix!r} {why}. Name a longer prefix, such as git push, or write the row in {{}} yourself."
                 return CommandOutput(text.format(self._permits.path), ok=False)
         workspace = context.workspace if verb == "allow" else ""

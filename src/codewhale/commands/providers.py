@@ -17,16 +17,16 @@ class ProviderCommands:
 
     @command("/models", "[PROVIDER]")
     async def models(self, args: str, context: CommandContext) -> CommandOutput:
-        """List the models that can be chosen with /model, of one provider or of all."""
+        """List the models for /model, of one provider or of all."""
         rows: Sequence[ModelRow] = await self._ask(ListModels(context.session))
         lines = [_model(row) for row in rows if args in ("", row.provider)]
         return CommandOutput(
-            "\n".join(lines) or f"No model is known of {args}; /providers lists the names.", bool(lines)
+            "\n".join(lines) or f"No known models for {args}; /providers lists the names.", bool(lines)
         )
 
     @command("/providers")
     async def providers(self, args: str, context: CommandContext) -> CommandOutput:
-        """List the providers, and what each lacks to be used."""
+        """List the providers and what each needs before use."""
         rows: Sequence[ProviderRow] = await self._ask(ListProviders(context.session))
         return CommandOutput("\n".join(map(_provider, rows)))
 

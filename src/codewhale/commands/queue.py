@@ -19,7 +19,7 @@ class QueueCommand:
 
     @command("/queue", "[list | edit N TEXT | drop N | clear]")
     async def queue(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show the messages that wait for the turn, change one, drop one, or all."""
+        """Show the queued messages, edit one, or drop one or all."""
         verb, number, text = (*args.split(maxsplit=2), "", "", "")[:3]
         rows = self._rows(context.session)
         if verb in ("", "list"):
@@ -31,7 +31,7 @@ class QueueCommand:
             return CommandOutput(USAGE, ok=False)
         former = self._edit(EditQueue(context.session, int(number) - 1, text))
         if not former:
-            return CommandOutput(f"Nothing waits as number {number}.", ok=False)
+            return CommandOutput(f"No queued message has number {number}.", ok=False)
         return CommandOutput(f"{'Dropped' if verb == 'drop' else 'Changed'}: {one_line(former)}")
 
 

@@ -11,7 +11,7 @@ from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
 from codewhale.session.store import SessionStore
 
-_YOLO = "In yolo mode every call runs without asking, with the network open. Say /mode yolo yes to switch it on."
+_YOLO = "In yolo mode every call runs without asking, with the network open. Use /mode yolo yes to switch it on."
 
 
 class SessionCommands:
@@ -29,7 +29,7 @@ class SessionCommands:
             return CommandOutput(f"mode: {self._control.status(context.session).mode} (one of {modes})")
         name, _, sure = args.partition(" ")
         if name not in list(Mode) or (sure and sure != "yes"):
-            return CommandOutput(f"There is no mode {args!r}; choose one of {modes}.", ok=False)
+            return CommandOutput(f"Unknown mode {args!r}; choose one of {modes}.", ok=False)
         if name == Mode.YOLO and not sure:
             return CommandOutput(_YOLO, ok=False)
         return self._try(lambda: self._control.set_mode(context.session, Mode(name)), f"mode: {name}")
@@ -55,9 +55,9 @@ class SessionCommands:
 
     @command("/retry")
     async def retry(self, args: str, context: CommandContext) -> CommandOutput:
-        """Ask your last message again, after a turn that failed or was interrupted."""
+        """Retry your last message after a failed or interrupted turn."""
         if args:
-            return CommandOutput("Say /retry and nothing else.", ok=False)
+            return CommandOutput("Use /retry without arguments.", ok=False)
         try:
             text = await self._control.retry(context.session)
         except CodeWhaleError as error:
@@ -66,7 +66,7 @@ class SessionCommands:
 
     @command("/status")
     async def status(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show how the session stands."""
+        """Show the state of the session."""
         view = self._control.status(context.session)
         rows = [
             ("session", view.session),
@@ -77,7 +77,7 @@ class SessionCommands:
             ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),
             ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
             ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),
-            ("sandbox", sandbox().mechanism or "none holds here: what would need one is asked about"),
+            ("sandbox", sandbox().mechanism or "none on this machine: calls that need one are asked about"),
             ("state", f"waiting for {view.waiting_for}" if view.waiting_for else "busy" if view.busy else "idle"),
         ]
         return CommandOutput("\n".join(f"{name:<13} {value}" for name, value in rows))

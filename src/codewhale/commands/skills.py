@@ -16,12 +16,12 @@ class SkillsCommand:
 
     @command("/skills", "[json | SKILL]")
     async def skills(self, args: str, context: CommandContext) -> CommandOutput:
-        """List the skills of this workspace and your own, and what is left out and why; or show one."""
+        """List this workspace's skills and your own, with what was skipped and why; or show one."""
         if args in ("", "json"):
             return told("/skills", args, await asyncio.to_thread(self._skills.of, context.workspace), _shown)
         one = await asyncio.to_thread(self._skills.load, context.workspace, args.removeprefix("$"))
         if one is None:
-            return CommandOutput(f"There is no skill {one_line(args, 80)!r}; /skills lists them.", ok=False)
+            return CommandOutput(f"Unknown skill {one_line(args, 80)!r}; /skills lists them.", ok=False)
         beside = "".join(f"\n- {path}" for path in one.companions)
         return CommandOutput(
             "\n\n".join(filter(None, (one.skill.path, one.body.strip(), beside and f"Beside it:{beside}")))

@@ -16,12 +16,14 @@ class TrustCommand:
 
     @command("/trust", "[add|remove FILE...]")
     async def trust(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show the project's own files and how they stand, or trust or no longer trust some as they are now."""
+        """Show the project's own configuration files and their trust, or trust or untrust some as they are now."""
         action, *names = args.split() or ["list"]
         try:
             found = {item.path: item for item in self._store.survey(context.workspace)}
             if action == "list" and not names:
-                return CommandOutput("\n".join(map(_line, found.values())) or "The project has no file of its own.")
+                return CommandOutput(
+                    "\n".join(map(_line, found.values())) or "The project has no configuration files of its own."
+                )
             if action not in ("add", "remove") or not names:
                 return CommandOutput("Say /trust, /trust add FILE... or /trust remove FILE...", ok=False)
             root = os.path.realpath(context.workspace)
@@ -39,7 +41,7 @@ class TrustCommand:
         for item in items:
             self._store.add(item)
         told = "\n".join(f"trusted as it is now: {item.path} (sha256 {item.sha256[:12]})" for item in items)
-        return CommandOutput(f"{told}\nIt counts from the next start on.")
+        return CommandOutput(f"{told}\nTakes effect at the next start.")
 
     def _remove(self, paths: list[str]) -> CommandOutput:
         gone = [path for path in paths if self._store.remove(path)]
@@ -49,5 +51,5 @@ class TrustCommand:
 
 
 def _line(item: ProjectFile) -> str:
-    changed = "".join(f"\n  {path} is not what it was" for path in item.changed)
+    changed = "".join(f"\n  {path} has changed" for path in item.changed)
     return f"{item.state:<8} {item.path}{changed}"

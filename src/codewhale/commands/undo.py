@@ -31,7 +31,7 @@ class UndoCommands:
 
     @command("/undo", "[N] [preview|yes]")
     async def undo(self, args: str, context: CommandContext) -> CommandOutput:
-        """Take back what the last turn (or the last N) changed in files; what others changed stays."""
+        """Undo the file changes of the last turn (or the last N); other changes stay."""
         place, word = _split(args)
         if place is None or place == "back":
             return CommandOutput(USAGE, ok=False)
@@ -39,7 +39,7 @@ class UndoCommands:
 
     @command("/restore", "[N|back] [preview|yes]")
     async def restore(self, args: str, context: CommandContext) -> CommandOutput:
-        """List the turns that changed files; take back all from the N-th on; back brings back what was undone last."""
+        """List the turns that changed files; undo all from the Nth on; back redoes the last undo."""
         place, word = _split(args)
         if place is None:
             return CommandOutput(USAGE, ok=False)
@@ -59,7 +59,7 @@ class UndoCommands:
                 return CommandOutput(since, ok=False)
             return await self._take_back(place, word, since, context, status.authority is Authority.PERSON)
         except SnapshotError as error:
-            return CommandOutput(f"Changes cannot be taken back here: {error}.", ok=False)
+            return CommandOutput(f"Undo is not available here: {error}.", ok=False)
 
     async def _take_back(
         self, place: str, word: str, since: int, context: CommandContext, person: bool
@@ -68,11 +68,13 @@ class UndoCommands:
         if plan is None or word != "yes" or kept != place or plan.since != since:
             plan = await self._undo.plan(context.session, context.workspace, since)
         if not plan.files:
-            return CommandOutput("\n".join(("Nothing is left to take back.", *plan_lines(plan))), ok=not plan.refused)
+            return CommandOutput("\n".join(("Nothing left to undo.", *plan_lines(plan))), ok=not plan.refused)
         if word == "preview" or (person and word != "yes"):
             self._seen[context.session] = (place, plan)
             verb = "/restore" if place == "back" else "/undo"
-            return CommandOutput(f"{await self._shown(plan)}\nNothing is done yet. Say {verb} {place} yes to do it.")
+            return CommandOutput(
+                f"{await self._shown(plan)}\nNothing has changed yet. Use {verb} {place} yes to do it."
+            )
         done = await self._undo.carry_out(plan)
         self._record(context.session, done)
         text = "\n".join((_summary(done), *done_lines(done.changes, done.refused)))
@@ -117,14 +119,12 @@ def _split(args: str) -> tuple[str | None, str]:
 def _since(place: str, turns: tuple[UndoTurn, ...], last: UndoTurn | None) -> int | str:
     """The entry from which on all is taken back, or why there is none."""
     if place == "back":
-        return (
-            last.since if last is not None else "The last thing done here was no undo: there is nothing to bring back."
-        )
+        return last.since if last is not None else "Nothing to redo: the last action here was not an undo."
     if not turns:
-        return "No turn of this session has changed a file that was not taken back already."
+        return "No turn of this session changed a file that is not already undone."
     number = int(place)
     if not 0 < number <= len(turns):
-        return f"{len(turns)} turns changed files and still stand: say 1 to {len(turns)}. /restore lists them."
+        return f"{len(turns)} turns with changes can be undone: give 1 to {len(turns)}. /restore lists them."
     return turns[number - 1].since
 
 
@@ -137,4 +137,4 @@ def _list(turns: tuple[UndoTurn, ...], last: UndoTurn | None) -> str:
 
 def _summary(done: UndoResult) -> str:
     files = "1 file" if len(done.changes) == 1 else f"{len(done.changes)} files"
-    return f"Taken back in {files}." if done.changes else "Nothing could be taken back."
+    return f"Undone in {files}." if done.changes else "Nothing could be undone."

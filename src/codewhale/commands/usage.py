@@ -16,7 +16,7 @@ CAUSES = {
     "model": "another model was chosen",
     "compaction": "the conversation was compacted",
     "undo": "a compaction was undone",
-    "pruned": "old tool results were said shorter",
+    "pruned": "old tool results were shortened",
     "activation": "a tool joined the array",
     "effort": "reasoning was switched on or off",
     "expired": "the session was idle for too long",
@@ -41,7 +41,7 @@ class UsageCommands:
         total, share = view.total, f" ({view.active / view.window:.0%} of it)" if view.window else ""
         rows = [
             ("window", f"{view.window:,} ({view.window_source})"),
-            ("active", f"{view.active:,}{share}: the latest prompt and its answer"),
+            ("active", f"{view.active:,}{share}: latest prompt and answer"),
             ("reserved", f"{view.reserved:,} for an answer" if view.reserved else "nothing for an answer"),
             ("billed in", f"{total['input']:,} in {total['calls']} calls, {view.turn['input']:,} of them this turn"),
             ("billed out", f"{total['output']:,}, {total['reasoning']:,} of them reasoning"),
@@ -66,7 +66,7 @@ class UsageCommands:
 
     @command("/cache", "[calls]")
     async def cache(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show how much of the prompts came from the provider's cache, and why not all."""
+        """Show how much of the prompts was cached by the provider, and why not all."""
         view = self._control.usage(context.session)
         total = view.total
         rows = [("hits", _cached(total))]
@@ -83,7 +83,7 @@ class UsageCommands:
 
     @command("/budget", "[AMOUNT | tokens N | turns N | off]")
     async def budget(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show what bounds this session, or bound it in money, tokens or model calls."""
+        """Show the budget of this session, or limit cost, tokens or model calls."""
         words = args.split()
         if words:
             limits = _bounds(words, self._control.usage(context.session).limits)
@@ -138,7 +138,7 @@ def _bound(whose: str, used: float, bound: float, unit: str) -> tuple[str, str]:
 
 def _cached(sums: dict[str, Any]) -> str:
     if sums["hit_rate"] is None:
-        return "unknown: the provider does not tell" if sums["calls"] else "no model call yet"
+        return "unknown: not reported by the provider" if sums["calls"] else "no model call yet"
     return f"{sums['hit']:,} tokens, {sums['hit_rate']:.1%} of what was sent; {sums['told'] - sums['hit']:,} missed"
 
 
@@ -152,9 +152,9 @@ def _cost(sums: dict[str, Any]) -> str:
     if not sums["calls"]:
         return "nothing: no model call yet"
     if sums["unpriced"] == sums["calls"]:
-        return "unknown: the price of the model is not known"
+        return "unknown: no price for this model"
     known = _money(sums["cost"])
-    return f"{known}, and {sums['unpriced']} calls of unknown price" if sums["unpriced"] else known
+    return f"{known}, and {sums['unpriced']} calls without a price" if sums["unpriced"] else known
 
 
 def _money(amounts: dict[str, float]) -> str:

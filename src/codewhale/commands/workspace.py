@@ -19,13 +19,13 @@ class WorkspaceCommands:
 
     @command("/diff", "[PATH]")
     async def diff(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show what differs from the last commit; without git, what the agent changed."""
+        """Show changes since the last commit; without git, what the agent changed."""
         try:
             blocks = await self._diff(context.session, context.workspace, args)
         except (CodeWhaleError, ValueError) as error:
-            return CommandOutput(f"There is nothing to show: {error}", ok=False)
+            return CommandOutput(f"Nothing to show: {error}", ok=False)
         if not blocks:
-            return CommandOutput(f"Nothing differs{f' in {args}' if args else ''}.")
+            return CommandOutput(f"No differences{f' in {args}' if args else ''}.")
         return CommandOutput(_shown(blocks))
 
 

@@ -54,7 +54,7 @@ def read_aloud(event: Event) -> str:
             lines = [f"[result{'' if ok else ', failed'}] {content}", *["[part without text]" for _ in images]]
         case RepairRecorded(codes=codes, lossy=lossy, name=name, arguments=arguments):
             chosen = ", read in one of several ways" if lossy else ""
-            lines = [f"[mended {' '.join(codes)}{chosen}] it came as {name} {arguments}"]
+            lines = [f"[repaired {' '.join(codes)}{chosen}] received as {name} {arguments}"]
         case _:
             lines = []
     return "".join(sanitise(line).rstrip("\n") + "\n" for line in lines)
@@ -85,7 +85,7 @@ def call_text(number: int, told: Replayed) -> str:
     if told.arguments is not None:
         rows.append(f"arguments  {one_line(msgspec.json.encode(told.arguments).decode(), 400)}")
     if told.repairs:
-        rows.append(f"mended     {' '.join(told.repairs)}{', read in one of several ways' if told.lossy else ''}")
+        rows.append(f"repaired   {' '.join(told.repairs)}{', read in one of several ways' if told.lossy else ''}")
     if told.error is not None:
         rows.append(f"refused    {told.error['code']}: {one_line(told.error['message'], 400)}")
         fix = told.error["fix"]

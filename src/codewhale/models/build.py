@@ -27,7 +27,7 @@ def build_dialect(name: str, settings: ProviderSettings) -> Dialect:
     dialect = DIALECTS.get(settings.dialect)
     if dialect is None:
         known = ", ".join(sorted(DIALECTS))
-        raise ConfigError(f"providers.{name}.dialect = {settings.dialect!r} is not known; it is one of {known}")
+        raise ConfigError(f"providers.{name}.dialect = {settings.dialect!r} is unknown; choose one of {known}")
     for fact, value in settings.facts.items():
         if (fact == "extra_body" or fact.startswith("effort_")) and not _members(value):
             example = '"reasoning_effort":"low"'

@@ -277,7 +277,7 @@ class Exchange:
                 return await awaitable
         except TimeoutError:
             if left <= seconds:
-                raise ProviderFailure(Failure("timeout", "the request took longer than it may", False))
+                raise ProviderFailure(Failure("timeout", "the request took longer than its time limit", False))
             raise failure("timeout", f"the server {fault} within {whole:g} seconds")
         finally:
             self._waited += self._now() - begun

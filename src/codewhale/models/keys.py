@@ -78,7 +78,7 @@ class KeyStore:
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise ConfigError(
                 f"{self.path}: can be read by other users and is not used; run: chmod 600 {self.path}, "
-                "and have the keys in it replaced if others may have read them"
+                "and replace the keys in it if others may have read them"
             )
 
     @contextlib.contextmanager

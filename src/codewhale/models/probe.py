@@ -136,7 +136,7 @@ class _Prober:
                 await self._listen(body, heard)
         except TimeoutError:
             heard.failure = Failed(
-                "timeout", f"no whole answer within {self._seconds:.0f} seconds", True, heard.pieces > 0
+                "timeout", f"no complete answer within {self._seconds:.0f} seconds", True, heard.pieces > 0
             )
         heard.seconds = time.monotonic() - begun
         return heard
@@ -220,7 +220,7 @@ class _Prober:
         if heard.failure is not None:
             self._note("undeclared_calls", "unknown", f"failed: {heard.failure.message}")
         elif "get_population" in names:
-            self._note("undeclared_calls", "yes", "called a tool that was only told of")
+            self._note("undeclared_calls", "yes", "called a tool that was only mentioned")
         elif "get_population" in heard.text and heard.finish != "length":
             self._note("undeclared_calls", "no", "the call was printed as text or talked about")
         else:

@@ -160,7 +160,7 @@ class Policy:
     def judge(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """What the layers say, whoever is there: an ask stays one."""
         if request.tool in self._disabled:
-            text = f"{request.tool} is switched off by the person's configuration (tools.disabled). Work without it."
+            text = f"{request.tool} is disabled by the person's configuration (tools.disabled). Work without it."
             return Decision("deny", "config.tools.disabled", text)
         refused = by_mode(request)
         if refused is not None:
@@ -260,21 +260,21 @@ class Policy:
         if judged.verdict == "allow":
             if judged.sandbox == "none" or self._inputs.sandboxed():
                 return Opinion("allow", judged.rule, judged.reason)
-            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would keep it to that.")
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could limit it to that.")
         contained = judged.sandbox == SANDBOX and runs_unasked(request)
         if contained and self._inputs.sandboxed():
             return Opinion("allow", "authority.auto", f"It runs in a sandbox: {judged.reason}")
         if contained:
-            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox holds here that would contain it.")
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could contain it.")
         return Opinion("ask", judged.rule, judged.reason)
 
     def _job(self, subject: JobSubject, request: DecisionRequest) -> Opinion | None:
         if not subject.text:
-            return Opinion("allow", "job.own", "Ending one's own jobs needs nobody.")
+            return Opinion("allow", "job.own", "Killing your own jobs needs no approval.")
         profile = self._inputs.job(request.session, subject.id)
         if profile is None or profile != "none":
-            return Opinion("allow", "job.contained", "The job is held by the sandbox in which it was allowed to run.")
-        return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox, and would be told this.")
+            return Opinion("allow", "job.contained", "The job is confined by the sandbox it was allowed to run in.")
+        return Opinion("ask", "job.input", f"Job {subject.id} runs without a sandbox and would receive this input.")
 
     def _final(
         self, ruling: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
@@ -284,7 +284,7 @@ class Policy:
             return Decision(verdict, ruling.rule, ruling.reason, offer=_offer(ruling, request, judgements))
         profile, allowances = self._profile(ruling, request, list(judgements.values()))
         if ruling is AUTO and profile == "none":
-            return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox holds here.")
+            return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and this machine has no sandbox.")
         return Decision(verdict, ruling.rule, ruling.reason, profile, allowances, _offer(ruling, request, judgements))
 
     def _profile(

@@ -194,11 +194,11 @@ def parse_rules(path: str, data: bytes, source: Source) -> tuple[Rule, ...]:
         raise ConfigError(f"{path}: {error}") from None
     unknown = [key for key in tree if key != "rules" and key not in _ACTIONS]
     if unknown:
-        raise ConfigError(f"{path}: {unknown[0]} is not known here; write [[rules]] tables, or {', '.join(_ACTIONS)}")
+        raise ConfigError(f"{path}: {unknown[0]} is unknown; write [[rules]] tables, or {', '.join(_ACTIONS)}")
     rows = [(f"{action}[{n}]", _short(action, row)) for action in _ACTIONS for n, row in _listed(path, tree, action)]
     rows = [*((f"rules[{n}]", row) for n, row in _listed(path, tree, "rules")), *rows]
     if len(rows) > MOST_RULES:
-        raise ConfigError(f"{path}: holds {len(rows)} rules; at most {MOST_RULES} are read")
+        raise ConfigError(f"{path}: has {len(rows)} rules; at most {MOST_RULES} are read")
     return tuple(_rule(path, place, row, source, number) for number, (place, row) in enumerate(rows, 1))
 
 
@@ -229,7 +229,7 @@ def _fault(row: Any) -> str:
         return "must be a table"
     for key, value in row.items():
         if key not in _FIELDS:
-            return f"{key} is not known; known: {', '.join(_FIELDS)}"
+            return f"{key} is unknown; known: {', '.join(_FIELDS)}"
         if not isinstance(value, str) or not value or "\0" in value:
             return f"{key} must be text that is not empty"
     action = row.get("action")
@@ -237,7 +237,7 @@ def _fault(row: Any) -> str:
         return f"action must be one of {', '.join(_ACTIONS)}; it is {action!r}"
     selectors = [key for key in _SELECTORS if key in row]
     if len(selectors) > 1:
-        return f"{' and '.join(selectors)} cannot stand in one row"
+        return f"{' and '.join(selectors)} cannot be combined in one row"
     if action == "floor_exception" and (not {"command", "command_exact"} & set(row) or "tool" in row):
         return "a floor_exception has command, the whole command line, and no tool"
     if action == "allow" and not selectors and "tool" not in row:

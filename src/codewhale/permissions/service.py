@@ -183,7 +183,7 @@ class PermissionService:
         rules = parse_rules(path, data, "project")
         kept = tuple(rule for rule in rules if rule.action in ("deny", "ask"))
         if len(kept) < len(rules):
-            self._tell(session, f"{path}: a project may only make things narrower; its rows that allow are ignored")
+            self._tell(session, f"{path}: a project can only restrict; its allow rows are ignored")
         return kept
 
     def _held_by_law(self, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
@@ -205,7 +205,7 @@ class PermissionService:
             else:
                 law = trusted
         except ConfigError as error:
-            self._tell(session, f"the constitution holds nothing, for it cannot be used: {error}")
+            self._tell(session, f"the constitution is ignored; it cannot be used: {error}")
         self._laws[workspace] = (path, stamp), law
         return law
 
@@ -221,7 +221,7 @@ class PermissionService:
             rules = self._canonical(() if data is None else parse(data))
             RuleSet(rules)
         except (ConfigError, ValueError) as error:
-            self._tell(session, f"permissions cannot be read, and what held before holds on: {error}")
+            self._tell(session, f"permissions cannot be read; the previous ones stay in force: {error}")
             rules = (Rule("deny", reason=str(error)),) if kept is None else kept.rules
         self._files[places[0]] = _Read(stamp, rules)
         return self._files[places[0]]

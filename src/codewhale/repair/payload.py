@@ -571,7 +571,7 @@ class _Reader:
     def _step(self) -> None:
         self._steps += 1
         if self._steps > _MAX_STEPS:
-            raise Unreadable("it is too long to be mended; send valid JSON", self._at)
+            raise Unreadable("it is too long to repair; send valid JSON", self._at)
 
     def _note(self, code: RepairCode, *, lossy: bool = False) -> None:
         self._codes[code] = None

@@ -49,6 +49,6 @@ async def test_what_cannot_be_held_is_told() -> None:
 
 def test_wrong_orders_are_told() -> None:
     assert wrong_order("none", ()) == "" == wrong_order("read-only", ("network",))
-    assert "there is no sandbox profile 'x'" in wrong_order("x", ())
-    assert "there is no sandbox allowance 'y'" in wrong_order("read-only", ("y",))
+    assert "unknown sandbox profile 'x'" in wrong_order("x", ())
+    assert "unknown sandbox allowance 'y'" in wrong_order("read-only", ("y",))
     assert wrong_order("none", ("network",))

@@ -120,5 +120,5 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 
 def test_a_blank_text_is_no_text() -> None:
-    assert from_error(" ").message == "the provider reported an error without a text"
+    assert from_error(" ").message == "the provider reported an error without a message"
     assert from_status(500, {}, b" \n").message == "HTTP 500"

@@ -112,7 +112,7 @@ def from_error(error: Any) -> Failure:
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else 0
     kind = _kind(status, words.lower())
-    message = one_line(said, _MESSAGE_LIMIT) or "the provider reported an error without a text"
+    message = one_line(said, _MESSAGE_LIMIT) or "the provider reported an error without a message"
     if re.search(_NO_ENDPOINT, words.lower()):
         return Failure("bad_request", message, False, no_such_place=True)
     window = _window_said(msgspec.json.encode(error).decode()) if kind == "context_length" else 0

@@ -141,7 +141,7 @@ class ResponsesParser:
         """Read an answer that came as one JSON object, instead of `feed`."""
         response = _read(data, _Response)
         if response.output is None and not response.error:
-            raise failure("malformed", f"the answer is no response object: {data[:80].decode()}")
+            raise failure("malformed", f"the answer is not a response object: {data[:80].decode()}")
         self._end(response, out)
 
     def finish(self, out: list[StreamEvent]) -> None:
@@ -217,7 +217,7 @@ class ResponsesParser:
         if response.error:
             raise ProviderFailure(from_error(response.error))
         if response.status in ("failed", "cancelled"):
-            raise failure("server", f"the provider says that the answer is {response.status} and not why")
+            raise failure("server", f"the provider reports the answer as {response.status} without a reason")
         if not self._open:
             for number, raw in enumerate(response.output or ()):
                 self._complete(number, raw, out)
@@ -238,7 +238,7 @@ def _read(data: str | bytes | Raw, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(encode(decode(text)), type=kind)
     except (ValueError, RecursionError):
-        raise failure("malformed", f"the provider sent what is no event of an answer: {text[:80]}")
+        raise failure("malformed", f"the provider sent an unknown event: {text[:80]}")
 
 
 def _text(value: Any) -> str:

@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder().decode
 _GAVE_UP = {
     "error": "the provider ended the answer with an error",
     "network_error": "the provider lost the model in the middle of the answer",
-    "abort": "the provider gave the answer up",
+    "abort": "the provider aborted the answer",
     "insufficient_system_resource": "the provider ran out of capacity",
 }
 

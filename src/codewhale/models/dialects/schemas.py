@@ -20,7 +20,7 @@ def written_schema(way: str) -> Callable[[Schema], Schema]:
         "typed_branches": lambda schema: _typed(_plain(schema), True),
     }
     if way not in ways:
-        raise ConfigError(f"the fact schemas = {way!r} is not known; it is one of {', '.join(filter(None, ways))}")
+        raise ConfigError(f"the fact schemas = {way!r} is unknown; choose one of {', '.join(filter(None, ways))}")
     return ways[way]
 
 

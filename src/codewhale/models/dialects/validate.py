@@ -15,7 +15,7 @@ from codewhale.models.dialects.base import Buffer, Fact
 from codewhale.models.dialects.jsontext import decode
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_DAMAGED = "This conversation cannot go on as it is stored: begin a new session; it stays readable"
+_DAMAGED = "This conversation cannot continue as stored: start a new session; this one stays readable"
 _RENAME = "Give the tool a name of up to 64 letters, digits, _ and -"
 _SWITCH = "Switch to a model that needs no reasoning back, or set the provider's fact replays_reasoning = false"
 

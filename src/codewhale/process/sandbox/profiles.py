@@ -124,7 +124,7 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
     network is not to be had at all; paths are absolute. Raises ValueError, with what there is, for a name that is not
     known."""
     if profile not in (READ_ONLY, WORKSPACE_WRITE):
-        raise ValueError(f"there is no sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
+        raise ValueError(f"unknown sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
     caches, folders, seen, hidden, network = [], [], [], [], False
     for allowance in allowances:
         if allowance == NETWORK:
@@ -140,7 +140,7 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
         elif allowance != OFFLINE:
             kinds = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {HIDE}/path, {OFFLINE}"
             known = f"{kinds}, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
-            raise ValueError(f"there is no sandbox allowance {allowance!r}; it is one of {known}")
+            raise ValueError(f"unknown sandbox allowance {allowance!r}; it is one of {known}")
     network = network and OFFLINE not in allowances
     return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen), tuple(hidden))
 
