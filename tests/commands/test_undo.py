@@ -82,7 +82,7 @@ async def test_a_preview_changes_nothing_and_a_person_sees_it_first(home: Path, 
         await play(agent, session, "One")
         for line in ("/undo preview", "/undo"):
             shown = await run(agent, session, line)
-            assert shown.ok and "-1\n+0" in shown.text and "Say /undo 1 yes" in shown.text
+            assert shown.ok and "-1\n+0" in shown.text and "Use /undo 1 yes" in shown.text
             assert (workspace / "a").read_text() == "1\n"
         (workspace / "a").write_text("mine\n")
         output = await run(agent, session, "/undo 1 yes")
@@ -110,7 +110,7 @@ async def test_nonsense_and_what_is_too_far_are_told(home: Path, workspace: Path
             output = await run(agent, session, line)
             assert not output.ok and output.text.startswith("Say /undo"), line
         for line in ("/undo 2", "/undo 0", "/restore 9"):
-            assert "say 1 to 1" in (await run(agent, session, line)).text
+            assert "give 1 to 1" in (await run(agent, session, line)).text
         assert "Nothing to redo" in (await run(agent, session, "/restore back")).text
 
 

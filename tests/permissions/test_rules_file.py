@@ -60,7 +60,7 @@ workspace = "/srv/app"
     [
         ("[[rules]]\naction = 'permit'\n", "rules[1]: action must be one of deny, ask, allow"),
         ("[[rules]]\ncommand = 'ls'\n", "rules[1]: action must be one of"),
-        ("[[rules]]\naction = 'deny'\ncomand = 'ls'\n", "rules[1]: comand is not known"),
+        ("[[rules]]\naction = 'deny'\ncomand = 'ls'\n", "rules[1]: comand is unknown"),
         ("[[rules]]\naction = 'deny'\ncommand = ''\n", "command must be text that is not empty"),
         ("[[rules]]\naction = 'deny'\ncommand = ['ls']\n", "command must be text"),
         ("[[rules]]\naction = 'deny'\ncommand = 'ls'\npath = 'x'\n", "command and path cannot be combined in one row"),
@@ -68,7 +68,7 @@ workspace = "/srv/app"
         ("[[rules]]\naction = 'floor_exception'\n", "a floor_exception has command"),
         ("[[rules]]\naction = 'floor_exception'\ncommand = 'x'\ntool = 'exec_shell'\n", "and no tool"),
         ("[[rules]]\naction = 'deny'\nworkspace = 'here'\n", "workspace must be an absolute path"),
-        ("denied = ['ls']\n", "denied is not known here"),
+        ("denied = ['ls']\n", "denied is unknown"),
         ("deny = 'ls'\n", "deny must be a list"),
         ("deny = [3]\n", "deny[1]: must be a table"),
         ("[rules]\naction = 'deny'\n", "rules must be a list"),

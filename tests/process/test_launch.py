@@ -108,7 +108,7 @@ async def test_what_no_sandbox_can_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         await run(shell(f"touch {tmp_path}/ran", Path("/"), profile="workspace-write"))
     assert caught.value.kind == "not_available"
-    with pytest.raises(ValueError, match="no sandbox profile 'all'"):
+    with pytest.raises(ValueError, match="unknown sandbox profile 'all'"):
         await run(shell(f"touch {tmp_path}/ran", tmp_path, profile="all"))
     assert not (tmp_path / "ran").exists()
 

@@ -135,7 +135,7 @@ class ConversationCompactor:
         small = window < _SMALL_WINDOW
         extra = _PROMPT.read_text(encoding="utf-8").strip().replace("{words}", "500" if small else "900")
         if focus:
-            extra += f"\n\nThe developer asks to keep in detail: {focus}"
+            extra += f"\n\nThe developer asks to keep above all: {focus}"
         bound = _summary_bound(window)
         why = ""
         for pause in (0.0, *self._pauses):
