@@ -41,6 +41,6 @@ async def test_compact_and_its_undoing(home: Path, workspace: Path) -> None:
         assert output.ok and output.text.startswith("Compacted: about ")
         assert b"keep above all: the names" in agent.provider.requests[-1]
         assert "1 compactions in effect" in (await run(agent, session, "/context")).text
-        assert "Compaction 1 is undone" in (await run(agent, session, "/compact undo")).text
+        assert "Compaction 1 undone" in (await run(agent, session, "/compact undo")).text
         events = [envelope.event for envelope in agent.app.engine.session(session).log.read()]
         assert sum(isinstance(event, Compacted) for event in events) == 1

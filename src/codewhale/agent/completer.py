@@ -46,8 +46,8 @@ class Completions:
             known = ", ".join(SHAPES)
             raise ToolError(
                 "not_available",
-                f"{model} at provider {provider.name} is not known to fill in the middle; the fact "
-                f"providers.{provider.name}.facts.fim says how it does: {known}.",
+                f"{model} at provider {provider.name} is not known to support fill-in-the-middle; "
+                f"if it does, set providers.{provider.name}.facts.fim to its way: {known}.",
             )
         window = provider.model.window
         hide = self._redactor(session).text

@@ -249,7 +249,7 @@ def explain(session: Session, failure: Failed, now: Quantities) -> str:
     elif failure.kind == "quota":
         remedy = "Check the account with the provider."
     elif failure.retryable:
-        remedy = "Nothing of the answer was run; /retry asks again." if failure.started else "/retry asks again."
+        remedy = "No tool call of the answer was run; /retry asks again." if failure.started else "/retry asks again."
     else:
         remedy = ""
     return f"The model call failed: {failure.message}{'' if failure.message.endswith('.') else '.'} {remedy}".rstrip()

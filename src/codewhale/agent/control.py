@@ -56,7 +56,7 @@ class SessionControls:
         target = self._engine.session(session)
         state = target.state
         if effort not in CHOICES:
-            raise SessionError(f"there is no effort {effort!r}; choose one of {', '.join(CHOICES[1:])}")
+            raise SessionError(f"unknown effort {effort!r}; choose one of {', '.join(CHOICES[1:])}")
         if effort == state.effort:
             return
         if state.header is None or not wakes(effort, state.header.facts):

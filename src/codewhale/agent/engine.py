@@ -127,7 +127,7 @@ class Engine:
         session = self.idle(session_id)
         message, ends = last_asked(session)
         if message is None:
-            raise SessionError("there is no message to ask again")
+            raise SessionError("there is no message to retry")
         self._may_ask(session.state.provider)
         self._start(self._find(session_id), message.text, *([] if ends else [MessageAdded(message)]))
         await session.barrier()

@@ -56,7 +56,7 @@ class MessageQueue:
         """Keep a message until the turn's end, or as a steer for its next step. One sent after the end of an
         interrupted turn goes first: it says go on. Raises SessionError when too many wait."""
         if len(self) >= MOST_WAITING:
-            raise SessionError(f"{MOST_WAITING} messages wait already; edit or drop one of them (/queue)")
+            raise SessionError(f"{MOST_WAITING} messages are already queued; edit or drop one (/queue)")
         if message.op.delivery == "steer" and not turn.winding_up:
             self._steers.append(message)
             self.tell()

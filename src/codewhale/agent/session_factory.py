@@ -49,7 +49,7 @@ from codewhale.session.window import ContextSettings
 
 STALE_SHOWN = 8
 
-FREE = "A scripted provider without prices costs nothing, so the bound on cost is never reached."
+FREE = "A scripted provider without prices costs nothing, so the cost limit is never reached."
 HOME_OPEN = (
     "The workspace is or holds the home folder ({}): programs act on many files in it by themselves, and everything "
     "private lies there. Each change of such a file is asked about; opening the folder of one project is safer."
@@ -280,11 +280,11 @@ class SessionFactory:
             return
         text = (
             f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record were set aside and "
-            f"{damage.skipped_lines} unreadable records skipped; everything else is kept."
+            f"{damage.skipped_lines} unreadable records skipped; everything else is intact."
         )
         if not isinstance(next(session.log.read()).event, SessionOpened):
             state = session.state
-            text += f" Its beginning is lost: it goes on in {state.workspace} with {state.provider} {state.model}."
+            text += f" Its beginning is lost: it continues in {state.workspace} with {state.provider} {state.model}."
         session.notice("warning", text, "log_damaged")
 
     def _load_image(self, image: Image) -> bytes:
@@ -294,8 +294,8 @@ class SessionFactory:
 def workspace_gone(workspace: str) -> str:
     """What a person is told of a session whose folder is no more."""
     return (
-        f"The workspace of this session, {one_line(workspace, 300)}, is gone: it was deleted or moved. Bring it back, "
-        "or begin a new session where the code is now."
+        f"The workspace of this session, {one_line(workspace, 300)}, is gone: it was deleted or moved. Restore it, "
+        "or start a new session where the code is now."
     )
 
 
@@ -303,7 +303,7 @@ def stale_text(jobs: Sequence[JobStarted]) -> str:
     """What a person is told of jobs that ran when the process that looked after them was gone."""
     named = ", ".join(f"{job.job_id} ({one_line(job.command, 60)})" for job in jobs[:STALE_SHOWN])
     more = f" and {len(jobs) - STALE_SHOWN} more" if len(jobs) > STALE_SHOWN else ""
-    return f"Background jobs that an earlier process of CodeWhale left behind: {named}{more}. /jobs tells of them."
+    return f"Background jobs that an earlier process of CodeWhale left behind: {named}{more}. /jobs lists them."
 
 
 def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:
