@@ -42,9 +42,10 @@ class Problem(Struct, frozen=True):
     received: str
 
 
-def fits(value: object, schema: Schema) -> bool:
-    """Whether `check` finds nothing wrong, told sooner."""
-    return _fits(value, schema, 0) if compiled(schema).is_plain else not check(value, schema)
+def fits(value: object, schema: Schema, *, own: bool = False) -> bool:
+    """Whether `check` finds nothing wrong, told sooner; of a tool of our `own` without the library."""
+    known = compiled(schema)
+    return _fits(value, schema, 0) if known.is_plain or (own and known.is_own) else not check(value, schema)
 
 
 def check(value: object, schema: Schema) -> list[Problem]:
@@ -112,7 +113,9 @@ def _has_type(value: object, wanted: str | None) -> bool:
 
 def _within(value: object, schema: Schema) -> bool:
     if isinstance(value, str):
-        return bool(schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)))
+        if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+            return False
+        return "pattern" not in schema or re.search(schema["pattern"], value) is not None
     if isinstance(value, int | float) and not isinstance(value, bool):
         return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
     return True
@@ -278,7 +281,7 @@ def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
         return None
     if "." in raw or "E" in raw or "e" in raw:  # a number that may be whole is written with one of these
         value = whole(value)
-    return value if fits(value, spec.parameters) else None
+    return value if fits(value, spec.parameters, own=not spec.source) else None
 
 
 def _holds_null(value: Any) -> bool:

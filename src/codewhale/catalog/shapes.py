@@ -46,8 +46,13 @@ class CompiledSchema:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it holds no more than schemas of our own tools do."""
-        return _is_plain(self.schema)
+        """Whether it holds no more than schemas of our own tools do, and no pattern."""
+        return _is_plain(self.schema, _PLAIN)
+
+    @cached_property
+    def is_own(self) -> bool:
+        """The same with patterns, which are trusted of our own tools alone."""
+        return _is_plain(self.schema, _PLAIN | {"pattern"})
 
     @cached_property
     def validator(self) -> "Validator":
@@ -98,11 +103,11 @@ def shape_of(spec: ToolSpec) -> Schema:
     return compiled(spec.parameters).shape if spec.source else spec.parameters
 
 
-def _is_plain(schema: object) -> bool:
-    if not isinstance(schema, dict) or not schema.keys() <= _PLAIN or not _is_type(schema.get("type", "null")):
+def _is_plain(schema: object, words: frozenset[str]) -> bool:
+    if not isinstance(schema, dict) or not schema.keys() <= words or not _is_type(schema.get("type", "null")):
         return False
     inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
-    return isinstance(schema.get("additionalProperties", True), bool) and all(map(_is_plain, inner))
+    return isinstance(schema.get("additionalProperties", True), bool) and all(_is_plain(one, words) for one in inner)
 
 
 def _is_type(kind: object) -> bool:
