@@ -137,7 +137,7 @@ def _module(name: str) -> Command | None:
     module: Command
     match name:
         case "exec":
-            from codewhale.cli import run as module
+            from codewhale.cli import exec as module
         case "sessions":
             from codewhale.cli import sessions as module
         case "stats":
@@ -151,7 +151,7 @@ def _module(name: str) -> Command | None:
         case "logout":
             from codewhale.cli import logout as module
         case "config":
-            from codewhale.cli import configuration as module
+            from codewhale.cli import config as module
         case "trust":
             from codewhale.cli import trust as module
         case "policy":
@@ -159,9 +159,9 @@ def _module(name: str) -> Command | None:
         case "sandbox":
             from codewhale.cli import sandbox as module
         case "doctor":
-            from codewhale.cli import checkup as module
+            from codewhale.cli import doctor as module
         case "apply":
-            from codewhale.cli import patch as module
+            from codewhale.cli import apply as module
         case "search":
             from codewhale.cli import search as module
         case "symbols":

@@ -6,6 +6,7 @@ folder; git is not needed.
 
 import argparse
 import os
+from typing import Any
 
 from codewhale.cli.parser import UsageError, add_workspace, workspace
 from codewhale.cli.stdio import piped_in, put, read_all_stdin, say, say_raw
@@ -33,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("no patch on stdin; give it as: codewhale apply < PATCH")
     data = read_all_stdin(MAX_PATCH)
 
-    from codewhale.cli.offline.patches import apply_text
     from codewhale.config import home_dir
     from codewhale.display.lines import object_line
 
@@ -50,3 +50,25 @@ def run(args: argparse.Namespace) -> int:
     else:
         say_raw(sanitise(f"codewhale apply: refused, nothing was changed: {report['message']}") + "\n")
     return 0 if report["success"] else 1
+
+
+def apply_text(home: str, folder: str, text: str, dry_run: bool) -> dict[str, Any]:
+    """Apply a patch of either format, all or nothing. Returns what apply_patch reports; when it is refused
+    `success` is False and `error` says why, and nothing has changed."""
+    from codewhale.protocol.errors import ToolError
+    from codewhale.session.artifacts import ArtifactStore
+    from codewhale.workspace.files import Workspaces
+    from codewhale.workspace.patching import PatchOptions, apply_patch
+
+    workspace = Workspaces(ArtifactStore(os.path.join(home, "artifacts"))).at(folder)
+    try:
+        return apply_patch(workspace, "", text, PatchOptions(dry_run=dry_run)).report
+    except ToolError as error:
+        told = {
+            "kind": error.kind,
+            "message": error.message,
+            "field": error.field,
+            "expected": error.expected,
+            "received": error.received,
+        }
+        return {"success": False, "error": told, "message": error.message}
