@@ -175,8 +175,7 @@ async def test_rewritten_arguments_that_do_not_fit_run_nothing(home: Path, works
 async def test_h2_a_child_has_its_parents_rights_of_this_moment(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         parent = stage.open(Mode.YOLO, Authority.AUTO)
-        child = stage.open(Mode.YOLO, Authority.AUTO)
-        child.allow(owner=lambda: parent.rights)
+        child = stage.open(Mode.YOLO, Authority.AUTO, owner=parent.id)
         assert (await begin(stage, child, "exec_shell", say="ran")).ok
         stage.control.set_mode(parent.id, Mode.AGENT)
         parent.allow(authority=Authority.HEADLESS)
@@ -185,8 +184,7 @@ async def test_h2_a_child_has_its_parents_rights_of_this_moment(home: Path, work
         stage.control.set_mode(parent.id, Mode.PLAN)
         assert (await begin(stage, child, "write_file", say="ran")).denied
         assert child.rights == Rights(Mode.PLAN, Authority.HEADLESS, Approval.SUGGEST)
-        grandchild = stage.open(Mode.YOLO, Authority.AUTO)
-        grandchild.allow(owner=lambda: child.rights)
+        grandchild = stage.open(Mode.YOLO, Authority.AUTO, owner=child.id)
         assert grandchild.rights.mode is Mode.PLAN
 
 

@@ -53,6 +53,9 @@ def test_list_is_of_this_folder_unless_all_is_said(tmp_path: Path) -> None:
         "messages",
         "model",
         "state",
+        "owner",
+        "kind",
+        "name",
         "parent",
     }
     assert (rows[0]["workspace"], rows[0]["turns"], rows[0]["messages"]) == (str(here), 1, 1)

@@ -152,7 +152,7 @@ async def test_with_a_barrier_nothing_is_told_before_it_is_passed() -> None:
     listener = Subscription()
     log: list[str] = []
 
-    async def barrier() -> None:
+    async def barrier(session: str) -> None:
         await asyncio.sleep(0)
         log.append("on disk")
 
@@ -171,7 +171,7 @@ async def test_without_waiting_only_the_end_of_a_turn_waits() -> None:
 
     told = asyncio.Event()
 
-    async def barrier() -> None:
+    async def barrier(session: str) -> None:
         log.append("on disk")
 
     async def follow() -> None:

@@ -57,7 +57,6 @@ def head_tools(catalog: Catalog, choice: HeadChoice, state: SessionState, provid
 
 
 def grows(provider: Provider) -> bool:
-    """Whether a tool must stand in the array to be called (the fact `calls_undeclared_tools` says that it need not)."""
     return not provider.settings.facts.get("calls_undeclared_tools", False)
 
 
@@ -121,13 +120,11 @@ def _grown(tools_json: str, dropped: Sequence[str], more: str) -> str:
 
 
 def array(header: HeaderPinned) -> list[tuple[str, int]]:
-    """Each tool of a pinned array with its bytes, in order."""
     rows = msgspec.json.decode(header.tools_json or "[]", type=list[msgspec.Raw])
     return [(tool_name(msgspec.json.decode(raw)), len(bytes(raw))) for raw in rows]
 
 
 def tools_view(session: Session) -> ToolsView:
-    """The array as the session's requests carry it."""
     state, header = session.state, session.state.pinned
     rows = array(header)
     return ToolsView(

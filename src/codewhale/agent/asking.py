@@ -28,8 +28,8 @@ class Asking:
     async def approval(self, turn: Turn, ask: ApprovalAsked) -> Answer | None:
         """The person's answer where it allows the call; None for a no, and for no answer within 300 s. Each asking gets
         an id of its own: an answer counts for it alone, once, and only while it is open."""
-        ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}")
         session = turn.session
+        ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}", asker=_asker(session))
         session.emit(ask)
         try:
             answer, by = await self._wait(turn, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")
@@ -55,7 +55,7 @@ class Asking:
                 "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",
             )
         request = short_id("ask")
-        turn.session.emit(QuestionAsked(request, tuple(questions)))
+        turn.session.emit(QuestionAsked(request, tuple(questions), _asker(turn.session)))
         try:
             answer, by = await self._wait(turn, request, seconds, "an answer to a question")
         except asyncio.CancelledError:
@@ -95,3 +95,9 @@ class Asking:
         finally:
             turn.waiting_for = before
             self._open.pop(key, None)
+
+
+def _asker(session: Session) -> str:
+    """Who asks, where that is not the session that the person sees."""
+    state = session.state
+    return " ".join(filter(None, (state.kind or "session", state.name))) if state.owner else ""

@@ -64,7 +64,6 @@ class Answer(Struct, frozen=True):
         return tuple(item for item in self.items if isinstance(item, RawCall))
 
     def parts(self, calls: Sequence[ToolCall]) -> tuple[Part, ...]:
-        """The parts of the message to be kept, with these in place of its calls; none of them leaves calls out."""
         left = iter(calls)
         parts = (next(left, None) if isinstance(item, RawCall) else item for item in self.items)
         return tuple(part for part in parts if part is not None)
@@ -160,7 +159,6 @@ class Collector:
                 self._failure = event
 
     def _add_words(self, kind: type[Text] | type[Reasoning], text: str) -> str:
-        """Returns what stands between the part that this begins, if it begins one, and the one before."""
         words, between = self._current.get(kind), ""
         if words is None:
             between = "\n" if any(isinstance(item, _Words) and item.kind is kind for item in self._items) else ""
@@ -181,7 +179,6 @@ class Collector:
         call.pieces.append(event.arguments)
 
     def answer(self) -> Answer:
-        """What has come so far. Calls stand in the order of their indexes, whichever began first."""
         ordered = iter([self._calls[index] for index in sorted(self._calls)])
         items = (next(ordered) if isinstance(item, _Call) else item for item in self._items)
         whole = (item if isinstance(item, Opaque) else item.whole() for item in items)

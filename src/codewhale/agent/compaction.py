@@ -103,7 +103,6 @@ class ConversationCompactor:
         return True
 
     async def asked(self, turn: Turn, focus: str) -> Compacted:
-        """A compaction that the person asks for, in place of a turn. Raises CompactionFailed."""
         turn.check()
         calls = ModelCalls(turn)
         try:
@@ -170,7 +169,6 @@ class ConversationCompactor:
         return sha
 
     def _prune(self, work: "_Work", wanted: int, least: int) -> bool:
-        """Set old results aside until `wanted` tokens are saved, if that alone saves at least `least`."""
         session = self.session
         projection = session.projection
         if not self.settings.prune:
@@ -231,12 +229,10 @@ class _Work:
 
     @property
     def gain(self) -> int:
-        """About how many tokens a compaction can save: words of the person and former compactions stay."""
         stays = [part for message in self.old for part in message.parts if isinstance(part, Text) and _stays(part)]
         return self.tokens(self.old) - self.tokens([Message("user", tuple(stays))])
 
     def tail(self, keep: Keep, spendable: int) -> tuple[Message, ...]:
-        """What stays as it is; of a last step too large for that, its calls with their results set aside."""
         if self.new or not self.old or self.old[-1].role != "tool":
             return self.new
         step = self.old[-2:]
@@ -246,7 +242,6 @@ class _Work:
         return step if self.tokens(step) <= max(self._keep, spendable // 4) else ()
 
     def said_below(self, tail: Sequence[Message]) -> int:
-        """How many of the person's messages stand in the tail, or wait."""
         parts: list[Part] = [part for message in tail for part in message.parts]
         return sum(isinstance(part, Text) and part.source == "person" for part in (*parts, *self.pending))
 
@@ -260,7 +255,6 @@ def _stays(text: Text) -> bool:
 
 
 def _head_text(session: Session, work: _Work, number: int, sha: str, summary: str, spendable: int) -> str:
-    """The message that stands for everything old."""
     kept = Kept(work.events)
     room = int(spendable / 4 / work.rate)
     sections = [
@@ -286,7 +280,6 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
 
 
 def _instructions(session: Session) -> str:
-    """The instruction files of the head again, unless later ones were told or they are long; they are never cut."""
     _, mark, chain = session.state.pinned.system.rpartition(INSTRUCTIONS)
     if not mark or "instructions" in session.state.context_updates:
         return ""
@@ -296,7 +289,6 @@ def _instructions(session: Session) -> str:
 
 
 def _bare_summary(old: Sequence[Message], why: str) -> str:
-    """A summary without a model: what was said last and which calls were made."""
     said = [message.text for message in old if message.role == "assistant" and message.text.strip()][-3:]
     calls = [f"- {call.sent_name} {call.sent_arguments[:160]}" for message in old for call in message.calls][-40:]
     return "\n".join([f"No summary could be made ({why}). Last said:", *said, "Calls made last:", *calls])

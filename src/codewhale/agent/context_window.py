@@ -66,7 +66,6 @@ def bytes_to_tokens(session: Session) -> float:
 
 
 def _measured(session: Session) -> tuple[int, int]:
-    """Bytes of text, and tokens, of the last request that was counted."""
     size, tokens = session.state.measured
     pictures = session.projection.sent_pictures
     return max(0, size - pictures), max(0, tokens - pictures // _PICTURE_BYTES)
@@ -88,7 +87,6 @@ def _used(session: Session) -> int:
 
 
 def context_view(session: Session, settings: ContextSettings, brief: bool = False) -> ContextView:
-    """The same for people, with what each layer takes unless it is `brief`: for that the whole log is read."""
     now, state = measure(session, settings), session.state
     return ContextView(
         provider=state.provider,
@@ -209,7 +207,6 @@ class ContextWindow:
         return await self.compactor.overflowed(calls)
 
     def undo(self) -> int:
-        """Take the last compaction back; its number, or 0 when none stands."""
         compactions = self._session.state.standing
         if not compactions:
             return 0

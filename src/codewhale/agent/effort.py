@@ -43,5 +43,4 @@ def facts_at(effort: str, facts: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def wakes(effort: str, pinned: Mapping[str, Fact]) -> bool:
-    """Whether thinking begins in a conversation whose head was pinned without it: it must be pinned anew."""
     return effort != "off" and bool(pinned.get(_ASLEEP))

@@ -24,6 +24,7 @@ from codewhale.session.prompt import context_text, mode_text
 from codewhale.session.session import BROKEN, STOPPED, Session
 
 _STOP_SECONDS = 5.0
+DEEPEST = 8  # sessions that own one another
 
 
 class LiveSession(Struct):
@@ -59,18 +60,15 @@ class Engine:
     # ------------------------------------------------------------------ what is open
 
     def session(self, session_id: str) -> Session:
-        """An open session. Raises SessionError for any other id."""
         return self._find(session_id).session
 
     def turn(self, session_id: str) -> Turn:
-        """The running turn of an open session, or its last one."""
         return self._find(session_id).turn
 
     def queue(self, session_id: str) -> MessageQueue:
         return self._find(session_id).queue
 
     def idle(self, session_id: str) -> Session:
-        """An open session between turns. Raises SessionError while one runs."""
         live = self._find(session_id)
         if not live.turn.idle:
             raise SessionError("a turn is running; interrupt it or wait for its end")
@@ -78,13 +76,22 @@ class Engine:
 
     def root(self, session_id: str) -> Session:
         """The session of a person that an open one works for: itself where it has no owner that is open."""
-        session = self.session(session_id)
-        while (owner := self._live.get(session.state.owner)) is not None:
+        return self.session(self._owners(self.session(session_id))[-1])
+
+    def owned(self, session_id: str) -> list[Session]:
+        """The open sessions that work for another one, also through others, in the order of their opening."""
+        sessions = [live.session for live in self._live.values()]
+        return [one for one in sessions if session_id in self._owners(one)[1:]]
+
+    def _owners(self, session: Session) -> list[str]:
+        """The session, its owner, and so on, as far as they are open."""
+        chain = [session.id]
+        while (owner := self._live.get(session.state.owner)) is not None and len(chain) <= DEEPEST:
             session = owner.session
-        return session
+            chain.append(session.id)
+        return chain
 
     def at(self, workspace: str) -> list[Session]:
-        """The open sessions of a workspace, its real path."""
         sessions = [live.session for live in self._live.values()]
         return [one for one in sessions if os.path.realpath(one.state.workspace) == workspace]
 
@@ -104,8 +111,11 @@ class Engine:
     # ------------------------------------------------------------------ what a person does
 
     def open(self, op: OpenSession) -> Session:
-        """Open a session and keep it."""
-        session = self._factory.open(op)
+        """Open a session and keep it. One that is owned ends with its owner, and goes no further than that may."""
+        owner = self._find(op.owner).session if op.owner else None
+        if owner is not None and len(self._owners(owner)) >= DEEPEST:
+            raise SessionError(f"sessions may own one another {DEEPEST} deep; do this work in session {owner.id}")
+        session = self._factory.open(op, owner)
         self._live[session.id] = LiveSession(session, MessageQueue(session), Turn(session))
         return session
 
@@ -157,11 +167,12 @@ class Engine:
         return done.tokens_before, done.tokens_after
 
     def interrupt(self, session_id: str) -> None:
-        """Stop the running turn, if any."""
         self._find(session_id).turn.stop("interrupted")
 
     async def close(self, session_id: str) -> None:
         """Interrupt, end what belongs to the session, sync and release it."""
+        for owned in reversed(self.owned(session_id)):
+            await self.close(owned.id)
         live = self._find(session_id)
         live.queue.clear()
         live.turn.stop("interrupted")
@@ -174,9 +185,15 @@ class Engine:
             del self._live[session_id]
             self._factory.closed(live.session)
 
+    async def barrier(self, session_id: str) -> None:
+        """Return once what a session has emitted is on disk; one that has closed is."""
+        if session_id in self._live:
+            await self._live[session_id].session.barrier()
+
     async def aclose(self) -> None:
         for session_id in list(self._live):
-            await self.close(session_id)
+            if session_id in self._live:  # else it ended with its owner
+                await self.close(session_id)
 
     # ------------------------------------------------------------------ turns
 

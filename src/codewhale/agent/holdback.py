@@ -30,17 +30,14 @@ class HoldBack:
         self._fences = Fences()
 
     def feed(self, piece: str) -> str:
-        """Take a piece; returns what may be shown now."""
         return "".join([self._step(part) for part in _PART.findall(piece)])
 
     def end(self) -> str:
-        """What was kept back; the stream is over."""
         rest = "".join(self._kept) + self._waiting
         self._kept, self._waiting = [], ""
         return rest
 
     def _step(self, part: str) -> str:
-        """Take a part of one line, its end included or not."""
         if self._shut:
             self._kept.append(part)
             return ""
@@ -74,7 +71,6 @@ class HoldBack:
         return ""
 
     def _words(self, part: str) -> str:
-        """What of words may be shown. Behind thoughts a message begins anew."""
         text = self._last + part
         end = text.find(_THOUGHT) + len(_THOUGHT)
         self._last = text[1 - len(_THOUGHT) :]
@@ -89,7 +85,6 @@ class HoldBack:
         return shown + (self._pass(rest) if rest else "")
 
     def _scan(self, part: str) -> str:
-        """What of the text may be shown, up to the first place where calls begin or may be about to."""
         text, self._waiting = self._waiting + part, ""
         cut = len(text)
         for match in () if self._fences.inside else _FIRST.finditer(text):

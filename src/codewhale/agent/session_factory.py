@@ -114,11 +114,11 @@ class SessionFactory:
         self._heads: Heads = {}
         self._sources = (instruction_source(self.instructions), skill_source(deps.texts.skills))
 
-    def open(self, op: OpenSession) -> Session:
-        """A session ready for its first or next turn. Raises SessionError, SessionBusyError, ConfigError."""
+    def open(self, op: OpenSession, owner: Session | None = None) -> Session:
+        """A session ready for its next turn. Raises SessionError, SessionBusyError, ConfigError."""
         log = self._log(op)
         try:
-            return self._settled(log, op)
+            return self._settled(log, op, owner)
         except BaseException:
             with contextlib.suppress(SessionError):  # what went wrong first is what is told
                 log.close()
@@ -127,7 +127,6 @@ class SessionFactory:
             raise
 
     def closed(self, session: Session) -> None:
-        """A session that closed without ever having had a turn leaves nothing behind."""
         if session.state.turns == 0:
             with contextlib.suppress(SessionError):
                 self._stores.sessions.remove([session.id])
@@ -136,7 +135,7 @@ class SessionFactory:
         sessions = self._stores.sessions
         if not op.resume and not op.fork:
             provider, model = self._deps.defaults(op.workspace).route(op.provider)
-            return sessions.create(SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, op.model or model))
+            return sessions.create(_opened(op, provider, op.model or model))
         name = sessions.resolve(op.resume or op.fork, op.workspace)
         if not op.fork:
             return sessions.open(name)
@@ -153,9 +152,9 @@ class SessionFactory:
             provider, model = state.provider, state.model
         elif state.header is not None:
             provider, model = state.header.provider, state.header.model
-        return SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model)
+        return _opened(op, provider, model)
 
-    def _settled(self, log: SessionLog, op: OpenSession) -> Session:
+    def _settled(self, log: SessionLog, op: OpenSession, owner: Session | None) -> Session:
         deps, folds = self._deps, Folds()
         folds.prefix.heads = self._heads
         for envelope in log.read():
@@ -164,6 +163,8 @@ class SessionFactory:
         if not state.workspace:
             state.apply(self._beginning(state, op))
         defaults = deps.defaults(state.workspace)
+        if state.owner != op.owner and op.owner:
+            raise SessionError(f"session {log.session} does not belong to {op.owner}; open it without an owner")
         route = (op.provider or state.provider, op.model or state.model)
         if op.provider not in ("", state.provider) and not op.model:
             route = defaults.route(op.provider)
@@ -171,9 +172,11 @@ class SessionFactory:
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*route))
         dialect = provider.dialect if state.header is None else pinned_dialect(state.header)
-        budget = session_budget(folds.accounts, provider.model.price, deps.clock).slice(op.limits)
+        budget = session_budget(folds.accounts, provider.model.price, deps.clock, owner).slice(op.limits)
         projection = self._projection(log, dialect)
         session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
+        if owner is not None:
+            session.belong(owner)
         session.allow(authority=op.authority, approval=op.approval or defaults.approval)
         if op.resume or op.fork:
             self._continue(session, op)
@@ -210,7 +213,6 @@ class SessionFactory:
         session.close_calls(LOST)
 
     def provider(self, name: str, model: str) -> Provider:
-        """The provider of a configured name, for a model. Raises ConfigError."""
         return self._deps.providers.build(name, model)
 
     def attach(self, session: Session, provider: Provider) -> None:
@@ -259,7 +261,6 @@ class SessionFactory:
         )
 
     def instructions(self, workspace: str) -> tuple[Instruction, ...]:
-        """The instruction chain as it stands on disk now."""
         return load_instructions(workspace, self._deps.home, self._deps.texts.root(workspace))
 
     def updates(self, session: Session) -> tuple[ContextAppended, ...]:
@@ -267,11 +268,9 @@ class SessionFactory:
         return changes(self._sources, session, self._deps.defaults(session.state.workspace).redactor)
 
     def context(self, session: Session, brief: bool = False) -> ContextView:
-        """How full a session's context is; a `brief` view has no layers."""
         return context_view(session, self._deps.defaults(session.state.workspace).context, brief)
 
     def window(self, session: Session) -> ContextWindow:
-        """What keeps a session within its model's window."""
         return ContextWindow(session, self._deps.defaults(session.state.workspace).context, self._deps.compactor)
 
     def _tell_damage(self, session: Session) -> None:
@@ -289,6 +288,11 @@ class SessionFactory:
 
     def _load_image(self, image: Image) -> bytes:
         return self._stores.artifacts.get(image.artifact)
+
+
+def _opened(op: OpenSession, provider: str, model: str) -> SessionOpened:
+    owned = (op.owner, op.kind, op.name)
+    return SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model, "", 0, "", *owned)
 
 
 def workspace_gone(workspace: str) -> str:

@@ -12,7 +12,14 @@ from codewhale.app.container import Container
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
 from codewhale.protocol.errors import CodeWhaleError, SessionError
-from codewhale.protocol.events import Envelope, MessageAdded
+from codewhale.protocol.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Envelope,
+    MessageAdded,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from codewhale.app.work_queries import WorkQueries
 
 T = TypeVar("T")
+ASKS = (ApprovalAsked, ApprovalAnswered, QuestionAsked, QuestionAnswered)
 
 
 class OfSession(Protocol):  # a request about one session
@@ -47,7 +55,6 @@ class Client:
         return await self._answer(op)
 
     async def query(self, query: Query[T], /) -> T:
-        """Answer it, as the query says. Raises CodeWhaleError."""
         return await self._answer(query)
 
     async def _answer(self, request: Request[T]) -> T:
@@ -63,7 +70,7 @@ class Client:
             ops.OpenSession.done_by(self._open),
             ops.SendMessage.done_by(self._send),
             ops.Interrupt.done_by(self._interrupt),
-            ops.Answer.done_by(lambda op: self.parts.asking.answer(self._session(op), op)),
+            ops.Answer.done_by(self._person_answered),
             ops.SetMode.done_by(lambda op: control.set_mode(op.session, op.mode)),
             ops.SetModel.done_by(lambda op: control.set_model(op.session, op.provider, op.model)),
             ops.SetEffort.done_by(lambda op: control.set_effort(op.session, op.effort)),
@@ -189,7 +196,6 @@ class Client:
         return self._engine.queue(session).rows()
 
     async def _status(self, query: ops.SessionStatus) -> ops.StatusView:
-        """How a session stands. What takes time to find out is found out for a person alone, who looks at it."""
         status = self.parts.control.status(query.session)
         if status.authority is not Authority.PERSON:
             return status
@@ -217,11 +223,13 @@ class Client:
         skills = await asyncio.to_thread(self.parts.services.skills.of, root)
         return [views.Choice(skill.name, skill.description) for skill in skills.skills]
 
-    async def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]:
-        """The session's durable events after `from_seq` (-1: none of the past), then everything as it happens,
-        until it closes. With `durable` an event is told only once it is on disk; without, that holds for the end of a
-        turn alone. Raises SessionError when the
-        log could not be written any more."""
+    async def events(
+        self, session: str, from_seq: int = 0, durable: bool = True, owned: bool = False
+    ) -> AsyncIterator[Envelope]:
+        """The session's durable events after `from_seq` (-1: none of the past), then everything as it happens, until it
+        closes; of the sessions that it owns what they ask and how that was answered, or all that happens (`owned`).
+        With `durable` an event is told only once it is on disk; without, that holds for the end of a turn alone.
+        Raises SessionError when the log could not be written any more."""
         watched = self._engine.session(session)
         listener = watched.fanout.subscribe()
         try:
@@ -232,12 +240,29 @@ class Client:
                     if envelope.seq > last:
                         break
                     yield envelope
-            async for envelope in deliver(listener, watched.barrier, durable):
-                yield envelope
+                for envelope in self._waiting(session):
+                    yield envelope
+            async for envelope in deliver(listener, self._engine.barrier, durable):
+                if owned or envelope.session == session or isinstance(envelope.event, ASKS):
+                    yield envelope
             if watched.fanout.failure is not None:
                 raise SessionError(f"the session ended early: {watched.fanout.failure}") from watched.fanout.failure
         finally:
             watched.fanout.unsubscribe(listener)
+
+    def _person_answered(self, op: ops.Answer) -> bool:
+        sessions = (self._session(op), *self._engine.owned(op.session))
+        return any(self.parts.asking.answer(session, op) for session in sessions)
+
+    def _waiting(self, session: str) -> Sequence[Envelope]:
+        """What the sessions that a session owns have asked and nobody has answered."""
+        return [
+            envelope
+            for one in self._engine.owned(session)
+            if (requests := self.parts.asking.waiting(one.id))
+            for envelope in one.log.read()
+            if isinstance(envelope.event, ApprovalAsked | QuestionAsked) and envelope.event.request_id in requests
+        ]
 
 
 def _surroundings(workspace: str) -> tuple[str, str]:

@@ -157,7 +157,6 @@ def _group(tokens: Sequence[str], at: int) -> tuple[list[tuple[str, ...]], int]:
 
 
 def _fitting(choices: Sequence[Choice], typed: str) -> list[Choice]:
-    """Those that begin with what is typed, then those that hold it."""
     low = typed.lower()
     first = [one for one in choices if one.value.lower().startswith(low)]
     other = [one for one in choices if low in one.value.lower() and one not in first]

@@ -103,7 +103,6 @@ class Container:
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 
     def built(self, part: str) -> bool:
-        """Whether a part was ever needed."""
         return getattr(type(self), part).attrname in self.__dict__
 
     def settings(self, workspace: str) -> WorkspaceSettings:
@@ -227,7 +226,6 @@ class Container:
         return self.services.built("undo") and self.services.undo.changed_files(session, call_id)
 
     def tell(self, session: str, event: Event) -> None:
-        """An event of a session's work; of one that is gone nobody is left to tell."""
         try:
             self.engine.session(session).emit(event)
         except SessionError:
@@ -387,7 +385,6 @@ class Services:  # what tools, commands and interfaces work with
         return self._app.engine.session(session).state.stale_jobs.values()
 
     def _turn_of(self, session_id: str) -> tuple[str, int]:
-        """Whose turn a session works in: that of the person's session which it works for."""
         session = self._app.engine.root(session_id)
         return session.id, session.state.turns
 

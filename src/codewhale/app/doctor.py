@@ -65,7 +65,6 @@ class Diagnosis(Struct, frozen=True):
 
 
 def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis:
-    """Run every check; never raises for what it finds."""
     path = config_file(home)
     config, rows = _config(home, workspace, environ)
     route = _Route() if config is None else _route(config, home, environ)
@@ -122,7 +121,6 @@ def _home(home: str) -> Check:
 
 
 def _nearest(path: str) -> str:
-    """The lowest folder above a path that is there."""
     above = os.path.dirname(path)
     return above if os.path.isdir(above) or above == path else _nearest(above)
 

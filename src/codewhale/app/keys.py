@@ -32,7 +32,6 @@ class Key(Struct, frozen=True):
     refused: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Without the key."""
         return f"Key({self.source!r})"
 
 
@@ -56,11 +55,9 @@ class Keys:
         self._flag = flag
 
     def renew(self, config: Config) -> None:
-        """The configuration stands otherwise from now on."""
         self._config = config
 
     def find(self, name: str, settings: ProviderSettings) -> Key:
-        """The key of a provider at the base URL of its settings."""
         host = host_of(settings.base_url)
         refused: list[str] = []
         for found in self._candidates(name, settings):
@@ -146,7 +143,6 @@ class Keys:
         return next(found, "") if variable else ""
 
     def _named(self, name: str, settings: ProviderSettings) -> Iterator[_Candidate]:
-        """The variable that a person named for this provider."""
         rank = self._rank(name, "api_key_env")
         if rank > 0:
             yield from self._variables(name, (settings.api_key_env,), rank)
@@ -184,7 +180,6 @@ def plain_name(name: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine."""
     return not host or on_loopback(f"http://{host}")
 
 

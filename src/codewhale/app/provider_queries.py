@@ -149,7 +149,6 @@ class ProviderQueries:
         return op.name, op.model or trial.default(op.name)[1]
 
     def settings(self, workspace: str) -> tuple[SettingRow, ...]:
-        """Every value with where it comes from; of providers the one in use and those that somebody wrote of."""
         config = self._place.config(workspace=workspace)
         entries = config.entries(Settings)
         touched = {_table(entry.key) for entry in entries if entry.origin != "default"}
@@ -168,7 +167,6 @@ class ProviderQueries:
 
 
 def _absent(row: ProviderRow) -> ProviderRow:
-    """A provider of this machine that does not answer; the one in use may only be slow."""
     return row if row.current else msgspec.structs.replace(row, ready=False, why="nothing responds there now")
 
 

@@ -69,12 +69,10 @@ class Routes:
         return name, own or default_model(name, self.tables.get(name, ProviderSettings()))
 
     def default_model(self, name: str) -> str:
-        """The model of `default`. Raises ConfigError for an unknown provider."""
         self.settings(name)
         return self.default(name)[1]
 
     def settings(self, name: str) -> ProviderSettings:
-        """The table of a provider. Raises ConfigError naming the known ones."""
         settings = self.tables.get(name)
         if settings is None:
             near = closest(name, self.tables)
@@ -134,7 +132,6 @@ class Routes:
         return self._keys.known(self.tables)
 
     def rows(self) -> list[ProviderRow]:
-        """Every provider there is, by name."""
         return [self._row(name, settings) for name, settings in sorted(self.tables.items())]
 
     def _own(self) -> set[str]:

@@ -47,7 +47,6 @@ class SandboxSettings(Struct, frozen=True):
 
     @property
     def more(self) -> tuple[str, ...]:
-        """The allowances of every command that may write."""
         return (
             *(f"write:{os.path.expanduser(path)}" for path in self.writable),
             *(f"cache:{name}" for name in self.caches),
@@ -55,7 +54,6 @@ class SandboxSettings(Struct, frozen=True):
 
     @property
     def less(self) -> tuple[str, ...]:
-        """What every command is denied beside its profile."""
         return tuple(f"hide:{os.path.expanduser(path)}" for path in self.hidden)
 
 
@@ -94,7 +92,6 @@ class Settings(Struct, frozen=True):
 
 
 def search_settings(config: Config) -> dict[str, Any]:
-    """The keys of code search and their values."""
     slots = ("sparse-splade", "dense-embed", "rerank")
     return {"codebase-search-core": config.section("codebase-search-core", bool)} | {
         key: config.section(key, str) for key in slots
@@ -102,7 +99,6 @@ def search_settings(config: Config) -> dict[str, Any]:
 
 
 def defaults() -> dict[str, Any]:
-    """The lowest layer: what the providers room knows without being told."""
     return {
         "provider": DEFAULT_PROVIDER,
         "model": "",
@@ -148,7 +144,6 @@ class Place(Struct, frozen=True):
 
     @property
     def person(self) -> str:
-        """The person's home folder."""
         return self.environ.get("HOME") or self.home
 
     def config(self, over: Mapping[str, Any] | None = None, workspace: str = "") -> Config:

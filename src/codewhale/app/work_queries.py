@@ -37,7 +37,6 @@ class WorkQueries:
         self._sessions = sessions
 
     def jobs(self, session: str) -> tuple[JobRow, ...]:
-        """The session's background commands: running ones first, then the latest."""
         jobs = self._services.jobs
         rows = [_job(view, jobs.recent(session, view.id)[-TAIL:]) for view in reversed(jobs.jobs(session))]
         rows += [_job(view, "") for view in jobs.stale(session)]
@@ -64,7 +63,6 @@ class WorkQueries:
         return tuple(one for one in found if not inside or one.path == inside or one.path.startswith(inside + "/"))
 
     async def undo(self, query: PreviewUndo, workspace: str) -> UndoView:
-        """What taking back the last turns would do. Nothing is done."""
         undo = self._services.undo
         try:
             turns = await undo.turns(query.session, workspace)
@@ -81,7 +79,6 @@ class WorkQueries:
         return UndoView(rows, files, refused, diffs)
 
     async def _contents(self, undo: "Undo", plan: "UndoPlan", back: bool) -> tuple[DiffBlock, ...]:
-        """The differences of a plan: as its taking back would make them, or as the agent had made them."""
         room, blocks = DIFF_ROOM, []
         for path, now, then in await undo.contents(plan):
             text = unified_diff(path, now, then, room) if back else unified_diff(path, then, now, room)
@@ -91,7 +88,6 @@ class WorkQueries:
         return tuple(blocks)
 
     async def session(self, name: str, last: int) -> SessionPreview:
-        """How a session ended. Raises SessionError where there is none of that name."""
         return await asyncio.to_thread(self._preview, self._sessions.resolve(name), max(1, min(last, MOST_LINES)))
 
     def _preview(self, session: str, last: int) -> SessionPreview:

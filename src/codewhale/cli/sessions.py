@@ -12,7 +12,6 @@ from codewhale.lib.text import one_line
 
 
 def build(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="list|show|rm|replay|import", required=True)
     every = actions.add_parser("list", help="the sessions of this folder, newest first")
     every.add_argument("--json", action="store_true", help="one JSON array")
@@ -37,7 +36,6 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run it; returns the exit code."""
     from codewhale.config import home_dir, refuse_unusable
 
     home = home_dir(os.environ)
@@ -73,7 +71,8 @@ def _list(home: str, args: argparse.Namespace) -> int:
         return 0
     for row in rows:
         where = f"  {one_line(row.workspace)}" if args.all else ""
-        mark = "" if row.state == "idle" else f"  [{row.state}]"
+        marks = (row.state if row.state != "idle" else "", f"{row.kind} {row.name} of {row.owner}" if row.owner else "")
+        mark = "".join(f"  [{one.strip()}]" for one in marks if one)
         put(f"{row.id}  {_minute(row.updated)}  {row.turns:>3} turns{mark}{where}  {one_line(row.title)}\n")
     return 0
 

@@ -33,11 +33,9 @@ LOG_VERSION = 1
 ONE_SHOT = frozenset({"complete", "infill"})  # purposes of requests that nothing of the conversation stands in
 
 
-# ------------------------------------------------------------------ session
-
-
 class SessionOpened(EventBase, frozen=True):
-    """First event of a log. A fork names its parent, the last inherited seq and the sha256 of that prefix."""
+    """First event of a log. A fork names its parent, the last inherited seq and the sha256 of that prefix. One that
+    works for another session names it as its owner, what kind of work it does, and how it is called there."""
 
     version: int
     workspace: str
@@ -47,6 +45,9 @@ class SessionOpened(EventBase, frozen=True):
     parent: str = ""
     parent_seq: int = 0
     parent_sha256: str = ""
+    owner: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class SessionResumed(EventBase, frozen=True):
@@ -139,9 +140,6 @@ class TitleSet(EventBase, frozen=True):
     title: str
 
 
-# ------------------------------------------------------------------ turn
-
-
 class TurnStarted(EventBase, frozen=True):
     """A person's message begins a turn; `turn` counts from 1."""
 
@@ -162,9 +160,6 @@ class TurnFinished(EventBase, frozen=True):
     status: str
     reason: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-
-
-# ------------------------------------------------------------------ calls
 
 
 class RepairRecorded(EventBase, frozen=True):
@@ -223,7 +218,8 @@ class ApprovalAsked(EventBase, frozen=True):
     """A person must say yes or no before call `call_id` runs. `display` is what it would do, where that was worked
     out beforehand: what is allowed is exactly this, and `sha256` is its digest. `rule` asks. `kind` tells an ask of
     policy from the offer of another run with more rights after the sandbox refused (elevation). `allowances` are what
-    the sandbox would let it do beyond its profile. `offer` is the rule that the answer may be remembered as."""
+    the sandbox would let it do beyond its profile. `offer` is the rule that the answer may be remembered as. `asker`
+    names the owned session that asks."""
 
     request_id: str
     call_id: str
@@ -237,6 +233,7 @@ class ApprovalAsked(EventBase, frozen=True):
     offer: Offer | None = None
     sha256: str = ""
     allowances: tuple[str, ...] = ()
+    asker: str = ""
 
 
 class ApprovalAnswered(EventBase, frozen=True):
@@ -253,6 +250,7 @@ class QuestionAsked(EventBase, frozen=True):
 
     request_id: str
     questions: tuple[dict[str, Any], ...]
+    asker: str = ""
 
 
 class QuestionAnswered(EventBase, frozen=True):
@@ -261,9 +259,6 @@ class QuestionAnswered(EventBase, frozen=True):
     request_id: str
     answers: tuple[dict[str, Any], ...]
     by: str = "person"
-
-
-# ------------------------------------------------------------------ work beside the turn
 
 
 class JobStarted(EventBase, frozen=True):
@@ -329,9 +324,6 @@ class Notice(EventBase, frozen=True):
     level: str
     text: str
     code: str = ""
-
-
-# ------------------------------------------------------------------ ephemeral
 
 
 class CallProgress(EventBase, frozen=True):

@@ -21,7 +21,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
-    effort and approval mean the session's own, or the configured ones. Answered by the session's id."""
+    effort and approval mean the session's own, or the configured ones. One that works for an open session names it as
+    `owner`, with the `kind` of its work and its `name` there. Answered by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -33,6 +34,9 @@ class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     effort: str = ""
     approval: Approval | None = None
     limits: Limits = Limits()
+    owner: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class Attachment(Struct, frozen=True, omit_defaults=True):

@@ -71,5 +71,4 @@ AT_START: tuple[str, ...] = ("sitecustomize", "usercustomize")
 
 
 def is_git_directory(names: set[str]) -> bool:
-    """Whether git takes a folder with these names in it for a git directory."""
     return "HEAD" in names and ({"objects", "refs"} <= names or "commondir" in names)

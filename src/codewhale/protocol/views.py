@@ -108,7 +108,8 @@ class PreviewSession(Query["SessionPreview"], frozen=True, tag="preview_session"
 
 
 class SessionSummary(Struct, frozen=True):
-    """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id."""
+    """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id; `owner`
+    is that of the session it works for, with the `kind` of its work and its `name` there."""
 
     id: str
     title: str
@@ -120,6 +121,9 @@ class SessionSummary(Struct, frozen=True):
     model: str
     state: str
     parent: str
+    owner: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class SessionPreview(Struct, frozen=True):

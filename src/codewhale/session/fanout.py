@@ -49,16 +49,20 @@ class Subscription:
 
 
 class Fanout:
-    """The listeners of one session. `failure` is why its stream ended early."""
+    """The listeners of one session, who are told of the sessions that it owns too: `owner` is the fan-out above.
+    `failure` is why its stream ended early."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: "Fanout | None" = None) -> None:
         self._listeners: set[Subscription] = set()
+        self.owner = owner
         self.failure: Exception | None = None
 
     def push(self, envelope: Envelope) -> None:
-        """Tell every listener."""
+        """Tell every listener, and those of the owners."""
         for listener in self._listeners:
             listener.push(envelope)
+        if self.owner is not None:
+            self.owner.push(envelope)
 
     def subscribe(self) -> Subscription:
         """A new listener, from now on."""
@@ -78,18 +82,21 @@ class Fanout:
 
 
 async def deliver(
-    listener: Subscription, barrier: Callable[[], Awaitable[None]], durable: bool
+    listener: Subscription, barrier: Callable[[str], Awaitable[None]], durable: bool
 ) -> AsyncIterator[Envelope]:
-    """A listener's events until it is closed. With `durable`, `barrier` is awaited before each batch is told; without,
-    only before the end of a turn is."""
+    """A listener's events until it is closed. With `durable`, the `barrier` of each session in a batch is awaited
+    before it is told; without, only before the end of a turn is."""
     while batch := await listener.drain():
-        if durable or any(isinstance(envelope.event, TurnFinished) for envelope in batch):
-            await barrier()
+        waits = [one.session for one in batch if durable or isinstance(one.event, TurnFinished)]
+        for session in dict.fromkeys(waits):
+            await barrier(session)
         for envelope in batch:
             yield envelope
 
 
 def _merge(last: Envelope, new: Envelope) -> Envelope | None:
+    if last.session != new.session:
+        return None
     match last.event, new.event:
         case (TextStreamed(text=a), TextStreamed(text=b)) if len(a) < _MERGE_LIMIT:
             return Envelope(new.seq, new.session, new.at, TextStreamed(a + b))

@@ -33,6 +33,9 @@ class Fold(Struct):
     messages: int = 0
     model: str = ""
     parent: str = ""
+    owner: str = ""
+    kind: str = ""
+    name: str = ""
 
     def take(self, record: Record) -> None:
         """Fold one record in; only the few events that show in a listing are decoded."""
@@ -56,6 +59,7 @@ class Fold(Struct):
         match event:
             case SessionOpened() if not self.workspace:
                 self.workspace, self.model, self.parent = event.workspace, event.model, event.parent
+                self.owner, self.kind, self.name = event.owner, event.kind, event.name
             case ModelChanged():
                 self.model = event.model
             case TitleSet():
@@ -153,4 +157,7 @@ def summary(session: str, fold: Fold, state: str) -> SessionSummary:
         model=fold.model,
         state=state,
         parent=fold.parent,
+        owner=fold.owner,
+        kind=fold.kind,
+        name=fold.name,
     )

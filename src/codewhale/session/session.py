@@ -3,7 +3,6 @@
 `emit` is the one way anything happens: redact, append, fold, tell listeners. What a session is doing is its turn's.
 """
 
-from collections.abc import Callable
 from itertools import groupby
 
 from msgspec import Struct, field
@@ -64,25 +63,22 @@ class Session:
         self._redactor = redactor
         self._providers = [self.provider]
         self._authority, self._approval = Authority.HEADLESS, Approval.SUGGEST
-        self._owner: Callable[[], Rights] | None = None
+        self._owner: Session | None = None
 
     @property
     def rights(self) -> Rights:
         """How far the session may go at this moment; never beyond the session that owns it."""
         own = Rights(self.state.mode, self._authority, self._approval)
-        return own if self._owner is None else narrowest(own, self._owner())
+        return own if self._owner is None else narrowest(own, self._owner.rights)
 
-    def allow(
-        self,
-        *,
-        authority: Authority | None = None,
-        approval: Approval | None = None,
-        owner: Callable[[], Rights] | None = None,
-    ) -> None:
-        """Change who can be asked, what becomes of asks, whose rights bound the session's; None leaves it."""
+    def allow(self, *, authority: Authority | None = None, approval: Approval | None = None) -> None:
+        """Change who can be asked and what becomes of asks; None leaves it."""
         self._authority = authority or self._authority
         self._approval = approval or self._approval
-        self._owner = owner or self._owner
+
+    def belong(self, owner: "Session") -> None:
+        """Work for another session: its rights bound this one's, and its listeners are told of both."""
+        self._owner, self.fanout.owner = owner, owner.fanout
 
     def use(self, provider: Provider) -> None:
         """Ask another provider from now on. The former one is closed with the session: it may still be asked."""

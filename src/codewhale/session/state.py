@@ -108,7 +108,7 @@ class SessionState:
         self.artifacts: dict[str, str] = {}
         self.tainted = False
         self.origins: tuple[Origin, ...] = ()
-        self.owner = ""
+        self.owner = self.kind = self.name = ""
         self.changed_files = 0
         self.jobs: dict[str, JobStarted] = {}  # that run
         self.person_commands: list[ShellRan] = []  # the person's own commands since their last message
@@ -129,6 +129,7 @@ class SessionState:
 
     def _opened(self, event: SessionOpened) -> None:
         self.workspace, self.mode = event.workspace, event.mode
+        self.owner, self.kind, self.name = event.owner, event.kind, event.name
         self.provider, self.model = event.provider, event.model
 
     def _resumed(self, event: SessionResumed) -> None:

@@ -139,10 +139,10 @@ class SessionStore:
     # -------------------------------------------------------------- many
 
     def resolve(self, name: str, workspace: str = "") -> str:
-        """The id that `name` stands for: an id, the unique beginning of one, or "latest" (of `workspace`, when
-        given). Raises SessionError when there is none, AmbiguousSessionError when there are several."""
+        """The id that `name` stands for: an id, the unique beginning of one, or "latest" (a person's, of
+        `workspace` when given). Raises SessionError when there is none, AmbiguousSessionError for several."""
         if name == "latest":
-            rows = self.summaries(workspace)
+            rows = [row for row in self.summaries(workspace) if not row.owner]
             if not rows:
                 raise SessionError("there is no session" + (f" of {workspace}" if workspace else "") + " to resume")
             return rows[0].id
