@@ -28,10 +28,10 @@ from codewhale.codesearch.query import read_query
 from codewhale.codesearch.rank import Weights
 from codewhale.codesearch.search import CodeSearch
 from codewhale.codesearch.terms import Terms
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CallContext
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.codesearch import CodeSearchTools
 from codewhale.tools.files import FileTools

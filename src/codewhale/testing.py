@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from codewhale.app.client import Client
+from codewhale.app.client import EngineClient
 from codewhale.app.compose import App, AppOptions, open_app
 from codewhale.models.dialects.base import Fact, ProviderSettings
 from codewhale.models.scripted import ScriptedProvider
@@ -47,7 +47,7 @@ class Harness:
         self.workspace = workspace
 
     @property
-    def client(self) -> Client:
+    def client(self) -> EngineClient:
         """The client a frontend would be handed."""
         return self.app.client
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from codewhale.agent.pending_call import Clock
+from codewhale.agent.pending_call import CallTimer
 
 
 def test_the_clock_runs_but_while_a_person_is_waited_for() -> None:
     times: Iterator[float] = iter((100.0, 100.5, 107.5, 107.75, 110.0, 111.0, 113.0))
-    clock = Clock(lambda: next(times))
+    clock = CallTimer(lambda: next(times))
     with clock.waiting():
         pass
     assert clock.ms == 750

@@ -13,6 +13,7 @@ from codewhale.agent.context_window import CompactionFailed, measure
 from codewhale.agent.model_call import ModelCalls
 from codewhale.models.dialects.base import ModelFacts, RequestOptions
 from codewhale.models.scripted import ScriptedProvider
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     BudgetReserved,
@@ -29,7 +30,6 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.ops import Limits, SendMessage
 from codewhale.protocol.stream import StreamEvent, TextDelta
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.conversation import Conversation
 from codewhale.session.projection import request_body
 from codewhale.session.session import Session

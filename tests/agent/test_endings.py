@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from codewhale.agent.collect import Answer
+from codewhale.agent.collect import ModelAnswer
 from codewhale.agent.incomplete_turn import (
     ANNOUNCED,
     EMPTY,
@@ -32,13 +32,13 @@ READ = msgspec.structs.replace(FIRST, called=True)
 ACTED = msgspec.structs.replace(READ, acted=True)
 
 
-def answer(text: str, finish: str = "stop", thought: str = "") -> Answer:
+def answer(text: str, finish: str = "stop", thought: str = "") -> ModelAnswer:
     """An answer of words alone."""
     items = (*((Reasoning(thought),) if thought else ()), *((Text(text, source="model"),) if text else ()))
-    return Answer(items, None, finish, None)
+    return ModelAnswer(items, None, finish, None)
 
 
-def short(said: Answer | str, moment: Moment = FIRST, *, writes_call: bool = False) -> str:
+def short(said: ModelAnswer | str, moment: Moment = FIRST, *, writes_call: bool = False) -> str:
     said = answer(said) if isinstance(said, str) else said
     return reason_to_continue(said, moment, writes_call, lambda name: CATALOG.resolve(name) is not None)
 
@@ -75,6 +75,6 @@ def test_a_text_that_writes_a_call_is_told_so_at_every_moment() -> None:
         (answer("The answer is 42."), ""),
     ],
 )
-def test_each_ending_is_told_what_it_is(said: Answer, kind: str) -> None:
+def test_each_ending_is_told_what_it_is(said: ModelAnswer, kind: str) -> None:
     assert short(said) == kind
     assert not kind or (REASONS[kind] and reminder(kind, 1, None, alone=True))

@@ -58,3 +58,12 @@ def test_decisions_are_numbered_and_listed() -> None:
     records = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
     assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
     assert [path.name for path in records if f"]({path.name})" not in listed] == []
+
+
+def test_the_glossary_is_short_and_its_files_exist() -> None:
+    rows = re.findall(
+        r"^\| ([a-z][^|]*) \| ([^|]+) \| `([^`]+)` \|$", (ROOT / "docs" / "glossary.md").read_text(), re.M
+    )
+    assert 40 < len(rows) <= 60 and len({term for term, _, _ in rows}) == len(rows)
+    assert [file for _, _, file in rows if not (ROOT / "src" / "codewhale" / file).exists()] == []
+    assert [term for term, _, _ in rows] == sorted(term for term, _, _ in rows)

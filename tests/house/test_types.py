@@ -4,7 +4,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable
 
-from support.house import definitions, floor, nodes, sources
+from support.house import floor, nodes, sources
 
 
 def imports_by_string(tree: Iterable[ast.AST]) -> bool:
@@ -33,13 +33,11 @@ def test_nothing_is_imported_by_a_string_but_what_the_plan_lists() -> None:
     assert sorted(set(listed) - files) == [], "take these off the list in floor.toml: it may only shrink"
 
 
-def test_no_two_public_classes_have_one_name_but_those_the_plan_lists() -> None:
+def test_no_two_public_classes_have_one_name() -> None:
     counts = Counter(
         node.name
         for source in sources()
-        for node in definitions(source.tree)
-        if isinstance(node, ast.ClassDef) and node in source.tree.body and not node.name.startswith("_")
+        for node in source.tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    listed: dict[str, int] = floor()["types"]["classes_of_one_name"]
-    doubled = {name: count for name, count in counts.items() if count > 1}
-    assert {name: count for name, count in doubled.items() if count > listed.get(name, 1)} == {}, "choose another name"
+    assert {name: count for name, count in counts.items() if count > 1} == {}, "choose another name"

@@ -14,13 +14,13 @@ from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.dialects.failures import Failure, ProviderFailure
 from codewhale.models.dialects.openai_stream import ChatParser
 from codewhale.models.endpoint import Endpoint
-from codewhale.models.exchange import Exchange, Limits
+from codewhale.models.exchange import Exchange, StreamLimits
 from codewhale.models.transport import Transport
 from codewhale.protocol.stream import CallDelta, Finished, ReasoningDelta, StreamEvent, TextDelta, Usage, UsageReport
 from support.conformance import begins, told
 from support.wire import Reply, Wire, answer, delta, sse, stream
 
-QUICK = Limits(first=2.0, gap=2.0, wall=8.0, content=1_000_000)
+QUICK = StreamLimits(first=2.0, gap=2.0, wall=8.0, content=1_000_000)
 BODY = sse(
     delta(role="assistant", content=""),
     delta(reasoning_content="hm 🐋"),
@@ -54,7 +54,7 @@ def whole(events: list[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-async def play(url: str, limits: Limits = QUICK) -> tuple[list[StreamEvent], Failure | None, bool]:
+async def play(url: str, limits: StreamLimits = QUICK) -> tuple[list[StreamEvent], Failure | None, bool]:
     """(events, the failure or None, whether the connection was kept)."""
     transport = Transport(Endpoint("p", ProviderSettings(base_url=url), {}))
     exchange = Exchange(transport, b"{}", ChatParser(), limits)
@@ -73,7 +73,7 @@ async def play(url: str, limits: Limits = QUICK) -> tuple[list[StreamEvent], Fai
 
 
 async def once(
-    *pieces: bytes, then: str = "keep", limits: Limits = QUICK
+    *pieces: bytes, then: str = "keep", limits: StreamLimits = QUICK
 ) -> tuple[list[StreamEvent], Failure | None, bool]:
     async with Wire([Reply(pieces, then)]) as wire:
         return await play(wire.url, limits)
@@ -170,7 +170,7 @@ async def test_compressed_answers(coding: str) -> None:
     assert await once(answer(200, body, f"content-encoding: {coding}")) == (EVENTS, None, True)
 
 
-async def kind_of(*pieces: bytes, then: str = "keep", limits: Limits = QUICK) -> tuple[str, str]:
+async def kind_of(*pieces: bytes, then: str = "keep", limits: StreamLimits = QUICK) -> tuple[str, str]:
     _, failed, _ = await once(*pieces, then=then, limits=limits)
     assert failed is not None
     return failed.kind, failed.message
@@ -205,7 +205,7 @@ async def test_a_line_cut_inside_a_character_after_the_end_does_no_harm() -> Non
 
 
 async def test_too_much_content_is_refused() -> None:
-    limits = Limits(first=2.0, gap=2.0, wall=8.0, content=1000)
+    limits = StreamLimits(first=2.0, gap=2.0, wall=8.0, content=1000)
     many = sse(*(delta(content="x" * 100) for _ in range(11)), delta("stop"))
     assert (await kind_of(stream(many, 200), limits=limits))[0] == "protocol"
     assert (await kind_of(stream(sse(delta(content="x" * 2000))), limits=limits))[0] == "protocol"
@@ -215,7 +215,7 @@ async def test_too_much_content_is_refused() -> None:
 
 
 async def test_a_silent_server_runs_into_the_idle_limit() -> None:
-    limits = Limits(first=2.0, gap=0.05, wall=8.0)
+    limits = StreamLimits(first=2.0, gap=0.05, wall=8.0)
     partial = WHOLE[: WHOLE.index(b'{"index": 0, "id": "x"')]
     events, failed, kept = await once(partial, then="hang", limits=limits)
     assert events == EVENTS[:2]
@@ -224,7 +224,7 @@ async def test_a_silent_server_runs_into_the_idle_limit() -> None:
 
 
 async def test_a_server_that_does_not_begin_runs_into_the_open_limit() -> None:
-    limits = Limits(first=0.05, gap=2.0, wall=8.0)
+    limits = StreamLimits(first=0.05, gap=2.0, wall=8.0)
     assert await kind_of(then="hang", limits=limits) == (
         "timeout",
         "the server did not begin to answer within 0.05 seconds",
@@ -232,14 +232,14 @@ async def test_a_server_that_does_not_begin_runs_into_the_open_limit() -> None:
 
 
 async def test_a_drip_runs_into_the_wall() -> None:
-    limits = Limits(first=2.0, gap=2.0, wall=0.1)
+    limits = StreamLimits(first=2.0, gap=2.0, wall=0.1)
     events, failed, _ = await once(stream(sse(delta(content="a")))[:-5], then="hang", limits=limits)
     assert events == [TextDelta("a")]
     assert failed == Failure("timeout", "the request took longer than its time limit", False)
 
 
 async def test_a_server_that_forgets_to_end_does_not_hold_the_answer() -> None:
-    limits = Limits(first=2.0, gap=0.05, wall=8.0)
+    limits = StreamLimits(first=2.0, gap=0.05, wall=8.0)
     unfinished = stream(sse(delta(content="a"), delta("stop")))[:-5]
     assert await once(unfinished, then="hang", limits=limits) == ([TextDelta("a"), Finished("stop")], None, False)
 

@@ -11,7 +11,7 @@ import pytest
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.dialects.failures import Failure
 from codewhale.models.dialects.openai_chat import OpenAIChat
-from codewhale.models.exchange import Limits
+from codewhale.models.exchange import StreamLimits
 from codewhale.models.http import HttpProvider, limits_from, limits_of
 from codewhale.models.retries import Retries, retries_of
 from codewhale.protocol.errors import ConfigError
@@ -54,7 +54,7 @@ class Naps:
 def provider(url: str, sleep: Callable[[float], Awaitable[None]], **fields: object) -> HttpProvider:
     settings = ProviderSettings(base_url=url, api_key_env="THE_KEY", **fields)  # type: ignore[arg-type]
     retries = Retries(sleep=sleep, jitter=lambda: 0.0)
-    limits = Limits(first=2.0, gap=2.0, wall=8.0)
+    limits = StreamLimits(first=2.0, gap=2.0, wall=8.0)
     return HttpProvider("p", settings, "sk-secret-key", OpenAIChat(settings), limits, retries)
 
 
@@ -163,7 +163,7 @@ async def test_an_answer_that_breaks_is_asked_for_again(then: str) -> None:
     async with Wire([Reply([partial], then), GOOD]) as wire:
         settings = ProviderSettings(base_url=wire.url)
         retries = Retries(sleep=naps, jitter=lambda: 0.0)
-        made = HttpProvider("p", settings, "", OpenAIChat(settings), Limits(first=5.0, gap=0.2), retries)
+        made = HttpProvider("p", settings, "", OpenAIChat(settings), StreamLimits(first=5.0, gap=0.2), retries)
         events = [event async for event in made.stream(b"{}")]
         await made.aclose()
     came = [event for event in events[:-2] if isinstance(event, TextDelta)]
@@ -181,7 +181,7 @@ async def test_both_kinds_of_tries_count_together_against_their_settings() -> No
         async with Wire([*replies, GOOD]) as wire:
             table = ProviderSettings(base_url=wire.url)
             retries = Retries(*settings, sleep=Naps(), jitter=lambda: 0.0)
-            made = HttpProvider("p", table, "", OpenAIChat(table), Limits(), retries)
+            made = HttpProvider("p", table, "", OpenAIChat(table), StreamLimits(), retries)
             events = [event async for event in made.stream(b"{}")]
             await made.aclose()
         assert len(wire.requests) == tries
@@ -194,7 +194,7 @@ async def test_both_kinds_of_tries_count_together_against_their_settings() -> No
 )
 async def test_signs_of_life_alone_do_not_hold_an_answer_for_ever(beat: bytes, spoke: bool) -> None:
     first = sse(delta(content="par")) if spoke else b""
-    limits = Limits(first=5.0 if spoke else 0.4, gap=0.4)
+    limits = StreamLimits(first=5.0 if spoke else 0.4, gap=0.4)
     async with Flood(first, beat) as flood:
         settings = ProviderSettings(base_url=f"http://{flood.address}/v1")
         made = HttpProvider("p", settings, "", OpenAIChat(settings), limits, Retries(0, 0))
@@ -228,7 +228,7 @@ def test_a_model_nearby_has_longer_for_its_first_token(base_url: str, first: flo
     limits = limits_of("p", ProviderSettings(base_url=base_url))
     assert (limits.first, limits.gap) == (first, 60.0)
     own = ProviderSettings(base_url=base_url, first_token_timeout=7, gap_timeout=3.5)
-    assert limits_of("p", own) == Limits(first=7.0, gap=3.5)
+    assert limits_of("p", own) == StreamLimits(first=7.0, gap=3.5)
 
 
 @pytest.mark.parametrize("fields", [{"gap_timeout": 0}, {"gap_timeout": -1}, {"first_token_timeout": 1e9}])
@@ -324,7 +324,7 @@ async def test_nobody_listens() -> None:
 async def test_a_server_that_never_answers_is_given_up() -> None:
     async with Wire([Reply([], "hang")]) as wire:
         settings = ProviderSettings(base_url=wire.url)
-        limits = Limits(first=0.05, gap=1.0, wall=5.0)
+        limits = StreamLimits(first=0.05, gap=1.0, wall=5.0)
         made = HttpProvider("p", settings, "", OpenAIChat(settings), limits, Retries(1, 1, sleep=Naps()))
         events = [event async for event in made.stream(b"{}")]
         assert [type(event) for event in events] == [Retrying, Failed]
@@ -393,7 +393,7 @@ async def test_the_key_is_never_told() -> None:
 
 
 def test_limits_from_the_environment() -> None:
-    own = Limits(first=9.0, gap=8.0)
+    own = StreamLimits(first=9.0, gap=8.0)
     assert limits_from({}, own) == own
     assert limits_from({"DEEPSEEK_STREAM_IDLE_TIMEOUT_SECS": "60"}, own).gap == 60
     both = {"DEEPSEEK_STREAM_IDLE_TIMEOUT_SECS": "60", "CODEWHALE_STREAM_IDLE_TIMEOUT_SECS": "9"}

@@ -7,7 +7,7 @@ import pytest
 
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.dialects.openai_chat import OpenAIChat
-from codewhale.models.exchange import Limits
+from codewhale.models.exchange import StreamLimits
 from codewhale.models.http import HttpProvider
 from codewhale.models.proxy import ProxyAddress, environment_proxy
 from codewhale.models.retries import Retries
@@ -64,7 +64,7 @@ def test_what_is_no_proxy_is_an_error_without_its_password(url: str, monkeypatch
 def provider(url: str) -> HttpProvider:
     settings = ProviderSettings(base_url=url, facts={"allow_insecure_http": True})
     retries = Retries(1, 1, base=0.0)
-    return HttpProvider("p", settings, "k", OpenAIChat(settings), Limits(first=2.0, gap=2.0, wall=8.0), retries)
+    return HttpProvider("p", settings, "k", OpenAIChat(settings), StreamLimits(first=2.0, gap=2.0, wall=8.0), retries)
 
 
 async def ask(made: HttpProvider, times: int = 1) -> list[StreamEvent]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.denial import denial
 from codewhale.process.confinement import BUBBLEWRAP, confine, held_where_possible, sandbox
+from codewhale.process.denial import denial
 from codewhale.process.launch import Ceiling, Child, Completed, Launch, run, start
 from codewhale.protocol.errors import ToolError
 from support.running import eventually, open_files

@@ -10,10 +10,10 @@ import pytest
 from codewhale.models.build import DIALECTS, build_dialect
 from codewhale.models.dialects.anthropic import _IMAGES
 from codewhale.models.dialects.base import ProviderSettings
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.ops import Attachment
 from codewhale.services.attachments import AttachmentReader
-from codewhale.session.artifacts import ArtifactStore
 
 # Media type -> how a file of it begins.
 KINDS = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.protocol.errors import SessionError
-from codewhale.session.foreign import Call, Foreign, Picture, Said, Thought, parse
+from codewhale.session.foreign import Foreign, ForeignCall, ForeignMessage, Picture, Thought, parse
 
 
 def read(*messages: dict[str, Any], **top: Any) -> Foreign:
@@ -18,7 +18,7 @@ def read(*messages: dict[str, Any], **top: Any) -> Foreign:
 
 def results(foreign: Foreign) -> list[tuple[str, str, bool] | None]:
     """What each call of the session was answered."""
-    calls = [piece for said in foreign.messages for piece in said.pieces if isinstance(piece, Call)]
+    calls = [piece for said in foreign.messages for piece in said.pieces if isinstance(piece, ForeignCall)]
     return [None if call.result is None else (call.id, call.result.content, call.result.ok) for call in calls]
 
 
@@ -39,10 +39,10 @@ def test_blocks_and_metadata() -> None:
     assert (foreign.id, foreign.title, foreign.workspace, foreign.mode) == ("abc", "T", "/w", "Plan")
     assert (foreign.provider, foreign.model, foreign.left_out) == ("p", "m", 0)
     user, assistant = foreign.messages
-    assert user == Said("user", ("do it",))
+    assert user == ForeignMessage("user", ("do it",))
     thought, text, call = assistant.pieces
     assert (thought, text) == (Thought("hm"), "yes")
-    assert isinstance(call, Call)
+    assert isinstance(call, ForeignCall)
     assert (call.name, json.loads(call.arguments)) == ("exec_wait", {"task_id": "é"})
     assert results(foreign) == [("t1", "out", False)]
 
@@ -68,7 +68,7 @@ def test_calls_beside_the_content() -> None:
     )
     pieces = foreign.messages[1].pieces
     assert pieces[0] == Thought("so")
-    assert [(piece.name, piece.arguments) for piece in pieces if isinstance(piece, Call)] == [
+    assert [(piece.name, piece.arguments) for piece in pieces if isinstance(piece, ForeignCall)] == [
         ("todo_write", '{"todos": ['),
         ("read_file", '{"path":"x"}'),
     ]
@@ -116,7 +116,7 @@ def test_pictures_and_what_has_no_form_here() -> None:
             ],
         }
     )
-    assert foreign.messages == (Said("user", (Picture("image/gif", b"GIF"),)),)
+    assert foreign.messages == (ForeignMessage("user", (Picture("image/gif", b"GIF"),)),)
     assert foreign.left_out == 2
 
 

@@ -5,9 +5,9 @@ import errno
 import os
 from pathlib import Path
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Event
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.log import SessionLog
 from codewhale.session.store import SessionStore
 from support.powercut import Rebuilt, RecordingOps, Tree, crash_states

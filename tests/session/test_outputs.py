@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.outputs import (
     INLINE_LIMIT,
     INLINE_LIMIT_LARGE,

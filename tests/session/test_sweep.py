@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.session.artifacts import ArtifactStore
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.session.store import SessionStore
 from codewhale.session.sweep import MARK, sweep
 from support.storage import OPENED, HandClock, new_log

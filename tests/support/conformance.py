@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.collect import Collector, ModelAnswer
 from codewhale.agent.pending_call import prepare
 from codewhale.catalog.registry import Catalog
 from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import ProviderSettings, RequestOptions
 from codewhale.models.dialects.failures import ProviderFailure
-from codewhale.models.exchange import Exchange, Limits
+from codewhale.models.exchange import Exchange, StreamLimits
 from codewhale.models.sse import SseError, SseReader
 from codewhale.models.transport import WireCut
 from codewhale.protocol.events import CallFinished, Event, HeaderPinned, MessageAdded, RequestSent
@@ -126,7 +126,7 @@ class Canned:
 async def hear(case: Case, pieces: list[bytes], cut: bool = False, parser: Any = None) -> list[StreamEvent]:
     """The events that an answer gives, a failure as the last; or the rest of one that `parser` has begun to read."""
     transport: Any = Canned(pieces, cut)
-    exchange = Exchange(transport, b"{}", parser or case.dialect.parser(), Limits())
+    exchange = Exchange(transport, b"{}", parser or case.dialect.parser(), StreamLimits())
     events: list[StreamEvent] = []
     try:
         while not exchange.over:
@@ -219,7 +219,7 @@ class Conversation:
         assert request_body(self.log, number, no_image) == body
         return body
 
-    def answer(self, events: list[StreamEvent]) -> Answer:
+    def answer(self, events: list[StreamEvent]) -> ModelAnswer:
         """Keep an answer as a turn does: its calls under ids of their own, and none of an answer that failed."""
         collector = Collector(lambda event: None)
         for event in events:

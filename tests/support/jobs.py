@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from codewhale.lib.clock import SystemClock
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.jobs import JobSpec, ShellJobs
 from codewhale.services.jobs.artifacts import LogArchive
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.shell import ShellTools
 from codewhale.tools.taskshell import TaskShellTools

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from codewhale.session.artifacts import ArtifactStore
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.workspace.files import Workspace
 from support.suites import suites
 

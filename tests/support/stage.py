@@ -24,6 +24,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.lib.threads import run_to_end
 from codewhale.models.scripted import ScriptedProvider
 from codewhale.permissions.policy import decide
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
@@ -41,7 +42,6 @@ from codewhale.protocol.tools import (
     Update,
 )
 from codewhale.repair.repairer import CallRepairer
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
 from codewhale.session.redaction import Redactor

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codewhale.app.client import Client
+from codewhale.app.client import EngineClient
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import ProviderSettings
-from codewhale.models.exchange import Limits
+from codewhale.models.exchange import StreamLimits
 from codewhale.models.http import HttpProvider
 from codewhale.models.known_models import resolve_model
 from codewhale.models.retries import Retries
@@ -26,7 +26,7 @@ from support.wire import Reply, Wire
 class Wired:
     """A session against the server; `naps` are the waits between tries, which come at once."""
 
-    client: Client
+    client: EngineClient
     wire: Wire
     session: str
     naps: list[float] = field(default_factory=list)
@@ -54,7 +54,10 @@ async def wired(
     async with Wire(replies) as wire:
         table = ProviderSettings(base_url=wire.url, **settings)
         dialect: Any = build_dialect("wired", table)
-        limits, retries = Limits(first=min(5, 2 * idle), gap=idle, wall=20), Retries(sleep=nap, jitter=lambda: 0.0)
+        limits, retries = (
+            StreamLimits(first=min(5, 2 * idle), gap=idle, wall=20),
+            Retries(sleep=nap, jitter=lambda: 0.0),
+        )
         provider = HttpProvider("wired", table, "", dialect, limits, retries)
         provider.model = resolve_model("wired", table, "m")[1]
         options = AppOptions(home=str(home), workspace=str(workspace), provider="wired", model="m")

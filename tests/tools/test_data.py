@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import PathSubject
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import bound
 from codewhale.tools.data import DataTools
 from codewhale.workspace.files import Workspaces

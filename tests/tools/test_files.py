@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import ToolResult
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, specs
 from codewhale.tools.files import FileTools
 from codewhale.workspace.files import READ_LIMIT, Workspaces

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.ports import Infilled
 from codewhale.protocol.tools import Preview, ToolResult
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, specs
 from codewhale.tools.files import FileTools
 from codewhale.tools.fim import FimTools

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import PathSubject, ToolResult
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, specs
 from codewhale.tools.files import FileTools
 from codewhale.tools.patch import ApplyPatch, PatchTools

@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from codewhale.session.artifacts import ArtifactStore
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.tools.results import ResultTools
 from support.calls import call, context, payload, refused
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import Effect, PathSubject, Preview, ToolResult
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import BoundTool, bound, declared, specs
 from codewhale.tools.files import FileTools
 from codewhale.tools.undo import RevertTurn, UndoTools

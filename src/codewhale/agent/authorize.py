@@ -19,7 +19,7 @@ ELEVATION = "sandbox.elevation"
 Outline = Callable[[], Awaitable[tuple[Block, ...]]]
 
 
-class Gate(Protocol):
+class PermissionGate(Protocol):
     """Decides about calls, and keeps what was answered."""
 
     def decide(self, request: DecisionRequest) -> Decision:
@@ -68,7 +68,7 @@ def decision_request(
 class Authorizer:
     """The gate, and the person behind it."""
 
-    def __init__(self, gate: Gate, asking: Asking) -> None:
+    def __init__(self, gate: PermissionGate, asking: Asking) -> None:
         self._gate = gate
         self._asking = asking
 

@@ -41,7 +41,7 @@ class RawCall(Struct, frozen=True):
     ended: bool = False
 
 
-class Answer(Struct, frozen=True):
+class ModelAnswer(Struct, frozen=True):
     """One model message as it came: its parts in the order in which they began. `finish` is "" when the stream
     failed, and then `failure` says how. `held` is the end of its text that nobody was shown yet: it may be calls."""
 
@@ -87,10 +87,10 @@ class _Call(Struct):
         return RawCall(self.id, self.name, "".join(self.pieces))
 
 
-class Asking(Protocol):
+class RetryListener(Protocol):
     """Who asked, where an answer breaks and the request goes out again."""
 
-    def broke(self, answer: Answer, retrying: Retrying) -> None:
+    def broke(self, answer: ModelAnswer, retrying: Retrying) -> None:
         """This much had come, and is void."""
 
     def resent(self) -> None:
@@ -101,7 +101,7 @@ class Collector:
     """Adds stream events up; what has come so far can be read once, also after a cancellation. With `hold`, text is
     told only up to where calls written as text may begin; `asking` hears of what broke."""
 
-    def __init__(self, tell: Callable[[Event], None], hold: bool = False, asking: Asking | None = None) -> None:
+    def __init__(self, tell: Callable[[Event], None], hold: bool = False, asking: RetryListener | None = None) -> None:
         self._tell = tell
         self._asking = asking
         self._holds = hold
@@ -116,7 +116,7 @@ class Collector:
         self._finish = ""
         self._failure: Failed | None = None
 
-    async def read(self, stream: AsyncIterator[StreamEvent]) -> Answer:
+    async def read(self, stream: AsyncIterator[StreamEvent]) -> ModelAnswer:
         try:
             async for event in stream:
                 self.add(event)
@@ -178,10 +178,10 @@ class Collector:
         call.name += event.name
         call.pieces.append(event.arguments)
 
-    def answer(self) -> Answer:
+    def answer(self) -> ModelAnswer:
         ordered = iter([self._calls[index] for index in sorted(self._calls)])
         items = (next(ordered) if isinstance(item, _Call) else item for item in self._items)
         whole = (item if isinstance(item, Opaque) else item.whole() for item in items)
         kept = tuple(item for item in whole if isinstance(item, (Opaque, RawCall)) or item.text)
         held = "" if self._hold is None else self._hold.end()
-        return Answer(kept, self._usage, self._finish, self._failure, held)
+        return ModelAnswer(kept, self._usage, self._finish, self._failure, held)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from codewhale.agent.collect import Answer
+from codewhale.agent.collect import ModelAnswer
 from codewhale.agent.context_window import INSTRUCTIONS, CompactionFailed, bytes_to_tokens, measure
 from codewhale.agent.model_call import ModelCalls
 from codewhale.agent.turn import Turn
@@ -151,7 +151,7 @@ class ConversationCompactor:
                 bound = min(2 * bound, _LONGEST_SUMMARY)
         raise CompactionFailed(why)
 
-    async def _ask(self, calls: ModelCalls, extra: str, bound: int) -> Answer:
+    async def _ask(self, calls: ModelCalls, extra: str, bound: int) -> ModelAnswer:
         self.asking = True
         try:
             answer = await calls.ask(purpose="compaction", extra=extra, max_tokens=bound)

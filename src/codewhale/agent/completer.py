@@ -5,7 +5,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 
-from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.collect import Collector, ModelAnswer
 from codewhale.agent.model_call import NOT_BEGUN, price_known, unknown_price
 from codewhale.agent.turn import Turn
 from codewhale.models.dialects.base import Price, Provider, RequestOptions
@@ -61,7 +61,9 @@ class Completions:
                 await carrier.aclose()
         return Infilled(answer.text, answer.finish == "length", max(0, left_out))
 
-    async def _ask(self, session: Session, carrier: Provider, body: bytes, purpose: str, max_tokens: int) -> Answer:
+    async def _ask(
+        self, session: Session, carrier: Provider, body: bytes, purpose: str, max_tokens: int
+    ) -> ModelAnswer:
         price = _price(session, purpose)
         reserved = _reserve(session, len(body), max_tokens, price)
         sent = RequestSent(
@@ -109,8 +111,7 @@ class _Tries:
         self._sent = sent
         self._broken: list[Usage | None] = []
 
-    def broke(self, answer: Answer, retrying: Retrying) -> None:
-        """One more did."""
+    def broke(self, answer: ModelAnswer, retrying: Retrying) -> None:
         self._broken.append(answer.usage)
         request, purpose = self._sent.request, self._sent.purpose
         self._session.emit(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.collect import Answer, RawCall
+from codewhale.agent.collect import ModelAnswer, RawCall
 from codewhale.agent.pending_call import PendingCall, may_hold_calls
 from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.agent.turn import Turn
@@ -164,7 +164,7 @@ LOST_CALL = "malformed_function_call"
 _CALL_FINISHES = ("tool_calls", "function_call", "tool_use", LOST_CALL)
 
 
-def reason_to_continue(answer: Answer, moment: Moment, writes_call: bool, is_tool: Callable[[str], bool]) -> str:
+def reason_to_continue(answer: ModelAnswer, moment: Moment, writes_call: bool, is_tool: Callable[[str], bool]) -> str:
     """What an answer without a call is short of, "" where it is an end. `writes_call` says that its text looks like
     one."""
     text = answer.text.strip()
@@ -209,7 +209,7 @@ class TurnAnswers:
         fact = self._session.provider.settings.facts.get("text_calls")
         return None if fact is None else bool(fact)
 
-    def with_calls(self, answer: Answer) -> Answer:
+    def with_calls(self, answer: ModelAnswer) -> ModelAnswer:
         """The answer with the calls that its text is or ends with as calls, where they may be taken as such. What was
         held back of the rest is shown: what a person saw is what is recorded."""
         said = answer.text or answer.reasoning
@@ -230,14 +230,14 @@ class TurnAnswers:
         calls = [RawCall("", call.name, call.arguments, call.code) for call in found.calls]
         return msgspec.structs.replace(answer, items=(*kept, *words, *calls))
 
-    def show(self, answer: Answer) -> None:
+    def show(self, answer: ModelAnswer) -> None:
         """Tell what was held back of a text that turned out to be words."""
         if answer.held:
             self._session.emit(TextStreamed(answer.held))
 
     # ------------------------------------------------------------------ words where a call was due
 
-    def lacks(self, answer: Answer) -> tuple[str, bool]:
+    def lacks(self, answer: ModelAnswer) -> tuple[str, bool]:
         """What an answer without calls is short of, "" where it is an end, and whether the turn goes on: the model has
         been told then."""
         if self._stands(answer):
@@ -259,11 +259,11 @@ class TurnAnswers:
         self._session.emit(ContextAppended("nudge", reminder(short, len(self._reminded), call, alone)))
         return short, True
 
-    def answer(self, answer: Answer) -> str:
+    def answer(self, answer: ModelAnswer) -> str:
         """The words that stand as the turn's answer: those before, where the last ones only say so."""
         return self._doubted if self._stands(answer) else answer.text
 
-    def _stands(self, answer: Answer) -> bool:
+    def _stands(self, answer: ModelAnswer) -> bool:
         return bool(self._doubted) and says_done(answer.text)
 
     def _moment(self) -> Moment:

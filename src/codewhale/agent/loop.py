@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.collect import Answer, RawCall
+from codewhale.agent.collect import ModelAnswer, RawCall
 from codewhale.agent.context_window import ContextWindow, explain
 from codewhale.agent.guard import STOP_AT, LoopGuard
 from codewhale.agent.incomplete_turn import LOST_CALL, REASONS, TurnAnswers
@@ -68,7 +68,7 @@ class AgentLoop:
 
     # ------------------------------------------------------------------ the model
 
-    async def _ask(self) -> Answer | Ending:
+    async def _ask(self) -> ModelAnswer | Ending:
         """The model's answer. What is too long for it is made shorter first, and again where it was refused as such."""
         while True:
             try:
@@ -86,7 +86,7 @@ class AgentLoop:
             except BudgetExceeded as over:
                 return Ending("budget", f"Stopped before the next model call: {over}. The session can be resumed.")
 
-    def _failed(self, answer: Answer) -> Ending:
+    def _failed(self, answer: ModelAnswer) -> Ending:
         failure = answer.failure
         assert failure is not None
         if failure.retryable and failure.started:
@@ -95,7 +95,7 @@ class AgentLoop:
             self._keep_partial(answer, failure.kind)
         return Ending("infra" if failure.retryable else "failed", explain(self._session, failure, self._window.now))
 
-    def _keep_partial(self, answer: Answer, finish: str) -> None:
+    def _keep_partial(self, answer: ModelAnswer, finish: str) -> None:
         """What was streamed before the person or the provider stopped it stays in the conversation; its unfinished
         calls do not."""
         self._answers.show(answer)
@@ -109,7 +109,7 @@ class AgentLoop:
         if answer is not None and not self._window.asking:
             self._keep_partial(answer, "interrupted")
 
-    def _accept(self, answer: Answer) -> list[PendingCall]:
+    def _accept(self, answer: ModelAnswer) -> list[PendingCall]:
         self._said = answer.text
         cut = answer.finish == "length"
         used = self._session.state.call_ids
@@ -140,7 +140,7 @@ class AgentLoop:
                 self._session.emit(RepairRecorded(call.id, item.repairs, item.lossy, call.name, call.arguments))
         return prepared
 
-    def _judge(self, answer: Answer) -> Ending | None:
+    def _judge(self, answer: ModelAnswer) -> Ending | None:
         """What an answer without calls means for the turn; None to go on."""
         if self._queue.steers_wait:
             return None

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.collect import Collector, ModelAnswer
 from codewhale.agent.turn import Turn
 from codewhale.lib.clock import Clock
 from codewhale.models.dialects.base import Price, Provider, RequestOptions
@@ -61,7 +61,7 @@ class ModelCalls:
         self._call: _Call | None = None
         self._again: _Call | None = None
 
-    async def ask(self, *, purpose: str = "", extra: str = "", max_tokens: int = 0) -> Answer:
+    async def ask(self, *, purpose: str = "", extra: str = "", max_tokens: int = 0) -> ModelAnswer:
         """The model's answer to the conversation as it stands. A call with a `purpose` is made beside it: `extra` is
         its last word, and its answer is the caller's to keep. `max_tokens` 0 is the model's own bound; a budget may
         set a lower one. Raises BudgetExceeded before anything is sent."""
@@ -70,7 +70,7 @@ class ModelCalls:
         options = RequestOptions(max_tokens or provider.model.max_output, self._turn.effort)
         body, sha, messages = projection.request(header, options, extra)
         if fault := projection.fault(header, extra):
-            return Answer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
+            return ModelAnswer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
         expected = self._expect(body)
         prompt = _prompt_tokens(expected, len(body), projection.picture_bytes, projection.sent_pictures)
         number = state.requests + 1
@@ -106,7 +106,7 @@ class ModelCalls:
         self._settle(answer)
         return answer
 
-    def salvage(self) -> Answer | None:
+    def salvage(self) -> ModelAnswer | None:
         """After a cancellation: what had come of a call that was under way, its cost settled; None without one."""
         if self._collector is None:
             return None
@@ -117,7 +117,7 @@ class ModelCalls:
 
     # ------------------------------------------------------------------ an answer that broke
 
-    def broke(self, answer: Answer, retrying: Retrying) -> None:
+    def broke(self, answer: ModelAnswer, retrying: Retrying) -> None:
         self._again = self._call
         self._settle(answer, whole=False)
         self.drop(answer, retrying)
@@ -136,7 +136,7 @@ class ModelCalls:
         self._send(_Call(reserved, sent, last.body, expected, last.prompt, 0.0))
         self._turn.waiting_for = f"the model ({sent.purpose})" if sent.purpose else "the model"
 
-    def drop(self, answer: Answer, retrying: Retrying) -> None:
+    def drop(self, answer: ModelAnswer, retrying: Retrying) -> None:
         """Record an answer that broke: what had come of it, and that nothing of it has run."""
         session, purpose = self._session, "" if self._again is None else self._again.sent.purpose
         calls = tuple(call.name for call in answer.calls)
@@ -197,7 +197,7 @@ class ModelCalls:
 
     # ------------------------------------------------------------------ after
 
-    def _settle(self, answer: Answer, whole: bool = True) -> None:
+    def _settle(self, answer: ModelAnswer, whole: bool = True) -> None:
         """Pay for a call; one whose answer broke is no step of its own."""
         call, self._call = self._call, None
         if call is None:
@@ -235,7 +235,7 @@ def _prompt_tokens(expected: Expected, size: int, pictures: int, counted: int) -
     return int(earlier.tokens(expected.bytes) + appended * _APPENDED) + fresh // _PICTURE_BYTES
 
 
-def _assumed(call: _Call, answer: Answer) -> Usage:
+def _assumed(call: _Call, answer: ModelAnswer) -> Usage:
     """What a call took of which the provider has told no count."""
     failure = answer.failure
     if failure is not None and not failure.started and failure.kind in NOT_BEGUN:

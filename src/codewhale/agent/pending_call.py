@@ -32,7 +32,7 @@ _WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
 
 
-class Clock:
+class CallTimer:
     """Runs from its making on, and stands still while a person is waited for. `now` gives seconds that only grow."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -70,7 +70,7 @@ class PendingCall(Struct):
     error: ToolError | None = None
     repairs: tuple[str, ...] = ()
     lossy: bool = False
-    clock: Clock = field(default_factory=Clock)
+    clock: CallTimer = field(default_factory=CallTimer)
     events: tuple[Event, ...] = ()
     ok: bool = False
     denied: bool = False

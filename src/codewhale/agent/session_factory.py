@@ -18,6 +18,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import Clock
 from codewhale.lib.text import one_line
 from codewhale.models.dialects.base import Dialect, Provider
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.process.command import home_inside
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
@@ -35,7 +36,6 @@ from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.views import ContextView
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import Heads

@@ -13,7 +13,7 @@ from codewhale.agent.activation import activation, is_outdated, is_unseen, schem
 from codewhale.agent.authorize import ELEVATION, Authorizer, CallRefused, decision_request
 from codewhale.agent.call_hooks import CallHooks, HooksOf
 from codewhale.agent.guard import BLOCK_AT, NOTE_AT, LoopGuard, alike, note
-from codewhale.agent.pending_call import Clock, PendingCall, read_on
+from codewhale.agent.pending_call import CallTimer, PendingCall, read_on
 from codewhale.agent.refusals import completed, denied, repeated, unless_gone
 from codewhale.agent.turn import Turn
 from codewhale.catalog.lifecycle import ALIASES, GATES
@@ -58,7 +58,7 @@ _T = TypeVar("_T")
 _U = TypeVar("_U", bound=Update)
 
 
-class Toolbox(Protocol):
+class ToolBinder(Protocol):
     """Where running tools come from: the family is imported and built at its first call."""
 
     def bind(self, spec: ToolSpec, arguments: dict[str, object]) -> BoundCall:
@@ -77,7 +77,7 @@ class ToolCallRunner:
 
     def __init__(
         self,
-        toolbox: Toolbox,
+        toolbox: ToolBinder,
         authorizer: Authorizer,
         hooks: HooksOf,
         outputs: Outputs,
@@ -98,7 +98,7 @@ class ToolCallRunner:
     async def run(self, turn: Turn, call: PendingCall, guard: LoopGuard) -> PendingCall:
         """The call with its outcome; its events are not yet emitted, but its start is."""
         session = turn.session
-        call.clock = Clock()
+        call.clock = CallTimer()
         read_on(call, session.state.workspace)
         tool, arguments = call.name, _compared(call)
         self._note_alias(session, call)

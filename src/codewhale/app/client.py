@@ -39,11 +39,11 @@ class OfSession(Protocol):  # a request about one session
     def session(self) -> str: ...
 
 
-class Client:
-    """One application as its frontends see it."""
+class EngineClient:
+    """One application as its frontends see it. `commands` are the slash commands with their families, which
+    `families(client)` builds."""
 
-    def __init__(self, parts: Container, commands: Mapping[str, str], families: "Callable[[Client], Families]") -> None:
-        """`commands` are the slash commands with their families, which `families(client)` builds."""
+    def __init__(self, parts: Container, commands: Mapping[str, str], families: "FamiliesOf") -> None:
         self.parts = parts
         self.commands = CommandRegistry(commands, partial(families, self))
         self._engine = parts.engine
@@ -271,3 +271,6 @@ def _surroundings(workspace: str) -> tuple[str, str]:
     from codewhale.workspace.git import branch_of
 
     return branch_of(workspace), sandbox().mechanism
+
+
+FamiliesOf = Callable[[EngineClient], Families]

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from codewhale.agent.engine import Engine
-from codewhale.app.client import Client
+from codewhale.app.client import EngineClient
 from codewhale.app.container import Container
 from codewhale.app.families import COMMANDS, command_families, tool_family
 from codewhale.app.routes import open_routes
@@ -33,7 +33,7 @@ class AppOptions(Struct, frozen=True, omit_defaults=True):
 class App:
     """An open application: its client for frontends, its configuration for notices."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: EngineClient) -> None:
         self.client = client
         self.parts = client.parts
 
@@ -64,7 +64,7 @@ async def open_app(
     place = Place(options.home, options.workspace, environ, overrides)
     parts = Container(place, config, clock or SystemClock(), routes, tool_family)
     async with parts.closers:
-        app = App(Client(parts, COMMANDS, command_families))
+        app = App(EngineClient(parts, COMMANDS, command_families))
         if os.path.exists(os.path.join(options.home, "permissions.toml")):
             parts.permissions.check()
         try:

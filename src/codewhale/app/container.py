@@ -31,13 +31,13 @@ from codewhale.config import Config
 from codewhale.lib.clock import Clock
 from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.skill_folders import any_there
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.process.repository import find_repository, find_root, read_head
 from codewhale.protocol.decisions import CallView
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, JobStarted, Notice, ProgressShown
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.tools import Effect
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
 from codewhale.session.redaction import Redactor, Redactors

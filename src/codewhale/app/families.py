@@ -3,7 +3,7 @@ one, those of commands all together."""
 
 from collections.abc import Callable
 
-from codewhale.app.client import Client
+from codewhale.app.client import EngineClient
 from codewhale.app.container import Container
 
 # Each slash command with its family.
@@ -128,8 +128,7 @@ def _tools_of_the_work(app: Container, key: str) -> object:
     raise LookupError(f"there is no family of tools {key!r}")
 
 
-def command_families(client: Client) -> dict[str, Callable[[], object]]:
-    """How each family of slash commands is built."""
+def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.config import ConfigCommand
     from codewhale.commands.context import ContextCommands
     from codewhale.commands.effort import EffortCommand
@@ -148,6 +147,7 @@ def command_families(client: Client) -> dict[str, Callable[[], object]]:
     from codewhale.commands.undo import UndoCommands
     from codewhale.commands.usage import UsageCommands
     from codewhale.commands.workspace import WorkspaceCommands
+    from codewhale.process.confinement import sandbox
 
     app, control, services = client.parts, client.parts.control, client.parts.services
     return {
@@ -162,7 +162,7 @@ def command_families(client: Client) -> dict[str, Callable[[], object]]:
         "providers": lambda: ProviderCommands(client.query),
         "queue": lambda: QueueCommand(client.queued, client.edit_queue),
         "search": lambda: SearchCommand(services.code_search),
-        "session": lambda: SessionCommands(control, app.sessions),
+        "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
         "skills": lambda: SkillsCommand(services.skills),
         "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),

@@ -28,7 +28,7 @@ class KeyState(Struct, frozen=True):
     refused: tuple[str, ...] = ()
 
 
-class ProviderRow(Struct, frozen=True):
+class ProviderChoice(Struct, frozen=True):
     """A provider as `codewhale provider list` tells of it. `origin` is the highest layer that says something of its
     base URL or dialect; `problem` is why it cannot be used as it stands, "" when it can."""
 
@@ -131,7 +131,7 @@ class Routes:
         """Every key there is to be found, by a name that may be shown in its place."""
         return self._keys.known(self.tables)
 
-    def rows(self) -> list[ProviderRow]:
+    def rows(self) -> list[ProviderChoice]:
         return [self._row(name, settings) for name, settings in sorted(self.tables.items())]
 
     def _own(self) -> set[str]:
@@ -139,7 +139,7 @@ class Routes:
         sources = {name: self._config.sources(("providers", name)) for name in self.tables}
         return {DEFAULT_PROVIDER, *(name for name, found in sources.items() if any(o != DEFAULT for o, _ in found))}
 
-    def _row(self, name: str, settings: ProviderSettings) -> ProviderRow:
+    def _row(self, name: str, settings: ProviderSettings) -> ProviderChoice:
         problem = ""
         found = self._keys.find(name, settings)
         if found.source == MISSING:
@@ -152,7 +152,7 @@ class Routes:
         origin = origin or self._config.sources(("providers", name, "dialect"))
         place, url = origin[-1][0] if origin else "default", plain_url(settings.base_url)
         key = KeyState(found.source, found.refused)
-        return ProviderRow(name, name == self._provider, settings.dialect, url, place, key, problem)
+        return ProviderChoice(name, name == self._provider, settings.dialect, url, place, key, problem)
 
 
 def open_routes(

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from codewhale.lib.clock import SystemClock
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.events import CallFinished, ContextAppended, Envelope, Event, MessageAdded
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.protocol.views import SessionSummary
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.session.store import SessionStore
 
 

@@ -30,8 +30,6 @@ DIFF_ROOM = 256 << 10
 
 
 class WorkQueries:
-    """Looks; changes nothing."""
-
     def __init__(self, services: Services, sessions: SessionStore) -> None:
         self._services = services
         self._sessions = sessions

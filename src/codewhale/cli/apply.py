@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
 def apply_text(home: str, folder: str, text: str, dry_run: bool) -> dict[str, Any]:
     """Apply a patch of either format, all or nothing. Returns what apply_patch reports; when it is refused
     `success` is False and `error` says why, and nothing has changed."""
+    from codewhale.process.artifacts import ArtifactStore
     from codewhale.protocol.errors import ToolError
-    from codewhale.session.artifacts import ArtifactStore
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.patching import PatchOptions, apply_patch
 

@@ -18,7 +18,7 @@ from codewhale.protocol.ops import OpenSession
 if TYPE_CHECKING:
     import argparse
 
-    from codewhale.app.client import Client
+    from codewhale.app.client import EngineClient
 
 _NO_TERMINAL = """codewhale: the interface needs a terminal. To run one prompt without it:
 
@@ -150,7 +150,7 @@ class _Engine:
         self._notices = notices
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator["Client"]:
+    async def connect(self) -> AsyncIterator["EngineClient"]:
         """The client of an open application. It is imported beside the screen, which stays alive meanwhile."""
         import asyncio
 

@@ -1,25 +1,28 @@
 """Slash commands about the session: its mode, its model, how it stands, which others there are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
-from codewhale.process.confinement import sandbox
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
-from codewhale.session.store import SessionStore
+from codewhale.protocol.views import SessionSummary
 
 _YOLO = "In yolo mode every call runs without asking, with the network open. Use /mode yolo yes to switch it on."
+
+
+Summaries = Callable[[str], Sequence[SessionSummary]]
 
 
 class SessionCommands:
     """/mode, /yolo, /model, /retry, /status, /sessions."""
 
-    def __init__(self, control: SessionControl, sessions: SessionStore) -> None:
+    def __init__(self, control: SessionControl, summaries: Summaries, mechanism: Callable[[], str]) -> None:
         self._control = control
-        self._sessions = sessions
+        self._summaries = summaries
+        self._mechanism = mechanism
 
     @command("/mode", "[plan|agent|yolo]")
     async def mode(self, args: str, context: CommandContext) -> CommandOutput:
@@ -77,7 +80,7 @@ class SessionCommands:
             ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),
             ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
             ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),
-            ("sandbox", sandbox().mechanism or "none on this machine: calls that need one are asked about"),
+            ("sandbox", self._mechanism() or "none on this machine: calls that need one are asked about"),
             ("state", f"waiting for {view.waiting_for}" if view.waiting_for else "busy" if view.busy else "idle"),
         ]
         return CommandOutput("\n".join(f"{name:<13} {value}" for name, value in rows))
@@ -85,7 +88,7 @@ class SessionCommands:
     @command("/sessions", "[all]")
     async def sessions(self, args: str, context: CommandContext) -> CommandOutput:
         """List the sessions of this workspace, or of all."""
-        rows = self._sessions.summaries("" if args == "all" else context.workspace)
+        rows = self._summaries("" if args == "all" else context.workspace)
         if not rows:
             return CommandOutput("No sessions yet.")
         lines = [f"{row.id}  {row.updated[:16].replace('T', ' ')}  {row.turns:>3} turns  {row.title}" for row in rows]

@@ -2,12 +2,14 @@
 operations these need as one object, so that a test can record, refuse or replay them."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
 
 from codewhale.lib import failpoints
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | os.O_CLOEXEC
 
 

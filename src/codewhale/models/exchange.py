@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codewhale.models.dialects.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
 from codewhale.models.sse import SseError, SseReader
-from codewhale.models.transport import Answer, StaleConnection, Transport, Unreachable, WireCut, WireError
+from codewhale.models.transport import HttpAnswer, StaleConnection, Transport, Unreachable, WireCut, WireError
 from codewhale.protocol.stream import CallDelta, OpaqueDelta, ReasoningDelta, StreamEvent, TextDelta
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class AnswerParser(Protocol):
         ...
 
 
-class Limits(Struct, frozen=True):
+class StreamLimits(Struct, frozen=True):
     """Seconds and bytes that bound one request: `first` until the first word of its answer, `gap` between two pieces
     of it, `wall` for all of it; `content` bounds text, reasoning and arguments together."""
 
@@ -65,7 +65,7 @@ class Limits(Struct, frozen=True):
 class Exchange:
     """One request and its answer. Call `read` until `over`, then `close` in any case."""
 
-    def __init__(self, transport: Transport, body: bytes, parser: AnswerParser, limits: Limits) -> None:
+    def __init__(self, transport: Transport, body: bytes, parser: AnswerParser, limits: StreamLimits) -> None:
         """Its time runs from now on. `answered` is set once an answer has begun, `started` once some of it has been
         passed on."""
         self.over = False
@@ -79,7 +79,7 @@ class Exchange:
         self._deadline = self._now() + limits.wall
         self._waited = 0.0
         self._spoke = False
-        self._answer: Answer | None = None
+        self._answer: HttpAnswer | None = None
         self._inflate: zlib._Decompress | None = None
         self._sse = SseReader(limits.content)
         self._shape = ""
@@ -137,7 +137,7 @@ class Exchange:
 
     # ------------------------------------------------------------------ opening
 
-    async def _open(self) -> Answer:
+    async def _open(self) -> HttpAnswer:
         """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
         first = self._limits.first
         answer = self._answer = await self._bounded(self._send(), first, first, "did not begin to answer")
@@ -153,7 +153,7 @@ class Exchange:
             raise failure("protocol", f"the server used a content encoding that was not asked for: {coding}")
         return answer
 
-    async def _send(self) -> Answer:
+    async def _send(self) -> HttpAnswer:
         try:
             return await self._transport.post(self._body)
         except Unreachable as error:
@@ -163,7 +163,7 @@ class Exchange:
         except WireCut as error:
             raise failure("connect", str(error))
 
-    async def _refusal(self, answer: Answer) -> Failure:
+    async def _refusal(self, answer: HttpAnswer) -> Failure:
         """The failure that an answer other than 200 means; its body is read as far as that is quick."""
         body = bytearray()
         with contextlib.suppress(ProviderFailure, WireCut, OSError):  # What has come says enough.
@@ -174,7 +174,7 @@ class Exchange:
 
     # ------------------------------------------------------------------ reading
 
-    async def _receive(self, answer: Answer) -> bytes:
+    async def _receive(self, answer: HttpAnswer) -> bytes:
         """The next bytes of the answer, b"" at its end. Once the model is done, only a short while is given to what
         may follow (usage, [DONE])."""
         fault = "sent nothing more" if self._spoke else "sent no first token"
@@ -239,7 +239,7 @@ class Exchange:
         if self._parser.size > self._limits.content:
             raise failure("protocol", f"the answer holds more than {self._limits.content} characters")
 
-    async def _end(self, answer: Answer, out: list[StreamEvent]) -> None:
+    async def _end(self, answer: HttpAnswer, out: list[StreamEvent]) -> None:
         """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""
         if not answer.complete:
             with contextlib.suppress(ProviderFailure, WireCut, OSError):
@@ -321,11 +321,11 @@ def _shape(data: bytes) -> tuple[str, bytes]:
     return ("json" if start[:1] == b"{" else "page" if start[:1] == b"<" else "events"), start
 
 
-async def _read_refusal(answer: Answer, body: bytearray) -> None:
+async def _read_refusal(answer: HttpAnswer, body: bytearray) -> None:
     while len(body) < _REFUSAL_BYTES and (data := await answer.read()):
         body += data
 
 
-async def _drain(answer: Answer) -> None:
+async def _drain(answer: HttpAnswer) -> None:
     while await answer.read():
         pass

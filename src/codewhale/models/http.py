@@ -9,7 +9,7 @@ import msgspec
 from codewhale.models.dialects.base import Dialect, ModelFacts, ProviderSettings
 from codewhale.models.dialects.failures import Failure, ProviderFailure
 from codewhale.models.endpoint import Endpoint, other_place
-from codewhale.models.exchange import AnswerParser, Exchange, Limits
+from codewhale.models.exchange import AnswerParser, Exchange, StreamLimits
 from codewhale.models.loopback import is_near
 from codewhale.models.retries import Retries, retries_of
 from codewhale.models.transport import Transport
@@ -36,7 +36,7 @@ class HttpProvider:
         settings: ProviderSettings,
         api_key: str,
         dialect: HttpDialect,
-        limits: Limits | None = None,
+        limits: StreamLimits | None = None,
         retries: Retries | None = None,
     ) -> None:
         """Raises ConfigError for a base URL, path, header or proxy that cannot be used. No connection is made yet."""
@@ -123,7 +123,7 @@ _ONE_PIECE_SECONDS = 300.0
 _FIRST_NEAR, _FIRST_FAR = 600.0, 120.0
 
 
-def limits_of(name: str, settings: ProviderSettings) -> Limits:
+def limits_of(name: str, settings: ProviderSettings) -> StreamLimits:
     """The limits that a provider's settings name. Raises ConfigError for one out of bounds."""
     first, gap = settings.first_token_timeout, settings.gap_timeout
     if first == 0:
@@ -131,7 +131,7 @@ def limits_of(name: str, settings: ProviderSettings) -> Limits:
     for key, value in (("first_token_timeout", first), ("gap_timeout", gap)):
         if not 0 < value <= 86_400:
             raise ConfigError(f"providers.{name}.{key} = {value:g} is not a number of seconds up to 86400")
-    return Limits(first=first, gap=gap)
+    return StreamLimits(first=first, gap=gap)
 
 
 # Limits from the environment: variable, field, least and greatest value.
@@ -144,7 +144,7 @@ _VARIABLES: tuple[tuple[str, str, float, float], ...] = (
 )
 
 
-def limits_from(environ: Mapping[str, str], limits: Limits) -> Limits:
+def limits_from(environ: Mapping[str, str], limits: StreamLimits) -> StreamLimits:
     """The limits with those that the environment sets, each drawn into its bounds; a later variable wins over an
     earlier one of the same field. Raises ConfigError for a value that is not a number."""
     chosen: dict[str, float] = {}

@@ -41,7 +41,7 @@ class Unreachable(Exception):
         self.lasting = lasting
 
 
-class Answer:
+class HttpAnswer:
     """An answer whose head has come. `headers` by lower-case name, repeated ones joined by ", "; `complete` once its
     content has been read to the end."""
 
@@ -92,7 +92,7 @@ class Transport:
             return 0
         return sum(connection.is_idle() and not connection.has_expired() for connection in self._pool.connections)
 
-    async def post(self, body: bytes, method: str = "POST") -> Answer:
+    async def post(self, body: bytes, method: str = "POST") -> HttpAnswer:
         """Send a request and wait for the head of its answer; a GET has an empty body. Raises Unreachable, WireCut,
         WireError."""
         import httpcore2
@@ -108,7 +108,7 @@ class Transport:
         request = httpcore2.Request(method, url, headers=[*self._headers, length], content=body, extensions=within)
         kept = self.kept > 0
         try:
-            return Answer(await pool.handle_async_request(request))
+            return HttpAnswer(await pool.handle_async_request(request))
         except PermissionError as error:
             raise Unreachable(f"{self._where()}: {error}", True)
         except httpcore2.ProxyError as error:

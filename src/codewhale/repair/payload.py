@@ -592,7 +592,7 @@ _MARKED = re.compile(r"([A-Za-z])?\\'(?=([a-z])?)")
 _UNMARKED = re.compile(r"(?<!\\)'")
 
 
-class Said(Struct, frozen=True):
+class RepairNote(Struct, frozen=True):
     """A string's text, the codes of what was mended in it, whether a choice was made, whether none can be, and the
     number of escapes."""
 
@@ -603,12 +603,12 @@ class Said(Struct, frozen=True):
     escapes: int = 0
 
 
-def unescape(body: str, opening: str, pythonic: bool) -> Said:
+def unescape(body: str, opening: str, pythonic: bool) -> RepairNote:
     """What stands between two quotes. A backslash before what JSON knows no escape for is kept: it was not doubled.
     `pythonic` says that the text around it is Python's."""
     codes = (RepairCode.RAW_CONTROL,) if _CONTROL.search(body) else ()
     if "\\" not in body:
-        return Said(body, codes)
+        return RepairNote(body, codes)
     python = opening == "'" or pythonic
     found = list(_ESCAPE.finditer(body))
     bad = any(not _known(match.group(1) or "", opening, python) for match in found)
@@ -623,7 +623,7 @@ def unescape(body: str, opening: str, pythonic: bool) -> Said:
     said = "".join(pieces)
     with contextlib.suppress(UnicodeError):  # half of a character: the reader of the whole says so
         said = said.encode("utf-16", "surrogatepass").decode("utf-16")
-    return Said(
+    return RepairNote(
         said, (*codes, RepairCode.BAD_ESCAPE) if bad else codes, lossy, opening == "'" and _torn(body), len(found)
     )
 

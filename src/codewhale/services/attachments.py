@@ -7,10 +7,10 @@ from msgspec import Struct
 from codewhale.lib.bounded import read_regular
 from codewhale.lib.text import fenced, one_line
 from codewhale.lib.textform import decode
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import Attachment
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.workspace.documents import image_facts
 
 MOST = 20

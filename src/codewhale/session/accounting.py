@@ -187,7 +187,7 @@ def tells_cache(usage: Usage) -> bool:
     return usage.cache_hit > 0 or usage.cache_miss > 0
 
 
-class Call(Struct, frozen=True):
+class AccountedCall(Struct, frozen=True):
     """A model call as its log tells it. `prefix` is the share of its bytes that the cache should have known."""
 
     request: int
@@ -208,11 +208,11 @@ class Accounts(Struct):
     total: Totals = field(default_factory=Totals)
     turn: Totals = field(default_factory=Totals)
     by_model: dict[tuple[str, str], Totals] = field(default_factory=dict)
-    last: list[Call] = field(default_factory=list)
+    last: list[AccountedCall] = field(default_factory=list)
     turns: int = 0
     limits: Limits = Limits()
     _route: tuple[str, str] = ("", "")
-    _open: dict[int, Call] = field(default_factory=dict)
+    _open: dict[int, AccountedCall] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
         """Add one event."""
@@ -222,7 +222,7 @@ class Accounts(Struct):
             case TurnStarted():
                 self.turns, self.turn = self.turns + 1, Totals()
             case RequestSent():
-                call = Call(event.request, *self._route, event.purpose, event.bytes, event.expected_hit)
+                call = AccountedCall(event.request, *self._route, event.purpose, event.bytes, event.expected_hit)
                 self._open = {event.request: call}
             case UsageReported():
                 self._count(event)
@@ -230,11 +230,11 @@ class Accounts(Struct):
                 self.limits = limits
 
     def _count(self, report: UsageReported) -> None:
-        sent = self._open.pop(report.request, None) or Call(report.request, *self._route)
+        sent = self._open.pop(report.request, None) or AccountedCall(report.request, *self._route)
         self.total.add(report)
         self.turn.add(report)
         self.by_model.setdefault((sent.provider, sent.model), Totals()).add(report)
-        call = Call(
+        call = AccountedCall(
             sent.request, sent.provider, sent.model, sent.purpose, sent.bytes, sent.prefix,
             report.usage, report.expected_hit, report.cause,
         )  # fmt: skip

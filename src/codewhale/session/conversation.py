@@ -39,7 +39,7 @@ class _Frame(Struct):
     number: int = 0
 
 
-class Fold(ABC):
+class ConversationFold(ABC):
     """Says the messages of a session in order. Where damage took a call or its result from the log, the other half is
     left out or said to be lost: providers take calls and results in pairs alone."""
 
@@ -175,7 +175,7 @@ class Fold(ABC):
                 self._frames[-1].later += frame.later
 
 
-class Conversation(Fold):
+class Conversation(ConversationFold):
     """The messages themselves, as the next request says them."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:

@@ -36,7 +36,7 @@ class Result(Struct, frozen=True):
     ok: bool = True
 
 
-class Call(Struct, frozen=True):
+class ForeignCall(Struct, frozen=True):
     """A call as it was made, with its result where one stands behind it; `arguments` is the raw string."""
 
     id: str
@@ -45,10 +45,10 @@ class Call(Struct, frozen=True):
     result: Result | None = None
 
 
-Piece = str | Thought | Call | Picture
+Piece = str | Thought | ForeignCall | Picture
 
 
-class Said(Struct, frozen=True):
+class ForeignMessage(Struct, frozen=True):
     """One message: its role (user, assistant, system) and its pieces in order."""
 
     role: str
@@ -64,7 +64,7 @@ class Foreign(Struct, frozen=True):
     mode: str
     provider: str
     model: str
-    messages: tuple[Said, ...]
+    messages: tuple[ForeignMessage, ...]
     left_out: int = 0
 
 
@@ -101,7 +101,7 @@ class _Read(Struct, frozen=True):
     pieces: tuple[Piece | Result, ...]
 
 
-def _paired(read: list[_Read]) -> tuple[tuple[Said, ...], int]:
+def _paired(read: list[_Read]) -> tuple[tuple[ForeignMessage, ...], int]:
     """The messages with each result at the call before it that it answers, and how many results answer none. One that
     does not say which call it answers is the next one's that has none; where an id came again the newest counts."""
     results: dict[tuple[int, int], Result] = {}
@@ -109,7 +109,7 @@ def _paired(read: list[_Read]) -> tuple[tuple[Said, ...], int]:
     lone = 0
     for number, message in enumerate(read):
         for place, piece in enumerate(message.pieces):
-            if isinstance(piece, Call):
+            if isinstance(piece, ForeignCall):
                 open_calls.append(((number, place), piece.id))
             elif isinstance(piece, Result):
                 newest = sorted(open_calls, key=lambda one: (-one[0][0], one[0][1]))
@@ -123,12 +123,12 @@ def _paired(read: list[_Read]) -> tuple[tuple[Said, ...], int]:
     for number, message in enumerate(read):
         pieces: list[Piece] = []
         for place, piece in enumerate(message.pieces):
-            if isinstance(piece, Call):
+            if isinstance(piece, ForeignCall):
                 pieces.append(msgspec.structs.replace(piece, result=results.get((number, place))))
             elif not isinstance(piece, Result):
                 pieces.append(piece)
         if pieces:
-            said.append(Said(message.role, tuple(pieces)))
+            said.append(ForeignMessage(message.role, tuple(pieces)))
     return tuple(said), lone
 
 
@@ -189,14 +189,14 @@ class _Reader:
         self.left_out += 1
         return []
 
-    def _call(self, value: Any, number: int) -> Call:
+    def _call(self, value: Any, number: int) -> ForeignCall:
         function = value.get("function") if isinstance(value, dict) else None
         inner = function if isinstance(function, dict) else value
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
             raise SessionError(f"message {number} has a tool call without a name")
         given = next((inner[key] for key in _INPUT_KEYS if inner.get(key) is not None), "")
         arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-        return Call(_word(value, "id", "call_id", "tool_use_id"), inner["name"], arguments)
+        return ForeignCall(_word(value, "id", "call_id", "tool_use_id"), inner["name"], arguments)
 
     def _flat(self, content: Any) -> str:
         """A result's text: a string, the texts of blocks, or any other JSON as it stands."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from codewhale.lib import failpoints
 from codewhale.lib.clock import Clock, rfc3339
-from codewhale.lib.files import DISK, FileOps, write_all
+from codewhale.lib.files import DISK, FULL, FileOps, write_all
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Envelope, Event, is_durable
 from codewhale.session import records
@@ -22,7 +22,6 @@ from codewhale.session.reserve import Reserve
 
 LOG_FILE = "log.jsonl"
 LOCK_FILE = "lock"
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class SessionLog:

@@ -14,7 +14,7 @@ from codewhale.models.dialects.base import Dialect, LoadImage, ProviderSettings,
 from codewhale.models.dialects.validate import Validator
 from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
-from codewhale.session.conversation import LOST_RESULT, Fold, result_parts
+from codewhale.session.conversation import LOST_RESULT, ConversationFold, result_parts
 
 __all__ = ["LOST_RESULT", "Projection", "header_sha256", "pinned_dialect", "request_body"]
 
@@ -34,7 +34,7 @@ class _Said(Struct, frozen=True):
     picture_bytes: int
 
 
-class Projection(Fold):
+class Projection(ConversationFold):
     """The wire messages of one session in one dialect; `count` is how many they are, `sent_pictures` how many bytes
     of the last request were pictures."""
 

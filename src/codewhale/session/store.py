@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from codewhale.lib import failpoints, ids
 from codewhale.lib.clock import Clock, rfc3339
-from codewhale.lib.files import DISK, FileOps, private_dir, write_all
+from codewhale.lib.files import DISK, FULL, FileOps, private_dir, write_all
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Envelope, SessionOpened
 from codewhale.protocol.views import SessionSummary
 from codewhale.session import listing, lock, records
-from codewhale.session.log import FULL, LOCK_FILE, LOG_FILE, SessionLog, read_log
+from codewhale.session.log import LOCK_FILE, LOG_FILE, SessionLog, read_log
 from codewhale.session.reserve import Reserve
 from codewhale.session.sweep import sweep
 

@@ -6,9 +6,9 @@ import re
 from typing import Annotated, Any, Literal
 
 from codewhale.lib.jsontext import pretty
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.tools.base import Args, Doc, tool
 
 DEFAULT_LINES, DEFAULT_BYTES, DEFAULT_MATCHES, DEFAULT_CONTEXT = 40, 8_192, 20, 1

@@ -10,13 +10,13 @@ import msgspec
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
-from codewhale.permissions.denial import denial
+from codewhale.process.denial import denial
 from codewhale.process.launch import Completed, SandboxProfile
 from codewhale.process.streams import shown
 from codewhale.protocol.blocks import Block, TableBlock, TerminalBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, SandboxRefusal, StepProgress, ToolResult
-from codewhale.services.testruns.gates import Gate, GateResult, find_gates, run_gates
+from codewhale.services.testruns.gates import GateResult, ProjectGate, find_gates, run_gates
 from codewhale.services.testruns.runners import Runner, find_runner, foresee, run_tests
 from codewhale.services.testruns.summary import cargo_failure, summarise
 from codewhale.services.testruns.tree import tree_hash
@@ -183,7 +183,7 @@ def _gate_summary(results: list[GateResult], passed: int, failed: int, skipped: 
     return f"{passed} passed, {failed} failed, {skipped} skipped" + (f"; {', '.join(bad)}" if bad else "")
 
 
-def _own(command: VerifierCommand, workspace: str) -> Gate:
+def _own(command: VerifierCommand, workspace: str) -> ProjectGate:
     root = Root(workspace)
     try:
         shown_cwd = root.relative(command.cwd or ".")
@@ -197,7 +197,7 @@ def _own(command: VerifierCommand, workspace: str) -> Gate:
     program = command.program
     if "/" in program and not os.path.isabs(program):
         program = os.path.join(cwd, program)
-    return Gate(command.name, "custom", (program, *(command.args or ())), cwd, shown_cwd)
+    return ProjectGate(command.name, "custom", (program, *(command.args or ())), cwd, shown_cwd)
 
 
 def _bad_directory(command: VerifierCommand, problem: str) -> ToolError:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.cli.offline.sandbox import SandboxError, check_sandbox, run_in_sandbox, wrong_order
-from codewhale.permissions.denial import denial
 from codewhale.process.confinement import BUBBLEWRAP, CHOICE, LANDLOCK, sandbox
+from codewhale.process.denial import denial
 from codewhale.process.launch import Launch
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.agent.collect import Answer, Collector
+from codewhale.agent.collect import Collector, ModelAnswer
 from codewhale.models.dialects.failures import ProviderFailure
 from codewhale.models.dialects.openai_responses_stream import ResponsesParser
 from codewhale.protocol.messages import Opaque, Text
@@ -46,7 +46,7 @@ def read(*chunks: Any) -> list[StreamEvent]:
     return out
 
 
-def answer(*chunks: Any) -> Answer:
+def answer(*chunks: Any) -> ModelAnswer:
     collector = Collector(lambda event: None)
     for one in read(*chunks):
         collector.add(one)

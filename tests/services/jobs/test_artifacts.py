@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.jobs.artifacts import HEAD, TAIL, LogArchive, clean
 from codewhale.services.jobs.log import JobLog, LogFolder
-from codewhale.session.artifacts import ArtifactStore
 from support.jobs import SECRET, Rig
 from support.running import eventually
 

@@ -5,13 +5,13 @@ import time
 from pathlib import Path
 
 from codewhale.process.command import SandboxProfile
-from codewhale.services.testruns.gates import Gate, find_gates, run_gates
+from codewhale.services.testruns.gates import ProjectGate, find_gates, run_gates
 
 FREE = SandboxProfile("none")
 
 
-def shell(folder: Path, name: str, command: str) -> Gate:
-    return Gate(name, "custom", ("/bin/sh", "-c", command), str(folder))
+def shell(folder: Path, name: str, command: str) -> ProjectGate:
+    return ProjectGate(name, "custom", ("/bin/sh", "-c", command), str(folder))
 
 
 async def names(folder: Path, profile: str = "auto", full: bool = False) -> list[str]:
@@ -71,8 +71,8 @@ async def test_status_words_and_bounds(workspace: Path) -> None:
         shell(workspace, "1", "true"),
         shell(workspace, "2", "exit 4"),
         shell(workspace, "3", "sleep 600"),
-        Gate("4", "custom", ("no-such-program",), str(workspace)),
-        Gate("5", "custom", ("/bin/sh", "a\0b"), str(workspace)),
+        ProjectGate("4", "custom", ("no-such-program",), str(workspace)),
+        ProjectGate("5", "custom", ("/bin/sh", "a\0b"), str(workspace)),
         shell(workspace, "6", "head -c 50000 /dev/zero | tr '\\0' x"),
     ]
     results = await run_gates(gates, 1, str(workspace), FREE)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import ToolError
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.workspace.files import READ_LIMIT, FileEdit, Workspace, Workspaces
 from codewhale.workspace.files.workspace import file_mask
 from support.flipper import while_flipping

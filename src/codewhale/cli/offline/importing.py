@@ -13,6 +13,7 @@ from codewhale.app.routes import Routes, open_routes
 from codewhale.app.settings import open_config
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import SystemClock
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     LOG_VERSION,
@@ -31,8 +32,7 @@ from codewhale.protocol.modes import Mode
 from codewhale.protocol.replays import Imported
 from codewhale.protocol.tools import Origin
 from codewhale.repair.repairer import CallRepairer
-from codewhale.session.artifacts import ArtifactStore
-from codewhale.session.foreign import Call, Foreign, Picture, Result, Said, Thought, parse
+from codewhale.session.foreign import Foreign, ForeignCall, ForeignMessage, Picture, Result, Thought, parse
 from codewhale.session.outputs import Outputs, inline_limit
 from codewhale.session.redaction import Redactor
 from codewhale.session.store import SessionStore
@@ -136,7 +136,7 @@ class _Story:
         if self._turns:
             yield TurnFinished(self._turns, "done", "imported")
 
-    def _user(self, said: Said) -> Iterator[Event]:
+    def _user(self, said: ForeignMessage) -> Iterator[Event]:
         parts = [part for piece in said.pieces if (part := self._part(piece, "person")) is not None]
         if parts:
             if self._turns:
@@ -146,11 +146,11 @@ class _Story:
             yield TurnStarted(self._turns)
             yield MessageAdded(Message("user", tuple(parts)))
 
-    def _assistant(self, said: Said) -> Iterator[Event]:
+    def _assistant(self, said: ForeignMessage) -> Iterator[Event]:
         parts: list[Part] = []
-        made: list[tuple[Call, PendingCall]] = []
+        made: list[tuple[ForeignCall, PendingCall]] = []
         for piece in said.pieces:
-            if isinstance(piece, Call):
+            if isinstance(piece, ForeignCall):
                 made.append((piece, self._prepared(piece)))
                 parts.append(made[-1][1].call)
             elif (part := self._part(piece, "model")) is not None:
@@ -165,7 +165,7 @@ class _Story:
         for sent, prepared in made:
             yield self._finished(prepared.call, prepared.name, sent.result)
 
-    def _prepared(self, call: Call) -> PendingCall:
+    def _prepared(self, call: ForeignCall) -> PendingCall:
         call_id = call.id
         if not _ID.fullmatch(call_id) or call_id in self._ids:
             call_id = f"call_{len(self._ids) + 1}"

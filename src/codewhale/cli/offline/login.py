@@ -11,7 +11,7 @@ from codewhale.models.loopback import host_of
 from codewhale.protocol.errors import ConfigError
 
 
-class Kept(Struct, frozen=True):
+class LoginResult(Struct, frozen=True):
     """Where a key is kept and for which host; `wins` is the source of a key that is used before it, "" for none."""
 
     place: str
@@ -25,13 +25,13 @@ def login_host(home: str, environ: Mapping[str, str], name: str) -> str:
     return _host(_routes(home, environ), name)
 
 
-def log_in(home: str, environ: Mapping[str, str], name: str, key: str, keyring: bool = False) -> Kept:
+def log_in(home: str, environ: Mapping[str, str], name: str, key: str, keyring: bool = False) -> LoginResult:
     """Keep a key. Raises ConfigError, and then nothing has changed."""
     routes = _routes(home, environ)
     host, store = _host(routes, name), KeyStore(home)
     store.put(name, key, host, keyring)
     used = routes.key(name)
-    return Kept("the keyring" if keyring else store.path, host, used.source if used.value != key else "")
+    return LoginResult("the keyring" if keyring else store.path, host, used.source if used.value != key else "")
 
 
 def log_out(home: str, environ: Mapping[str, str], name: str) -> tuple[bool, str]:

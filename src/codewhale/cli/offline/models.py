@@ -11,7 +11,7 @@ from codewhale.models.known_models import Known, KnownModel, KnownProvider, load
 from codewhale.models.listings import Listings
 
 
-class ModelRow(Struct, frozen=True):
+class KnownModelRow(Struct, frozen=True):
     """Models of a provider ("" is any) whose ids match one of the patterns of `match`."""
 
     provider: str
@@ -43,7 +43,7 @@ class ModelView(Struct, frozen=True):
     others: tuple[str, ...]
 
 
-def model_rows(home: str, workspace: str, environ: Mapping[str, str], provider: str = "") -> list[ModelRow]:
+def model_rows(home: str, workspace: str, environ: Mapping[str, str], provider: str = "") -> list[KnownModelRow]:
     """The rows of one provider, or all. Raises ConfigError for an unknown provider."""
     routes = _routes(home, workspace, environ)
     names = [provider] if provider else sorted(routes.tables)
@@ -104,14 +104,14 @@ def _routes(home: str, workspace: str, environ: Mapping[str, str]) -> Routes:
     return open_routes(home, open_config(home, workspace, environ, {}), environ)
 
 
-def _rows(routes: Routes, name: str) -> list[ModelRow]:
+def _rows(routes: Routes, name: str) -> list[KnownModelRow]:
     """A provider's default model with all that holds for it, then its own rows."""
     settings, model = routes.settings(name), routes.default_model(name)
     known = load_known()
     row = known.provider(name, settings)
     resolved, facts = resolve_model(name, settings, model)
     first = next(known.rows(row, model), KnownModel(model))
-    default = ModelRow(
+    default = KnownModelRow(
         name,
         model,
         True,
@@ -124,8 +124,10 @@ def _rows(routes: Routes, name: str) -> list[ModelRow]:
     return [default, *(_row(name, found) for found in row.models)]
 
 
-def _row(name: str, known: KnownModel) -> ModelRow:
-    return ModelRow(name, known.match, False, known.window, known.max_output, known.facts, known.source, known.date)
+def _row(name: str, known: KnownModel) -> KnownModelRow:
+    return KnownModelRow(
+        name, known.match, False, known.window, known.max_output, known.facts, known.source, known.date
+    )
 
 
 def _own(known: Known, row: KnownProvider, model: str) -> bool:

@@ -12,8 +12,8 @@ from msgspec import Struct
 from codewhale.app.settings import SandboxSettings, open_config
 from codewhale.config import home_dir
 from codewhale.lib.text import one_line
-from codewhale.permissions.denial import denial
 from codewhale.process.confinement import BUBBLEWRAP, NONE, PROFILES, Mechanism, Sandbox, parse_profile, sandbox
+from codewhale.process.denial import denial
 from codewhale.process.itself import interpreter
 from codewhale.process.launch import Completed, Launch, run
 from codewhale.protocol.errors import CodeWhaleError, ToolError

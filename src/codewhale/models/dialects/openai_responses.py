@@ -14,7 +14,7 @@ import msgspec
 
 from codewhale.models.dialects.base import Buffer, LoadImage, ProviderSettings, RequestOptions
 from codewhale.models.dialects.jsontext import decode, encode
-from codewhale.models.dialects.openai_responses_stream import Kept, ResponsesParser
+from codewhale.models.dialects.openai_responses_stream import KeptOutput, ResponsesParser
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.tools import ToolSpec
 
@@ -117,11 +117,11 @@ class OpenAIResponses:
             elif isinstance(part, Opaque) and isinstance(after, _LED_TO) and self._kept(part).type == "reasoning":
                 yield part.json.encode()
 
-    def _kept(self, part: Part | None) -> Kept:
+    def _kept(self, part: Part | None) -> KeptOutput:
         """What an opaque part is, if it is one of ours that may go back."""
         if self._replays and isinstance(part, Opaque) and part.provider == self._seal:
-            return msgspec.json.decode(part.json, type=Kept)
-        return Kept()
+            return msgspec.json.decode(part.json, type=KeptOutput)
+        return KeptOutput()
 
     def _content(self, message: Message, load_image: LoadImage) -> Iterator[dict[str, Any]]:
         for part in message.parts:

@@ -36,7 +36,7 @@ _WORDS: dict[str, Words] = {
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
-class Kept(Struct):
+class KeptOutput(Struct):
     """What is read of an opaque part: its type and, of words, whether they are commentary or the final answer."""
 
     type: str = ""

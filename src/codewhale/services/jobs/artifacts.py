@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.tools import OutputKept, ToolResult
 from codewhale.services.jobs.job import JobReading
 from codewhale.services.jobs.log import JobLog
 from codewhale.services.jobs.render import line_end
 from codewhale.services.jobs.service import ShellJobs
-from codewhale.session.artifacts import ArtifactStore
 
 Redact = Callable[[str], str]
 HEAD = 12 << 20

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codewhale.lib.ids import short_id
 from codewhale.lib.text import one_line
-from codewhale.permissions.denial import Denial, denial
+from codewhale.process.denial import Denial, denial
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Corrected, ToolError
 from codewhale.protocol.tools import SandboxRefusal, ToolResult

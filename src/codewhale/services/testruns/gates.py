@@ -47,7 +47,7 @@ sys.exit(1 if bad else 0)
 """
 
 
-class Gate(Struct, frozen=True):
+class ProjectGate(Struct, frozen=True):
     """One check: `argv` launched in `cwd` (absolute; `shown_cwd` beneath the workspace), or why it is skipped.
     `shown` is what is read instead of the command line."""
 
@@ -78,12 +78,12 @@ class GateResult(Struct, frozen=True):
     skipped_reason: str | None
 
 
-async def find_gates(root: str, profile: str, full: bool, most_python: int) -> list[Gate]:
+async def find_gates(root: str, profile: str, full: bool, most_python: int) -> list[ProjectGate]:
     """The gates of a profile (auto, rust, node, python, go): for auto those of every kind of project found."""
     wanted = ECOSYSTEMS if profile == "auto" else (profile,)
-    gates: list[Gate] = []
+    gates: list[ProjectGate] = []
     if profile == "auto" and find_repository(root) is not None:
-        gates.append(Gate("git-diff-check", "git", ("git", "diff", "--check"), root))
+        gates.append(ProjectGate("git-diff-check", "git", ("git", "diff", "--check"), root))
     if "rust" in wanted and (has(root, "Cargo.toml") or profile == "rust"):
         gates += _rust(root, full)
     if "node" in wanted and (has(root, "package.json") or profile == "node"):
@@ -96,7 +96,7 @@ async def find_gates(root: str, profile: str, full: bool, most_python: int) -> l
 
 
 async def run_gates(
-    gates: Sequence[Gate],
+    gates: Sequence[ProjectGate],
     seconds: float,
     root: str,
     held: SandboxProfile,
@@ -106,7 +106,7 @@ async def run_gates(
     machine; results sorted by name. `progress` hears how many are done."""
     room, done = asyncio.Semaphore(AT_ONCE), 0
 
-    async def one(gate: Gate) -> GateResult:
+    async def one(gate: ProjectGate) -> GateResult:
         nonlocal done
         async with room:
             result = await _run(gate, seconds, root, held)
@@ -123,7 +123,7 @@ async def run_gates(
     return sorted((task.result() for task in tasks), key=lambda result: result.name)
 
 
-async def _run(gate: Gate, seconds: float, root: str, held: SandboxProfile) -> GateResult:
+async def _run(gate: ProjectGate, seconds: float, root: str, held: SandboxProfile) -> GateResult:
     if gate.skipped:
         return _skipped(gate, gate.skipped)
     try:
@@ -152,7 +152,7 @@ async def _run(gate: Gate, seconds: float, root: str, held: SandboxProfile) -> G
     return _result(gate, done)
 
 
-def _result(gate: Gate, done: Completed) -> GateResult:
+def _result(gate: ProjectGate, done: Completed) -> GateResult:
     status = "timeout" if done.timed_out else "passed" if done.exit_code == 0 else "failed"
     stdout, stderr = (
         shown(done.stdout, done.stdout_gap, done.stdout_total),
@@ -177,59 +177,61 @@ def _result(gate: Gate, done: Completed) -> GateResult:
     )
 
 
-def _skipped(gate: Gate, why: str) -> GateResult:
+def _skipped(gate: ProjectGate, why: str) -> GateResult:
     return GateResult(
         gate.name, gate.ecosystem, "skipped", _command(gate), gate.shown_cwd, None, 0, "", "", False, False, why
     )
 
 
-def _command(gate: Gate) -> str:
+def _command(gate: ProjectGate) -> str:
     words = [os.path.basename(gate.argv[0]), *gate.argv[1:]] if gate.argv else []
     return gate.shown or shlex.join(words)
 
 
-def _program(name: str, ecosystem: str, program: str, words: Sequence[str], root: str) -> Gate:
+def _program(name: str, ecosystem: str, program: str, words: Sequence[str], root: str) -> ProjectGate:
     path = which(program)
     skipped = "" if path else not_installed(program)
-    return Gate(name, ecosystem, (path or program, *words), root, skipped=skipped)
+    return ProjectGate(name, ecosystem, (path or program, *words), root, skipped=skipped)
 
 
-def _rust(root: str, full: bool) -> list[Gate]:
+def _rust(root: str, full: bool) -> list[ProjectGate]:
     if not has(root, "Cargo.toml"):
-        return [Gate("rust", "rust", (), root, skipped="there is no Cargo.toml")]
+        return [ProjectGate("rust", "rust", (), root, skipped="there is no Cargo.toml")]
     rows = (*_RUST, *_RUST_FULL) if full else _RUST
     return [_program(f"rust-{name}", "rust", "cargo", words, root) for name, words in rows]
 
 
-def _node(root: str, full: bool) -> list[Gate]:
+def _node(root: str, full: bool) -> list[ProjectGate]:
     defined = scripts(root)
     wanted = [name for name in (*_NODE, *(("test",) if full else ())) if name in defined]
     if not wanted:
-        return [Gate("node", "node", (), root, skipped=f"package.json has none of the scripts {', '.join(_NODE)}")]
+        return [
+            ProjectGate("node", "node", (), root, skipped=f"package.json has none of the scripts {', '.join(_NODE)}")
+        ]
     manager = node_manager(root)
     return [_program(f"node-{name.replace(':', '-')}", "node", manager, ("run", name), root) for name in wanted]
 
 
-async def _python(root: str, full: bool, most: int, asked: bool) -> list[Gate]:
+async def _python(root: str, full: bool, most: int, asked: bool) -> list[ProjectGate]:
     listing = await Walker(root).files()
     files = [name for name in listing.files if name.endswith((".py", ".pyi"))]
     if not files:
-        return [Gate("python", "python", (), root, skipped="there is no Python file")] if asked else []
+        return [ProjectGate("python", "python", (), root, skipped="there is no Python file")] if asked else []
     python = interpreter(root)
     if python is None:
-        return [Gate("python-syntax", "python", ("python3",), root, skipped=not_installed("python3"))]
+        return [ProjectGate("python-syntax", "python", ("python3",), root, skipped=not_installed("python3"))]
     stdin = "\0".join(files[:most]).encode("utf-8", "surrogateescape")
     summary = f"ast.parse of {min(most, len(files))} of {len(files)} Python files"
-    gates = [Gate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=summary)]
+    gates = [ProjectGate("python-syntax", "python", (python, "-I", "-c", _PARSE), root, stdin=stdin, shown=summary)]
     try:
         tests = await find_python(root) if full else None
     except ToolError as error:
-        return [*gates, Gate("python-test", "python", (python,), root, skipped=error.message)]
-    return [*gates, Gate("python-test", "python", tests.argv, root)] if tests is not None else gates
+        return [*gates, ProjectGate("python-test", "python", (python,), root, skipped=error.message)]
+    return [*gates, ProjectGate("python-test", "python", tests.argv, root)] if tests is not None else gates
 
 
-def _go(root: str, full: bool) -> list[Gate]:
+def _go(root: str, full: bool) -> list[ProjectGate]:
     if not has(root, "go.mod"):
-        return [Gate("go", "go", (), root, skipped="there is no go.mod")]
+        return [ProjectGate("go", "go", (), root, skipped="there is no go.mod")]
     rows = (("test", ("test", "./...")), *((("vet", ("vet", "./...")),) if full else ()))
     return [_program(f"go-{name}", "go", "go", words, root) for name, words in rows]

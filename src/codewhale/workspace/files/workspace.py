@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.staging import Slot, Staging
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import Look, SessionError, ToolError
 from codewhale.protocol.files import FileChange
-from codewhale.session.artifacts import ArtifactStore
 from codewhale.workspace.files.errors import PathErrors, Redact, refuse_kind, refuse_marks, too_large
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import StorageFullError
-from codewhale.session.artifacts import ArtifactStore
 from support.storage import FailingOps, QuickOps, child
 
 
@@ -84,7 +84,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("point", ["artifact.before_rename", "artifact.after_rename"])
 def test_killed_around_the_rename(tmp_path: Path, point: str) -> None:
     lines = """
-        from codewhale.session.artifacts import ArtifactStore
+        from codewhale.process.artifacts import ArtifactStore
         ArtifactStore(home).put(b"whole")
     """
     process = child(lines, tmp_path, failpoints=f"{point}=kill@1")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codewhale.permissions.denial import ConfinedRun, recognise
+from codewhale.process.denial import ConfinedRun, recognise
 
 HELD = ConfinedRun("workspace-write")
 

@@ -6,9 +6,8 @@ import os
 import re
 from collections.abc import Iterable
 
-from codewhale.lib.files import DISK, FileOps, atomic_write, private_dir, write_all
+from codewhale.lib.files import DISK, FULL, FileOps, atomic_write, private_dir, write_all
 from codewhale.protocol.errors import SessionError, StorageFullError
-from codewhale.session.log import FULL
 
 _SHA = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2,64}")
