@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 BIN = Path(sys.executable).parent
-PROMPT = "The tests fail. Find out why, mend it, and show me the diff."
+PROMPT = "The tests fail. Find out why, fix it, and show me the diff."
 
 FILES = {
     "basket.py": '''"""Prices of a basket, in cents."""

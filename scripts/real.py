@@ -25,7 +25,7 @@ from repairer import Limits, Repairer, compiles, is_test
 ROOT = Path(__file__).resolve().parent.parent
 SCRATCH = ROOT / ".scratch" / "real"
 BIN = Path(sys.executable).parent
-PROMPT = "Some tests of this package fail. Find the fault in the source, mend it, and do not touch the tests."
+PROMPT = "Some tests of this package fail. find the fault in the source, fix it, and do not touch the tests."
 WANTED = 0.8
 
 # Seconds that one repair may take.

@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 60.0
-TASK = "The tests fail. Find out why, mend it, and show me that it works."
+TASK = "The tests fail. Find out why, fix it, and show me that it works."
 SHOT = ROOT / ".scratch" / "web-check.png"
 COLUMNS, ROWS = 400, 200  # more than any window has
 # The page draws on a canvas, so what it was sent is read along, and an emulator says what stands there.

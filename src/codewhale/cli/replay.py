@@ -16,18 +16,18 @@ async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> in
     from codewhale.cli.offline.replay import replay
     from codewhale.display.lines import call_text, object_line
 
-    calls, refused, mended, renamed, drifted = 0, 0, 0, 0, 0
+    calls, refused, repaired, renamed, drifted = 0, 0, 0, 0, 0
     async for told in replay(home, session, os.environ, run_reads):
         calls += 1
         refused += told.outcome == "refuse"
-        mended += bool(told.repairs)
+        repaired += bool(told.repairs)
         renamed += told.canonical != told.name and told.outcome == "run"
         drifted += bool(told.drift)
         put(object_line(told) + "\n" if as_json else call_text(calls, told))
     if not as_json:
         ran = "only what reads was run, in a copy" if run_reads else "nothing was run"
         put(
-            f"{calls} calls: {calls - refused} understood ({renamed} by another name, {mended} repaired), {refused} "
+            f"{calls} calls: {calls - refused} understood ({renamed} by another name, {repaired} repaired), {refused} "
             f"refused, {drifted} unlike then; {ran}\n"
         )
     return 1 if drifted else 0

@@ -51,7 +51,7 @@ class SessionOpened(EventBase, frozen=True):
 
 
 class SessionResumed(EventBase, frozen=True):
-    """A later process took the log over. `cut` and `skipped` count damage mended at open."""
+    """A later process took the log over. `cut` and `skipped` count damage repaired at open."""
 
     mode: Mode
     authority: Authority

@@ -48,7 +48,7 @@ _MOST_KEYS = 64
 
 class Lowered(Struct, frozen=True):
     """The real call behind a verb. `arguments` None: the model's own could not be read. `chosen` where there was a
-    choice; `codes` of what was mended on the way."""
+    choice; `codes` of what was repaired on the way."""
 
     tool: str
     arguments: Given | None = None

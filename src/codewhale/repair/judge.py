@@ -1,6 +1,6 @@
 """Judging one call by its text alone: which tool was meant, with which arguments, and whether that may run.
 
-What was mended without doubt runs. What was chosen among readings runs only where the tool reads and is said aloud;
+What was repaired without doubt runs. What was chosen among readings runs only where the tool reads and is said aloud;
 of any other tool it is refused with the call that was proposed. What looks cut off is never completed.
 """
 

@@ -65,7 +65,7 @@ class Unreadable(Exception):
 
 
 class Reading(Struct, frozen=True):
-    """What a string says: its value, the codes of what was mended, and whether a choice was made on the way. `open`
+    """What a string says: its value, the codes of what was repaired, and whether a choice was made on the way. `open`
     tells that it ended before its last closer, behind a whole value: members may have been cut off."""
 
     value: Any
@@ -156,7 +156,7 @@ def _encoded(raw: str) -> Reading | None:
 
 
 class _Reader:
-    """One pass over one damaged string: a place in it, what was mended up to there, and whether a choice was made."""
+    """One pass over one damaged string: a place in it, what was repaired up to there, and whether a choice was made."""
 
     def __init__(self, text: str, ended: bool = False) -> None:
         self._text = text
@@ -593,7 +593,7 @@ _UNMARKED = re.compile(r"(?<!\\)'")
 
 
 class RepairNote(Struct, frozen=True):
-    """A string's text, the codes of what was mended in it, whether a choice was made, whether none can be, and the
+    """A string's text, the codes of what was repaired in it, whether a choice was made, whether none can be, and the
     number of escapes."""
 
     text: str

@@ -27,7 +27,7 @@ LOCK_FILE = "lock"
 class SessionLog:
     """One session's log, held by this process from construction to `close`.
 
-    Opening mends a torn end: its bytes move to the sidecar `log.jsonl.corrupt`; damaged records in the middle are
+    Opening repairs a torn end: its bytes move to the sidecar `log.jsonl.corrupt`; damaged records in the middle are
     skipped and stay where they are. Raises SessionBusyError when another live process holds the session,
     SessionError when the log is newer than this version or cannot be read, StorageFullError.
     """

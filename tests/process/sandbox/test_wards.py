@@ -12,12 +12,12 @@ def test_what_was_there_stays_and_what_is_new_goes(tmp_path: Path) -> None:
     (old / ".git" / "config").write_text("[alias]\n a = !b\n")
     ward = GitWatch(str(tmp_path))
     assert str(old / ".git" / "config") in ward.enter()
-    assert ward.mend(()) == []
+    assert ward.restore(()) == []
     make_repo(new, {"a": "a\n"})
     (new / ".git" / "config").write_text("[alias]\n a = !b\n")
-    told = ward.mend(())
+    told = ward.restore(())
     assert len(told) == 2 and "new/.git/config (alias.a): set aside as config.set-aside" in told[1]
-    assert ward.mend(()) == [] and (old / ".git" / "config").read_text() == "[alias]\n a = !b\n"
+    assert ward.restore(()) == [] and (old / ".git" / "config").read_text() == "[alias]\n a = !b\n"
 
 
 def test_what_was_changed_is_put_back_and_what_moved_may_move(tmp_path: Path) -> None:
@@ -26,12 +26,12 @@ def test_what_was_changed_is_put_back_and_what_moved_may_move(tmp_path: Path) ->
     ward = GitWatch(str(tmp_path))
     ward.enter()
     (repo / ".git" / "config").write_text("[alias]\n a = !c\n")
-    assert "put back as it was" in ward.mend(())[1]
+    assert "put back as it was" in ward.restore(())[1]
     assert (repo / ".git" / "config").read_text() == "[alias]\n a = !b\n"
     ward.leave()
     ward.enter()
     os.rename(repo, tmp_path / "moved")
-    assert ward.mend(()) == [] and "!b" in (tmp_path / "moved" / ".git" / "config").read_text()
+    assert ward.restore(()) == [] and "!b" in (tmp_path / "moved" / ".git" / "config").read_text()
 
 
 def test_a_second_command_does_not_begin_anew(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_second_command_does_not_begin_anew(tmp_path: Path) -> None:
     ward.enter()
     (make_repo(tmp_path / "new", {"a": "a\n"}) / ".git" / "config").write_text("[alias]\n a = !b\n")
     ward.enter()
-    assert ward.mend(()) and not ward.mend(())
+    assert ward.restore(()) and not ward.restore(())
     ward.leave()
     ward.leave()
 
@@ -49,7 +49,7 @@ def test_what_cannot_be_changed_is_left_to_the_person(tmp_path: Path) -> None:
     ward = GitWatch(str(tmp_path))
     ward.enter()
     (repo / ".git" / "config").write_text("[alias]\n a = !b\n")
-    assert ward.mend((str(repo / ".git"),)) == [] and ward.mend(())
+    assert ward.restore((str(repo / ".git"),)) == [] and ward.restore(())
 
 
 def test_setting_aside_follows_no_link_out(tmp_path: Path) -> None:
@@ -60,5 +60,5 @@ def test_setting_aside_follows_no_link_out(tmp_path: Path) -> None:
     ward.enter()
     (space / "x").mkdir()
     (space / "x" / ".git").symlink_to(out / ".git")
-    assert "x/.git (leads elsewhere): set aside as .git.set-aside" in ward.mend(())[1]
+    assert "x/.git (leads elsewhere): set aside as .git.set-aside" in ward.restore(())[1]
     assert (out / ".git" / "config").read_text() == "[alias]\n a = !b\n"

@@ -75,8 +75,8 @@ class _Record:
                     self.started[started.call_id] = started
                 case CallFinished() as finished:
                     self.finished[finished.call_id] = finished
-                case RepairRecorded() as mended if mended.codes and mended.codes[0].startswith("T"):
-                    self.formats[mended.call_id] = mended.codes[0]
+                case RepairRecorded() as repaired if repaired.codes and repaired.codes[0].startswith("T"):
+                    self.formats[repaired.call_id] = repaired.codes[0]
 
 
 def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:

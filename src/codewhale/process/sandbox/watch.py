@@ -58,11 +58,11 @@ class GitWatch:
             return tuple(path for place in places for path in existing_arms(place))
 
     def leave(self) -> None:
-        """It has ended, and was mended."""
+        """It has ended, and was repaired."""
         with self._lock:
             self._running -= 1
 
-    def mend(self, held: Sequence[str]) -> list[str]:
+    def restore(self, held: Sequence[str]) -> list[str]:
         """Put back or set aside what is new and steers git, but for places that the command could not change; a line
         for people about each. Never raises OSError."""
         with self._lock:
@@ -232,7 +232,7 @@ class CommandWatch:
         """Put back or set aside what is there now, and tell."""
         self._last = gone.done()
         for ward in self._wards:
-            for line in await asyncio.to_thread(ward.mend, self.held):
+            for line in await asyncio.to_thread(ward.restore, self.held):
                 tell(f"codewhale: {one_line(line, 400)}\n")
 
     def leave(self) -> None:
