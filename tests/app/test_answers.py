@@ -101,7 +101,7 @@ class Watch:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the condition holds. Raises TimeoutError."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < deadline, [type(one.event).__name__ for one in self.seen]
             await asyncio.sleep(0.01)

@@ -255,7 +255,7 @@ async def interrupted(client: Playing, output: OutputFormat = "json") -> tuple[i
     task = asyncio.create_task(headless.run())
     await client.sent.wait()
     headless.interrupt()
-    return await asyncio.wait_for(task, 5), out
+    return await asyncio.wait_for(task, 30), out
 
 
 async def test_an_interrupt_stops_the_turn_and_its_result_is_told() -> None:

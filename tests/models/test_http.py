@@ -91,7 +91,7 @@ async def test_one_connection_a_session() -> None:
             assert [event async for event in made.stream(b"x" * 100_000)]
         assert (len(wire.requests), wire.connections) == (8, 1)
         await made.aclose()
-        await asyncio.wait_for(wire.gone.wait(), 2)
+        await asyncio.wait_for(wire.gone.wait(), 30)
 
 
 async def test_requests_at_once_have_a_connection_each() -> None:
@@ -343,13 +343,13 @@ async def test_cancelling_closes_promptly_and_leaves_the_provider_usable() -> No
                     seen.set()
 
             task = asyncio.ensure_future(follow())
-            await asyncio.wait_for(wire.asked.wait(), 2)
+            await asyncio.wait_for(wire.asked.wait(), 30)
             if stuck.pieces:
-                await asyncio.wait_for(seen.wait(), 2)
+                await asyncio.wait_for(seen.wait(), 30)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.wait_for(wire.gone.wait(), 2)
+            await asyncio.wait_for(wire.gone.wait(), 30)
             assert [event async for event in made.stream(b"{}")] == ANSWER
             await made.aclose()
 
@@ -368,7 +368,7 @@ async def test_cancelling_a_wait_between_tries() -> None:
             return [event async for event in made.stream(b"{}")]
 
         task = asyncio.ensure_future(follow())
-        await asyncio.wait_for(waiting.wait(), 2)
+        await asyncio.wait_for(waiting.wait(), 30)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -380,7 +380,7 @@ async def test_leaving_a_stream_early_drops_its_connection() -> None:
         made = provider(wire.url, Naps())
         async with aclosing(made.stream(b"{}")) as events:  # type: ignore[type-var]
             assert await anext(events) == TextDelta("a")
-        await asyncio.wait_for(wire.gone.wait(), 2)
+        await asyncio.wait_for(wire.gone.wait(), 30)
         assert [event async for event in made.stream(b"{}")] == ANSWER
         await made.aclose()
 

@@ -255,7 +255,7 @@ async def test_a_terminal_when_asked_for(tmp_path: Path) -> None:
     child = await start(shell("tty; stty -echo; stty size; read line; echo got $line; cat", tmp_path, tty=True))
     await child.write(b"word\n")
     await child.close_stdin()
-    done = await asyncio.wait_for(child.wait(), 5)
+    done = await asyncio.wait_for(child.wait(), 30)
     await child.kill()
     assert b"/dev/" in done.stdout and b"40 120" in done.stdout and b"got word" in done.stdout
     assert done.exit_code == 0
@@ -311,7 +311,7 @@ async def test_g5_too_many_processes_end_the_tree(tmp_path: Path) -> None:
 async def test_g5_too_much_memory_ends_the_tree(tmp_path: Path) -> None:
     script = "x = bytearray(200_000_000); import time; time.sleep(600)"
     launch = Launch((sys.executable, "-c", script), str(tmp_path), "none", ceiling=Ceiling(memory=100_000_000))
-    done = await asyncio.wait_for(run(launch), 10)
+    done = await asyncio.wait_for(run(launch), 30)
     assert done.over == "memory"
 
 

@@ -66,5 +66,5 @@ async def test_closing_ends_a_write_that_waits() -> None:
     await asyncio.sleep(0)
     writer.close()
     with pytest.raises(BrokenPipeError):
-        await asyncio.wait_for(writing, 2)
+        await asyncio.wait_for(writing, 30)
     os.close(theirs)

@@ -41,14 +41,14 @@ class World:
 
     def until_drafted(self, text: str) -> None:
         """Wait until a draft of this text is on disk."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not any(text in path.read_text(errors="replace") for path in self.home.rglob("drafts/*.json")):
             assert time.monotonic() < deadline, sorted(map(str, self.home.rglob("*")))
             time.sleep(0.05)
 
     def until_recorded(self, kind: type[Event]) -> None:
         """Wait until an event of a kind is in the log."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not any(isinstance(event, kind) for event in self.events()):
             assert time.monotonic() < deadline, self.events()
             time.sleep(0.05)

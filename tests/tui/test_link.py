@@ -65,7 +65,7 @@ class Door:
 
 async def when(condition: Callable[[], Any]) -> None:
     """Wait for a condition, at most ten seconds."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "it never came about"
         await asyncio.sleep(0.002)

@@ -321,7 +321,7 @@ def test_b10_temporary_files_are_private_unguessable_and_gone(space: Workspace, 
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     number = 0
     while len(seen) < 3 and time.monotonic() < deadline:
         number += 1
