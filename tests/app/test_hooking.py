@@ -30,5 +30,5 @@ def test_a_run_without_hooks_imports_nothing_of_them(tmp_path: Path) -> None:
         cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.stdout == "done\n"
-    unwanted = ("services.hooks", "stores.trust", "policy.network", "system.dial")
+    unwanted = ("services.hooks", "permissions.trust", "permissions.network", "process.dial")
     assert [name for name in unwanted if f"codewhale.{name}" in done.stderr] == []
