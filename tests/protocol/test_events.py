@@ -28,12 +28,16 @@ def test_an_event_cannot_be_changed(kind: type) -> None:
             setattr(event, field.name, None)
 
 
+# Tags in logs that were written before their class had its present name.
+OLD_TAGS = {"edge": "PrefixInvalidated"}
+
+
 def test_tags_are_the_class_names_in_snake_case_and_differ() -> None:
     tags = [tag(kind) for kind in EVENTS]
     assert len(set(tags)) == len(tags)
     assert {"session_opened", "turn_finished", "call_started", "file_changed"} <= set(tags)
     assert all(
-        name == name.lower() and name.replace("_", "") == kind.__name__.lower()
+        OLD_TAGS.get(name) == kind.__name__ or (name == name.lower() and name.replace("_", "") == kind.__name__.lower())
         for name, kind in zip(tags, EVENTS, strict=True)
     )
 

@@ -193,8 +193,8 @@ def wanted_texts(late: str) -> dict[str, str]:
 
 async def undone(stage: Harness, session: str, before: list[dict[str, Any]]) -> None:
     """Both compactions taken back: the messages are what they were, with what came later behind them."""
-    assert "Compaction 2 is undone" in (await run(stage, session, "/compact undo")).text
-    assert "Compaction 1 is undone" in (await run(stage, session, "/compact undo")).text
+    assert "Compaction 2 undone" in (await run(stage, session, "/compact undo")).text
+    assert "Compaction 1 undone" in (await run(stage, session, "/compact undo")).text
     assert not (await run(stage, session, "/compact undo")).ok
     live = stage.app.engine.session(session)
     assert live.projection is not None and live.state.header is not None

@@ -14,7 +14,7 @@ from codewhale.session.session import Session
 from support.scenes import only
 from support.stage import Stage, staged, until
 
-NETWORK = {"sandbox_denial": {"allowance": "network", "evidence": "connect: Network is unreachable"}}
+NETWORK = "connect: Network is unreachable"
 
 
 def opened(stage: Stage, *rights: Any) -> Session:
@@ -24,9 +24,9 @@ def opened(stage: Stage, *rights: Any) -> Session:
     return stage.open(*rights)
 
 
-def gone(session: Session, request: str) -> bool:
+def gone(stage: Stage, session: Session, request: str) -> bool:
     """Whether a question waits no longer."""
-    return request not in session.answers
+    return request not in stage.asking.waiting(session.id)
 
 
 async def ended(stage: Stage) -> list[Any]:
@@ -69,18 +69,18 @@ async def test_what_runs_once_the_person_has_allowed_it_is_bounded_too(
     name: str, asked: int, runs: int, home: Path, workspace: Path
 ) -> None:
     """The first time, or the second with more rights, or what was shown before."""
-    given: dict[str, Any] = {"say": "ran"} | ({"metadata": NETWORK} if asked == 2 else {})
+    given: dict[str, Any] = {"say": "ran"} | ({"network": NETWORK} if asked == 2 else {})
     script = [{"calls": [{"name": name, "arguments": given}]}, {"text": "Gone on."}]
     async with staged(home, workspace, script, seconds=1.0) as stage:
         session = opened(stage, Mode.AGENT, Authority.PERSON)
         await stage.engine.send(SendMessage(session.id, "Go"))
         for number in range(1, asked + 1):
-            await until(lambda: bool(session.answers))
+            await until(lambda: bool(stage.asking.waiting(session.id)))
             stage.tools.hang = number == asked
-            (request,) = session.answers
+            (request,) = stage.asking.waiting(session.id)
             stage.asking.answer(session, Answer(session.id, request, allowed=True))
-            await until(partial(gone, session, request))
-        await until(lambda: not session.busy)
+            await until(partial(gone, stage, session, request))
+        await until(lambda: any(isinstance(row.event, TurnFinished) for row in session.log.read()))
         events = [row.event for row in session.log.read()]
         assert len(stage.tools.begun) == runs
     assert [result.error for result in only(events, CallFinished)] == ["timeout"]

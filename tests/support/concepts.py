@@ -35,6 +35,7 @@ def answers(state: Path) -> list[Answer]:
 
 
 def _answer(ranker: Ranker, query: str, expected: list[str]) -> Answer:
+    assert all((SOURCE / path).exists() for path in expected), expected
     paths = [hit.path for hit in ranker.search(query, MOST).hits]
     ranks = [paths.index(path) + 1 for path in expected if path in paths]
     return Answer(query, len(ranks) / len(expected), 1 / min(ranks) if ranks else 0.0)

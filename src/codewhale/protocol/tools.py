@@ -119,7 +119,7 @@ class CallContext(Struct, frozen=True):
     allowances: tuple[str, ...] = ()
 
 
-class ListUpdate(Struct, frozen=True):
+class ListUpdate(Struct, frozen=True, tag=True):
     """The checklist or the plan (`kind`) as the call has left it."""
 
     kind: str
@@ -127,21 +127,21 @@ class ListUpdate(Struct, frozen=True):
     explanation: str = ""
 
 
-class ToolsShown(Struct, frozen=True):
+class ToolsShown(Struct, frozen=True, tag=True):
     """The result holds the schemas of these tools: they are known from now on."""
 
     names: tuple[str, ...]
 
 
-class NotRun(Struct, frozen=True):
+class NotRun(Struct, frozen=True, tag=True):
     """The call was answered and has not run."""
 
 
-class OutputKept(Struct, frozen=True):
+class OutputKept(Struct, frozen=True, tag=True):
     sha256: str  # of the artifact that holds all that the call's program printed
 
 
-class SandboxRefusal(Struct, frozen=True):
+class SandboxRefusal(Struct, frozen=True, tag=True):
     """The sandbox refused the call something that `allowance` would let it do."""
 
     allowance: str
