@@ -315,7 +315,7 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
 
 
 @MAKES_FILES
-async def test_the_demonstration_mends_its_repository(tmp_path: Path, shop: Path) -> None:
+async def test_the_demonstration_fixes_its_repository(tmp_path: Path, shop: Path) -> None:
     async with harness(tmp_path / "home", shop, []) as agent:
         demo = await agent.client.submit(StartDemo())
         assert isinstance(demo, DemoStarted)
@@ -324,7 +324,7 @@ async def test_the_demonstration_mends_its_repository(tmp_path: Path, shop: Path
         await agent.client.submit(SendMessage(demo.session, demo.prompt))
         end = (await waiting)[-1].event
         assert isinstance(end, TurnFinished) and end.status == "done"
-        assert "Mended" in end.result["answer"]
+        assert "Fixed" in end.result["answer"]
         assert "(100 - discount)" in (Path(demo.workspace) / "basket.py").read_text()
         ran = [call["ok"] for call in end.result["tools"] if call["name"] == "run_tests"]
         assert len(ran) == 2
