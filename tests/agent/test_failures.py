@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.protocol.events import Notice
+from codewhale.protocol.events import Compacted, Notice
+from codewhale.protocol.modes import Authority
 from support.scenes import only
 from support.wire import Reply, answer, delta, sse, stream
 from support.wired import wired
@@ -56,10 +57,26 @@ async def test_a_refusal_that_names_no_window_is_told_with_both_figures(home: Pa
         events, result = await agent.turn("Hi")
     assert result["status"] == "failed" and len(agent.wire.requests) == 1
     assert "Input is too long for requested model." in result["error"]
-    assert (
-        "tokens of the model's 131,072" in result["error"] and "longer than the model's window" not in result["error"]
-    )
+    assert "tokens of the model's 131,072 (configured)" in result["error"]
+    assert "provider test wired --save" in result["error"] and "providers.wired.context_window" in result["error"]
+    assert "shortened as far as it goes" not in result["error"]
     assert not [event for event in only(events, Notice) if "too small" in event.text]
+
+
+async def test_a_short_conversation_that_was_compacted_in_vain_is_no_measure_of_the_window(
+    home: Path, workspace: Path
+) -> None:
+    reply = refusal("Requested tokens exceed context window.")
+    async with wired(home, workspace, [*[DONE] * 8, reply, DONE, reply], context_window=131_072) as agent:
+        for number in range(8):
+            await agent.turn(f"Question {number}: {'word ' * 3000}")
+        events, result = await agent.turn("Hi")
+    assert result["status"] == "failed" and only(events, Compacted)
+    assert "Requested tokens exceed context window." in result["error"]
+    assert "tokens of the model's 131,072 (configured)" in result["error"]
+    assert "provider test wired --save" in result["error"]
+    assert "shortened as far as it goes" not in result["error"]
+    assert not [event for event in only(events, Notice) if event.code == "window_too_small"]
 
 
 async def test_a_refused_key_is_told_with_the_way_to_mend_it(home: Path, workspace: Path) -> None:
@@ -69,3 +86,23 @@ async def test_a_refused_key_is_told_with_the_way_to_mend_it(home: Path, workspa
     assert result["status"] == "failed" and len(agent.wire.requests) == 1
     assert "codewhale login wired" in result["error"] and "codewhale provider test wired" in result["error"]
     assert f"{agent.wire.url}/chat/completions" in result["error"] and "doctor" not in result["error"]
+    assert result["error"].startswith("wired rejected the key (401). ")
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "first"),
+    [
+        (401, "Incorrect API key provided", "wired rejected the key (401). /login to change it."),
+        (404, "The model `m` does not exist", "wired does not serve m (404). /model to choose another."),
+        (403, "permission_denied", "wired rejected the key (403). /login to change it."),
+    ],
+)
+async def test_a_person_is_led_to_the_command_that_helps(
+    home: Path, workspace: Path, status: int, said: str, first: str
+) -> None:
+    reply = Reply([answer(status, json.dumps({"error": {"message": said}}).encode())])
+    async with wired(home, workspace, [reply]) as agent:
+        agent.client.parts.engine.session(agent.session).allow(authority=Authority.PERSON)
+        _, result = await agent.turn("Hi")
+    told, _, rest = result["error"].partition("\n")
+    assert told == first and said in rest and "codewhale" not in result["error"]

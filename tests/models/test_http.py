@@ -144,7 +144,7 @@ async def test_what_is_sent_again(reply: Reply, kind: str) -> None:
     ("reply", "kind"),
     [
         (Reply([answer(400, b'{"error":"maximum context length"}')]), "context_length"),
-        (Reply([answer(404, b'{"error":"The model `m` does not exist"}')]), "bad_request"),
+        (Reply([answer(404, b'{"error":"The model `m` does not exist"}')]), "no_model"),
         (Reply([answer(402)]), "quota"),
         (Reply([answer(307, b"", "location: http://127.0.0.1:1/")]), "bad_request"),
         (Reply([answer(200, b"<html>")]), "protocol"),

@@ -81,9 +81,10 @@ class ConversationCompactor:
         self._overflows += 1
         before = measure(self.session, self.settings)
         limit = min(before.spendable, before.used * 4 // 5)
-        if before.head > before.spendable:
-            text = f"System text and tools alone take about {before.head} of {before.window} tokens."
-            self.session.notice("error", f"{text} This model's window is too small.", "window_too_small")
+        if before.head > before.spendable and before.window_source != "overflow":
+            text = f"System text and tools alone take about {before.head:,} of {before.window:,} tokens"
+            source = f"the window is {before.window_source}; set providers.{self.session.state.provider}.context_window"
+            self.session.notice("error", f"{text} ({source} where that is wrong).", "window_too_small")
         work = _Work(self.session, self.settings.kept(limit) // self._overflows)
         if self._overflows == 1 and self._prune(work, before.used // 2, before.used // 4):
             return True

@@ -4,6 +4,7 @@ Window, room for the answer and what the next request takes are kept apart. Toke
 provider's own last count; no vocabulary is needed, and what was billed in all decides nothing here.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -12,8 +13,10 @@ from msgspec.structs import replace
 
 from codewhale.agent.model_call import ModelCalls
 from codewhale.agent.turn import Turn
+from codewhale.models.dialects.base import ModelFacts
 from codewhale.protocol.events import Compacted, CompactionUndone, PrefixInvalidated
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
+from codewhale.protocol.modes import Authority
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.views import ContextView
 from codewhale.session.conversation import COMPACTED, Conversation
@@ -235,31 +238,49 @@ def _adopt_window(session: Session, failure: Failed, used: int) -> bool:
 
 
 def explain(session: Session, failure: Failed, now: Quantities) -> str:
-    """Why the turn ends, and what to do."""
-    name = session.state.provider
-    if failure.kind == "auth":
-        remedy = f"Give it a valid key (codewhale login {name}), then /retry; codewhale provider test {name} tries it."
-    elif failure.kind == "connect":
-        remedy = f"Check that the server runs and its address is right (codewhale provider test {name}), then /retry."
-    elif failure.kind == "context_length":
-        remedy = _too_long(name, now)
-    elif failure.kind == "quota":
-        remedy = "Check the account with the provider."
-    elif failure.retryable:
-        remedy = "No tool call of the answer was run; /retry asks again." if failure.started else "/retry asks again."
-    else:
-        remedy = ""
-    return f"The model call failed: {failure.message}{'' if failure.message.endswith('.') else '.'} {remedy}".rstrip()
+    """Why the turn ends and what to do, a line each: in an interface its own commands, else those of a shell."""
+    name, person = session.state.provider, session.rights.authority is Authority.PERSON
+    test = f"codewhale provider test {name}"
+    status = re.match(r"HTTP (\d{3})\b", failure.message)
+    code = f" ({status[1]})" if status is not None else ""
+    answer = f"{failure.message}{'' if failure.message.endswith('.') else '.'}"
+    match failure.kind:
+        case "auth":
+            login = "/login to change it" if person else f"codewhale login {name} changes it, {test} tries it"
+            return f"{name} rejected the key{code}. {login}.\nIt answered: {answer}"
+        case "no_model":
+            choose = "/model to choose another" if person else 'Choose another: --model M (codewhale exec "/models")'
+            return f"{name} does not serve {session.state.model}{code}. {choose}.\nIt answered: {answer}"
+        case "connect":
+            check = (
+                "/connect changes the address, /doctor checks it" if person else f"codewhale doctor or {test} checks it"
+            )
+            return f"{name} does not answer: {answer}\nCheck that the server runs; {check}; then /retry."
+        case "context_length":
+            return _too_long(name, answer, now, session.provider.model)
+        case "quota":
+            remedy = "Check the account with the provider."
+        case _:
+            again = (
+                "No tool call of the answer was run; /retry asks again." if failure.started else "/retry asks again."
+            )
+            remedy = again if failure.retryable else ""
+    return f"The model call failed: {answer} {remedy}".rstrip()
 
 
-def _too_long(name: str, now: Quantities) -> str:
-    if now.used < now.spendable:
+def _too_long(name: str, answer: str, now: Quantities, model: ModelFacts) -> str:
+    """What the server said beside what was counted. That the window is too small is known only where the count says
+    so, or the server with a figure of its own; what it refused without one is no measure of a window."""
+    guessed = now.window_source == "overflow"
+    if now.used < now.spendable or (guessed and now.used < model.window // 2):
         return (
-            f"By our count the request takes about {now.used:,} tokens of the model's {now.window:,}, so the server "
-            f"may run with a smaller window, or refuse for another reason: set providers.{name}.context_window to what "
-            "it reads, choose another model (/model), or start a new session."
+            f"{name} refused the request as too long: {answer}\nBy our count it takes about {now.used:,} tokens of the "
+            f"model's {model.window:,} ({model.window_source or 'unknown source'}). If the server runs with a smaller "
+            f"window, codewhale provider test {name} --save asks it, or set providers.{name}.context_window; else "
+            "choose another model (/model), or start a new session (/new)."
         )
     return (
-        "The conversation is longer than the model's window, also after it was shortened as far as it goes: say less "
-        "at once, choose a model with a larger window (/model), or start a new session."
+        f"{name} refused the request as too long: {answer}\nThe conversation takes about {now.used:,} tokens of the "
+        f"model's {now.window:,}, also after it was shortened as far as it goes: say less at once, choose a model with "
+        "a larger window (/model), or start a new session (/new)."
     )

@@ -34,7 +34,7 @@ _GUESS, _APPENDED = 0.35, 0.5
 # Of a picture's text form, one token.
 _PICTURE_BYTES = 128
 # Failures at which a provider has not begun to work.
-NOT_BEGUN = ("connect", "auth", "rate_limit", "quota", "bad_request", "context_length")
+NOT_BEGUN = ("connect", "auth", "rate_limit", "quota", "bad_request", "no_model", "context_length")
 _SCRIPTED = "scripted"
 
 

@@ -9,7 +9,7 @@ from codewhale.protocol.messages import Opaque
 
 FailureKind = Literal[
     "connect", "timeout", "rate_limit", "server", "auth", "quota", "context_length", "content_policy",
-    "bad_request", "lost_call", "protocol", "malformed", "interrupted",
+    "bad_request", "no_model", "lost_call", "protocol", "malformed", "interrupted",
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from codewhale.models.dialects.failures import from_error, from_status, page_lin
         (400, "Content Exists Risk", "content_policy", False),
         (400, {"code": "invalid_prompt", "message": "flagged as violating our usage policy"}, "content_policy", False),
         (400, {"code": "content_filter", "message": "The response was filtered"}, "content_policy", False),
-        (400, "Model Not Exist", "bad_request", False),
+        (400, "Model Not Exist", "no_model", False),
         (400, {"code": "tool_use_failed", "message": "Failed to call a function."}, "lost_call", False),
         (400, {"code": "invalid_api_key", "message": "nope"}, "auth", False),
         (400, "The `reasoning_content` in the thinking mode must be passed back.", "bad_request", False),
@@ -24,7 +24,7 @@ from codewhale.models.dialects.failures import from_error, from_status, page_lin
         (402, "Insufficient Balance", "quota", False),
         (403, "You exceeded your current quota", "quota", False),
         (403, "no", "auth", False),
-        (404, "The model `x` does not exist", "bad_request", False),
+        (404, "The model `x` does not exist", "no_model", False),
         (408, "", "timeout", True),
         (413, "", "context_length", False),
         (422, "bad field", "bad_request", False),
@@ -64,7 +64,6 @@ def test_lines(body: bytes, said: str) -> None:
 
 
 def test_hints_for_a_person() -> None:
-    assert from_status(400, {}, b"Model Not Exist").message.endswith("(check the model's name)")
     assert from_status(404, {}, b"nothing here").message.endswith("(check base_url and path)")
     moved = from_status(307, {"location": "https://other.example/v1?key=secret"}, b"")
     assert moved.message == (
@@ -92,7 +91,7 @@ def test_pages_become_one_line() -> None:
         ({"message": "x", "code": 1301}, "server"),
         ({"message": "x", "code": "9" * 5000}, "server"),
         ({"message": "x", "type": "invalid_request_error"}, "bad_request"),
-        ({"message": "unknown model x"}, "bad_request"),
+        ({"message": "unknown model x"}, "no_model"),
         ({}, "server"),
         (["odd"], "server"),
     ],

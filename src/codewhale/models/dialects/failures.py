@@ -92,9 +92,7 @@ def from_status(status: int, headers: Mapping[str, str], body: bytes, retry_afte
     said, words = _said(body, headers.get("content-type", ""))
     kind = _kind(status, words.lower())
     message = one_line(f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}", _MESSAGE_LIMIT)
-    if kind == "bad_request" and re.search(_MODEL, words.lower()):
-        message += " (check the model's name)"
-    elif kind == "bad_request" and re.search(_BOUND, words.lower()):
+    if kind == "bad_request" and re.search(_BOUND, words.lower()):
         message += " (set facts.binds_thinking = true, choose the model again)"
     elif kind == "bad_request" and re.search(_SEALED, words.lower()):
         message += (
@@ -182,7 +180,9 @@ def _kind(status: int, words: str) -> FailureKind:
         return "content_policy"
     if status in (401, 403) or re.search(_AUTH, words):
         return "auth"
-    if status == 0 and not re.search(_MODEL, words):
+    if re.search(_MODEL, words):
+        return "no_model"
+    if status == 0:
         # An error inside an answer: the request was taken, so that one of no known kind is the server's own.
         asked_wrong = re.search(_ASKED_WRONG, words) and not re.search(_SERVER, words)
         return "rate_limit" if re.search(_BUSY, words) else "bad_request" if asked_wrong else "server"
