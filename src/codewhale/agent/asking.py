@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -45,8 +44,8 @@ class Asking:
         return self._find(session).session.rights.authority is Authority.PERSON
 
     async def question(
-        self, session: str, questions: Sequence[dict[str, Any]], seconds: float
-    ) -> tuple[dict[str, Any], ...]:
+        self, session: str, questions: Sequence[dict[str, object]], seconds: float
+    ) -> tuple[dict[str, object], ...]:
         """Answers in order. Raises ToolError not_available when nobody is there, timeout after `seconds`."""
         turn = self._find(session)
         if not self.attended(session):

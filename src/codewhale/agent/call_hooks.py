@@ -4,7 +4,7 @@ add a note to its result. A person's hooks and snapshots are such; `app` says wh
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -44,7 +44,7 @@ class CallHooks:
         self,
         hooks: HooksOf,
         call: CallView,
-        bind: Callable[[dict[str, Any]], BoundCall],
+        bind: Callable[[dict[str, object]], BoundCall],
     ) -> None:
         self.call = call
         self._hooks = hooks(call)

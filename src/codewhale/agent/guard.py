@@ -8,8 +8,8 @@ ends. Calls that poll are left alone; whatever changed a file makes other calls 
 import hashlib
 import re
 import shlex
+from collections.abc import Mapping
 from itertools import takewhile
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -88,7 +88,7 @@ def _cycles(marks: list[Mark], period: int) -> int:
     return count
 
 
-def alike(arguments: dict[str, Any], runs: bool) -> str:
+def alike(arguments: Mapping[str, object], runs: bool) -> str:
     """What arguments are compared by: in the order of their names and, of a call that `runs` a program, without what
     a shell leaves out of a command: blanks between its words, a remark behind them."""
     if runs:

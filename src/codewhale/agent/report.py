@@ -1,7 +1,7 @@
 """What a turn adds up to for programs: the object that `exec --output-format json` prints."""
 
 import copy
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ class Report:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._before = copy.deepcopy(session.accounts.total)
-        self._tools: list[dict[str, Any]] = []
+        self._tools: list[dict[str, object]] = []
         self._changes: dict[str, FileChange] = {}
         self._denied: set[str] = set()
         self.answer = ""
@@ -48,7 +48,7 @@ class Report:
     def denied(self) -> bool:
         return bool(self._denied)
 
-    def result(self, status: Status, error: str) -> dict[str, Any]:
+    def result(self, status: Status, error: str) -> dict[str, object]:
         """The object, with fields in the documented order."""
         changes = [
             {"path": change.path, "before_sha256": change.before, "after_sha256": change.after}
@@ -95,6 +95,6 @@ def usage_view(session: Session) -> UsageView:
     )
 
 
-def _used(budget: Budget) -> dict[str, Any]:
+def _used(budget: Budget) -> dict[str, object]:
     spent = budget.spent
     return {"turns": spent.steps, "tokens": spent.tokens, "cost": spent.money}

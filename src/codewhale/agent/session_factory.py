@@ -5,7 +5,7 @@ model is told beside the conversation that may change under it.
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.views import ContextView
-from codewhale.session.lists import Lists
+from codewhale.session.lists import ListItem, Lists
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import Heads
 from codewhale.session.projection import Projection, header_sha256, pinned_dialect
@@ -198,7 +198,7 @@ class SessionFactory:
         for call_id, sha in state.artifacts.items():
             self._stores.artifacts.remember(session.id, call_id, sha)
         for kind, items in state.lists.items():
-            self._stores.lists.set(session.id, kind, items)
+            self._stores.lists.set(session.id, kind, cast(Sequence[ListItem], items))
         gone = "" if os.path.isdir(state.workspace) else workspace_gone(state.workspace)
         if gone and op.authority is not Authority.PERSON:
             raise SessionError(gone)

@@ -3,7 +3,7 @@ up when a call needs it."""
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codewhale.app.settings import WorkspaceSettings
 from codewhale.catalog.lifecycle import ALIASES
@@ -39,7 +39,7 @@ class Gateway:
     def decide(self, request: DecisionRequest) -> Decision:
         return self.permits().decide(request)
 
-    def digest(self, request: DecisionRequest, arguments: Mapping[str, Any]) -> str:
+    def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         return self.permits().digest(request, arguments)
 
     def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:

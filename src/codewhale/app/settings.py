@@ -91,14 +91,14 @@ class Settings(Struct, frozen=True):
     rerank: str = ""
 
 
-def search_settings(config: Config) -> dict[str, Any]:
+def search_settings(config: Config) -> dict[str, object]:
     slots = ("sparse-splade", "dense-embed", "rerank")
     return {"codebase-search-core": config.section("codebase-search-core", bool)} | {
         key: config.section(key, str) for key in slots
     }
 
 
-def defaults() -> dict[str, Any]:
+def defaults() -> dict[str, object]:
     return {
         "provider": DEFAULT_PROVIDER,
         "model": "",
@@ -140,19 +140,19 @@ class Place(Struct, frozen=True):
     home: str
     workspace: str
     environ: Mapping[str, str]
-    overrides: Mapping[str, Any]
+    overrides: Mapping[str, object]
 
     @property
     def person(self) -> str:
         return self.environ.get("HOME") or self.home
 
-    def config(self, over: Mapping[str, Any] | None = None, workspace: str = "") -> Config:
+    def config(self, over: Mapping[str, object] | None = None, workspace: str = "") -> Config:
         """The configuration of a workspace ("": that of the start) as it stands now, with more said at the command
         line. Raises ConfigError."""
         return open_config(self.home, workspace or self.workspace, self.environ, {**self.overrides, **(over or {})})
 
 
-def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Config:
+def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Config:
     """Read and check all configuration. A project's file counts where it was trusted as it is, and only as far as it
     makes things narrower. Raises ConfigError."""
 

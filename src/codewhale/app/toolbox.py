@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,7 +35,7 @@ class Toolbox:
         self._tools: dict[str, BoundTool] = {}
         self._touched: deque[tuple[str, str]] = deque(maxlen=500)
 
-    def bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
+    def bind(self, spec: ToolSpec, arguments: dict[str, object]) -> BoundCall:
         """The call of a catalog row's tool with these arguments. Raises ToolError when they do not fit."""
         if spec.source:
             return self._catalog.bind(spec, arguments)

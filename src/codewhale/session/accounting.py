@@ -5,7 +5,6 @@ The fold sums a session's calls by the model that was asked, with why the cache 
 
 import re
 import time
-from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -161,13 +160,13 @@ class Totals(Struct):
         """The share that should have; None where no provider told."""
         return self.expected / self.told if self.told else None
 
-    def as_object(self) -> dict[str, Any]:
+    def as_object(self) -> dict[str, object]:
         """The sums with the rates that follow from them, as JSON holds them; a rate is None where nobody told."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
+        found: dict[str, object] = msgspec.to_builtins(self)
         rates = {"hit_rate": self.hit_rate, "expected_rate": self.expected_rate}
         return found | {name: None if rate is None else round(rate, 4) for name, rate in rates.items()}
 
-    def as_usage(self) -> dict[str, Any]:
+    def as_usage(self) -> dict[str, object]:
         """The `usage` object that programs are printed. A cost is given when that of every call is known, in one
         currency."""
         known = self.calls > 0 and not self.unpriced and len(self.cost) <= 1

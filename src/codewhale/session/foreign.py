@@ -3,7 +3,6 @@ and what they answered. Pure; what cannot be taken over is counted, never guesse
 
 import base64
 import binascii
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -136,7 +135,7 @@ class _Reader:
     def __init__(self) -> None:
         self.left_out = 0
 
-    def message(self, value: Any, number: int) -> _Read:
+    def message(self, value: object, number: int) -> _Read:
         """One message of the list. Raises SessionError for what is none."""
         if not isinstance(value, dict) or not isinstance(value.get("role"), str):
             raise SessionError(f"message {number} is not an object with a role")
@@ -157,7 +156,7 @@ class _Reader:
         pieces += [self._call(call, number) for call in made]
         return _Read(role, tuple(piece for piece in pieces if piece != ""))
 
-    def _content(self, content: Any, number: int) -> list[Piece | Result]:
+    def _content(self, content: object, number: int) -> list[Piece | Result]:
         if content is None:
             return []
         if isinstance(content, str):
@@ -167,7 +166,7 @@ class _Reader:
             raise SessionError(f"message {number} has content that is neither text nor a list of blocks")
         return [piece for block in blocks for piece in self._block(block, number)]
 
-    def _block(self, block: Any, number: int) -> list[Piece | Result]:
+    def _block(self, block: object, number: int) -> list[Piece | Result]:
         if isinstance(block, str):
             return [block]
         if not isinstance(block, dict):
@@ -189,7 +188,7 @@ class _Reader:
         self.left_out += 1
         return []
 
-    def _call(self, value: Any, number: int) -> ForeignCall:
+    def _call(self, value: object, number: int) -> ForeignCall:
         function = value.get("function") if isinstance(value, dict) else None
         inner = function if isinstance(function, dict) else value
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
@@ -198,7 +197,7 @@ class _Reader:
         arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
         return ForeignCall(_word(value, "id", "call_id", "tool_use_id"), inner["name"], arguments)
 
-    def _flat(self, content: Any) -> str:
+    def _flat(self, content: object) -> str:
         """A result's text: a string, the texts of blocks, or any other JSON as it stands."""
         if content is None:
             return ""
@@ -212,22 +211,22 @@ class _Reader:
         return msgspec.json.encode(content).decode()
 
 
-def _holds_results(content: Any) -> bool:
+def _holds_results(content: object) -> bool:
     blocks = content if isinstance(content, list) else ()
     return any(isinstance(block, dict) and str(block.get("type", "")).endswith("tool_result") for block in blocks)
 
 
-def _word(value: Any, *keys: str) -> str:
+def _word(value: object, *keys: str) -> str:
     found = (value.get(key) for key in keys) if isinstance(value, dict) else ()
     return next((text for text in found if isinstance(text, str) and text), "")
 
 
-def _texts(value: dict[str, Any], *keys: str) -> list[str]:
+def _texts(value: dict[str, object], *keys: str) -> list[str]:
     text = _word(value, *keys)
     return [text] if text.strip() else []
 
 
-def _picture(block: dict[str, Any]) -> Picture | None:
+def _picture(block: dict[str, object]) -> Picture | None:
     source = block.get("source")
     if not isinstance(source, dict) or not isinstance(source.get("data"), str):
         return None

@@ -2,21 +2,28 @@
 tools read and change between two events."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypedDict
 
-Item = dict[str, Any]
+
+class ListItem(TypedDict, total=False):
+    """A row of the checklist (with `id` and `content`) or of the plan (with `step`)."""
+
+    id: int
+    content: str
+    step: str
+    status: str
 
 
 class Lists:
     """Items by session and kind ("checklist" or "plan")."""
 
     def __init__(self) -> None:
-        self._items: dict[tuple[str, str], tuple[Item, ...]] = {}
+        self._items: dict[tuple[str, str], tuple[ListItem, ...]] = {}
 
-    def get(self, session: str, kind: str) -> tuple[Item, ...]:
+    def get(self, session: str, kind: str) -> tuple[ListItem, ...]:
         """Copies of the items, in order; none when nothing was set."""
-        return tuple(dict(item) for item in self._items.get((session, kind), ()))
+        return tuple(item.copy() for item in self._items.get((session, kind), ()))
 
-    def set(self, session: str, kind: str, items: Iterable[Item]) -> None:
+    def set(self, session: str, kind: str, items: Iterable[ListItem]) -> None:
         """Replace the items."""
-        self._items[session, kind] = tuple(dict(item) for item in items)
+        self._items[session, kind] = tuple(item.copy() for item in items)

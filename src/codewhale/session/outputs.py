@@ -4,7 +4,7 @@ Tools return everything within their own caps; what the model reads of it is dec
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -45,7 +45,7 @@ class Outputs:
 
     def fit(
         self, session: str, call_id: str, text: str, limit: int, kept: str | None = None
-    ) -> tuple[str, dict[str, Any]]:
+    ) -> tuple[str, dict[str, object]]:
         """`text` within `limit` bytes and the metadata that says what was cut: artifact_id, artifact_sha256,
         artifact_bytes, omitted_bytes; empty when nothing was. Where the whole cannot be kept, head and tail are all
         there is: `kept` False and `keep_error`. The call's id stands for `kept`, the sha256 of all that its
@@ -57,7 +57,7 @@ class Outputs:
         if len(data) <= limit:
             return clean, {}
         head, tail, omitted = head_tail(clean, limit - _NOTICE)
-        metadata: dict[str, Any]
+        metadata: dict[str, object]
         try:
             sha = self._keeper.put(data)
         except SessionError as error:
@@ -91,7 +91,7 @@ def render_error(tool: str, error: ToolError) -> str:
     return text
 
 
-def _shown(arguments: dict[str, Any]) -> str:
+def _shown(arguments: dict[str, object]) -> str:
     """Arguments as JSON; of texts that are long altogether only how long they are, for whoever sent them has them."""
     said = msgspec.json.encode(arguments)
     if len(said) > _LONGEST_CALL:
@@ -111,14 +111,17 @@ def _received(error: ToolError) -> str:
     return error.received or ("an empty string" if error.field else "")
 
 
-def error_metadata(error: ToolError) -> dict[str, Any]:
+def error_fields(error: ToolError) -> dict[str, object]:
     """The same for programs."""
     fix = None if error.fix is None else {"name": error.fix.name, "arguments": error.fix.arguments}
-    code = {
+    return {
         "code": error.kind,
         "field": error.field,
         "expected": error.expected,
         "received": _received(error),
         "fix": fix,
     }
-    return {**error.metadata, "error": code}
+
+
+def error_metadata(error: ToolError) -> dict[str, object]:
+    return {**error.metadata, "error": error_fields(error)}

@@ -3,7 +3,7 @@
 Holds what the engine needs to go on; message bytes live in the projection.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -45,7 +45,7 @@ COMMANDS_KEPT = 16
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
 
 
-def kept_output(metadata: Mapping[str, Any]) -> str | None:
+def kept_output(metadata: Mapping[str, object]) -> str | None:
     """The sha256 under which all that a call gave is kept: what its program printed before what was shown of it."""
     for key in ("log_artifact_sha256", "artifact_sha256"):
         if isinstance(sha := metadata.get(key), str):
@@ -53,10 +53,10 @@ def kept_output(metadata: Mapping[str, Any]) -> str | None:
     return None
 
 
-def tool_name(wire: dict[str, Any]) -> str:
+def tool_name(wire: Mapping[str, object]) -> str:
     """The name of a tool as any dialect writes it."""
     function = wire.get("function", wire)
-    return str(function.get("name", ""))
+    return str(function.get("name", "")) if isinstance(function, Mapping) else ""
 
 
 def _array(header: HeaderPinned) -> list[dict[str, Any]]:
@@ -251,7 +251,7 @@ class SessionState:
         self.person_commands = [*self.person_commands, event][-COMMANDS_KEPT:]
 
 
-_STEPS: dict[type, Any] = {
+_STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     SessionOpened: SessionState._opened,
     SessionResumed: SessionState._resumed,
     ModeChanged: SessionState._mode,

@@ -15,7 +15,7 @@ from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CallContext, Effect, ListUpdate, Origin, PathSubject, ToolResult
 from codewhale.services.notes import NOTES_PATH, append_note
-from codewhale.session.lists import Item, Lists
+from codewhale.session.lists import ListItem, Lists
 from codewhale.tools.base import Args, Doc, tool
 
 STATUSES = ("pending", "in_progress", "completed")
@@ -89,7 +89,7 @@ class WorkTools:
         one item may be in_progress (if several are, the last stays so). Ids count from 1. Returns the list as
         JSON: items, completion_pct, in_progress_id.
         """
-        items: list[Item] = []
+        items: list[ListItem] = []
         for i, todo in enumerate(args.todos):
             content = _content(todo.content, f"todos[{i}].content")
             items.append({"id": i + 1, "content": content, "status": _status(todo.status, f"todos[{i}].status")})
@@ -120,7 +120,7 @@ class WorkTools:
             text = f"There is no checklist item {args.id}; nothing was changed. "
             text += f"The items are: {there}." if there else "The checklist is empty: write one with checklist_write."
             return ToolResult(text, ok=False, origin=Origin.HARNESS)
-        changed = [{**item, "status": status} if item["id"] == args.id else item for item in items]
+        changed: list[ListItem] = [{**item, "status": status} if item["id"] == args.id else item for item in items]
         current = args.id if status == "in_progress" else _current(changed)
         return self._store(call, _with_one_current(changed, current), f"Item {args.id} is {status}")
 
@@ -139,7 +139,7 @@ class WorkTools:
         first stays so). In plan mode this hands the finished plan to the person and ends your turn. Returns
         counts and JSON: explanation, items.
         """
-        items: list[Item] = []
+        items: list[ListItem] = []
         for i, step in enumerate(args.plan):
             status = _status(step.status, f"plan[{i}].status")
             if status == "in_progress" and any(item["status"] == status for item in items):
@@ -155,7 +155,7 @@ class WorkTools:
             metadata={"task_updates": {"plan": {**update, "updated_at": _now()}}},
             origin=Origin.HARNESS,
             end_turn=call.mode is Mode.PLAN,
-            updates=(ListUpdate("plan", tuple(items), explanation),),
+            updates=(ListUpdate("plan", tuple(map(dict, items)), explanation),),
         )
 
     @tool("note", effects={Effect.WRITES}, subjects=lambda args: (PathSubject(NOTES_PATH, write=True),))
@@ -184,14 +184,14 @@ class WorkTools:
             changes=(change,),
         )
 
-    def _store(self, call: CallContext, items: list[Item], sentence: str) -> ToolResult:
+    def _store(self, call: CallContext, items: list[ListItem], sentence: str) -> ToolResult:
         self._lists.set(call.session, "checklist", items)
         update = {**_checklist(items), "updated_at": _now()}
         shown = _show(items, sentence, {"task_updates": {"checklist": update}})
-        return msgspec.structs.replace(shown, updates=(ListUpdate("checklist", tuple(items)),))
+        return msgspec.structs.replace(shown, updates=(ListUpdate("checklist", tuple(map(dict, items))),))
 
 
-def _show(items: Sequence[Item], sentence: str, metadata: dict[str, Any]) -> ToolResult:
+def _show(items: Sequence[ListItem], sentence: str, metadata: dict[str, Any]) -> ToolResult:
     done = _count(items, "completed")
     return ToolResult(
         f"{sentence}: {done} of {len(items)} completed.\n{pretty(_checklist(items))}",
@@ -201,20 +201,20 @@ def _show(items: Sequence[Item], sentence: str, metadata: dict[str, Any]) -> Too
     )
 
 
-def _checklist(items: Sequence[Item]) -> dict[str, Any]:
+def _checklist(items: Sequence[ListItem]) -> dict[str, Any]:
     percent = _count(items, "completed") * 100 // len(items) if items else 0
     return {"items": list(items), "completion_pct": percent, "in_progress_id": _current(items)}
 
 
-def _count(items: Sequence[Item], status: str) -> int:
+def _count(items: Sequence[ListItem], status: str) -> int:
     return sum(item["status"] == status for item in items)
 
 
-def _current(items: Sequence[Item]) -> int | None:
+def _current(items: Sequence[ListItem]) -> int | None:
     return next((item["id"] for item in items if item["status"] == "in_progress"), None)
 
 
-def _with_one_current(items: Sequence[Item], current: int | None) -> list[Item]:
+def _with_one_current(items: Sequence[ListItem], current: int | None) -> list[ListItem]:
     """The items with no other than `current` in progress."""
     return [
         {**item, "status": "pending"} if item["status"] == "in_progress" and item["id"] != current else item

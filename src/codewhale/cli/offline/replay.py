@@ -33,7 +33,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.replays import Now, Replayed, Then
 from codewhale.protocol.tools import CallContext, Effect
 from codewhale.repair.repairer import CallRepairer
-from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_metadata, inline_limit, render_error
+from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_fields, inline_limit, render_error
 from codewhale.session.state import kept_output
 from codewhale.workspace.walk import WorkspaceTooLargeError, copy_workspace
 
@@ -109,7 +109,7 @@ def _replayed(seq: int, call: ToolCall, record: _Record, prepared: PendingCall) 
         arguments=prepared.arguments if error is None else None,
         repairs=prepared.repairs,
         lossy=prepared.lossy,
-        error=None if error is None else {**error_metadata(error)["error"], "message": error.message},
+        error=None if error is None else {**error_fields(error), "message": error.message},
         then=then,
         drift=_drift(prepared, started, finished),
     )
