@@ -151,3 +151,57 @@ def test_odd_ids_are_refused_safely(tmp_path: Path, name: str) -> None:
     assert done.returncode == 2
     assert "\x1b" not in done.stderr
     assert len(json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)) == 1
+
+
+def test_a_session_gets_a_title_a_copy_and_a_document(tmp_path: Path) -> None:
+    session = record(tmp_path, tmp_path, *said("fix <b>it</b>"))
+    assert codewhale_program(tmp_path, "sessions", "rename", session, "  The  fix é ").returncode == 0
+    forked = codewhale_program(tmp_path, "sessions", "fork", session)
+    copy = forked.stdout.strip()
+    rows = {row["id"]: row for row in json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)}
+    assert (rows[copy]["title"], rows[copy]["parent"]) == ("The fix é", session)
+    assert codewhale_program(tmp_path, "sessions", "export", copy).stdout.startswith("# The fix é\n")
+    page = codewhale_program(tmp_path, "sessions", "export", session, "--format", "html").stdout
+    assert page.startswith("<!doctype html>") and "fix &lt;b&gt;it&lt;/b&gt;" in page
+    target = tmp_path / "out.json"
+    assert codewhale_program(tmp_path, "sessions", "export", session, "-o", str(target)).returncode == 0
+    assert json.loads(target.read_text())["entries"] == [{"role": "user", "text": "fix <b>it</b>"}]
+    again = codewhale_program(tmp_path, "sessions", "export", session, "-o", str(target))
+    assert again.returncode == 2 and "--force" in again.stderr
+    assert codewhale_program(tmp_path, "sessions", "export", session, "-o", str(target), "--force").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (["rename", "ID", ""], "at least one word"),
+        (["rename", "ID", "x" * 10_000], "has 10,000"),
+        (["rename", "ID", "a\x1b[2Jb"], "without control characters"),
+        (["rename", "ID", "two\nlines"], "on one line"),
+        (["rename", "ID", "turned \u202e round"], "without control characters"),
+        (["rename", "nobody", "x"], "there is no session 'nobody'"),
+        (["fork", "nobody"], "there is no session 'nobody'"),
+        (["export", "nobody"], "there is no session 'nobody'"),
+        (["export", "ID", "--format", "pdf"], "there is no format 'pdf'"),
+        (["export", "ID", "-o", "notes.txt"], "there is no format in the name"),
+        (["export", "ID", "-o", "/", "--format", "md"], "it is a folder"),
+        (["export", "ID", "-o", "nowhere/x.md"], "its folder is not there"),
+    ],
+)
+def test_what_cannot_be_made_of_a_session_is_named(tmp_path: Path, arguments: list[str], wrong: str) -> None:
+    session = record(tmp_path, tmp_path, *said("a"))
+    given = [session if argument == "ID" else argument for argument in arguments]
+    done = codewhale_program(tmp_path, "sessions", *given)
+    assert (done.returncode, done.stdout) == (2, "") and wrong in done.stderr and "\x1b" not in done.stderr
+    rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
+    assert [(row["id"], row["title"]) for row in rows] == [(session, "a")]
+
+
+def test_an_open_session_is_renamed_where_it_is_open(tmp_path: Path) -> None:
+    session = record(tmp_path, tmp_path, *said("a"))
+    log = SessionStore(str(tmp_path / "state"), SystemClock()).open(session)
+    try:
+        done = codewhale_program(tmp_path, "sessions", "rename", session, "b")
+        assert done.returncode == 1 and str(os.getpid()) in done.stderr
+    finally:
+        log.close()

@@ -159,3 +159,25 @@ async def test_retry_after_an_interruption_and_where_there_is_nothing_to_ask(hom
         end = (await retried(stage, session))[-1]
         assert isinstance(end, TurnFinished) and end.status == "done"
         assert len([text for text in users(stage) if text.startswith("Go")]) == 1
+
+
+async def test_a_session_is_renamed_and_exported(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open()
+        await stage.turn("Hello", session)
+        assert (await run(stage, session, "/rename Fix the parser")).text == "Renamed to Fix the parser"
+        assert stage.app.parts.sessions.summary(session).title == "Fix the parser"
+        for title in ("", "x" * 10_000, "a\x1b[2J"):
+            output = await run(stage, session, f"/rename {title}")
+            assert not output.ok and "a title" in output.text and "\x1b" not in output.text
+        output = await run(stage, session, "/export")
+        assert output.ok and (workspace / f"codewhale-{session}.md").read_text().startswith("# Fix the parser")
+        assert (await run(stage, session, '/export "my notes.html"')).ok
+        assert (workspace / "my notes.html").read_text().startswith("<!doctype html>")
+        assert not (await run(stage, session, '/export "my notes.html"')).ok
+        assert (await run(stage, session, '/export "my notes.html" --force')).ok
+        (workspace / "link.md").symlink_to(workspace / "elsewhere")
+        for args in ("'open", "a b", "--what", ".", "a.txt", "link.md", "no/folder.md", "x.md --format pdf"):
+            assert not (await run(stage, session, f"/export {args}")).ok, args
+        assert not (workspace / "elsewhere").exists()
+        assert stage.app.parts.sessions.summary(session).title == "Fix the parser"

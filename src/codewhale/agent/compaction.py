@@ -23,6 +23,7 @@ from codewhale.session.kept import Kept, contained
 from codewhale.session.outputs import Keeper
 from codewhale.session.pruning import Keep, prune
 from codewhale.session.session import Session
+from codewhale.session.standing import of_conversation
 from codewhale.session.transcript import transcript
 from codewhale.session.window import ContextSettings
 
@@ -211,7 +212,7 @@ class _Work:
 
     def __init__(self, session: Session, keep: int) -> None:
         self.session = session
-        self.events: list[Event] = [envelope.event for envelope in session.log.read()]
+        self.events: list[Event] = list(of_conversation(session.log, session.state.rewound))
         conversation = Conversation(self.events)
         messages, self.pending = conversation.messages, conversation.pending
         self.rate = bytes_to_tokens(session)

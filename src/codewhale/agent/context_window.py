@@ -21,6 +21,7 @@ from codewhale.protocol.stream import Failed
 from codewhale.protocol.views import ContextView
 from codewhale.session.conversation import COMPACTED, Conversation
 from codewhale.session.session import Session
+from codewhale.session.standing import of_conversation
 from codewhale.session.window import ContextSettings, reserved
 
 INSTRUCTIONS = "# Instructions of this project\n"
@@ -113,7 +114,7 @@ def context_view(session: Session, settings: ContextSettings, brief: bool = Fals
 def _layers(session: Session) -> tuple[tuple[str, int], ...]:
     """What each layer takes, in tokens."""
     state, rate = session.state, bytes_to_tokens(session)
-    conversation = Conversation(envelope.event for envelope in session.log.read())
+    conversation = Conversation(of_conversation(session.log, state.rewound))
     messages = (*conversation.messages, Message("user", conversation.pending))
     system, mark, chain = state.pinned.system.rpartition(INSTRUCTIONS)
     system, chain = (system, chain) if mark else (chain, "")

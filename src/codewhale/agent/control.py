@@ -7,10 +7,12 @@ from codewhale.agent.model_call import bound_session
 from codewhale.agent.report import usage_view
 from codewhale.agent.session_factory import SessionFactory
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged
+from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged, Rewound, TitleSet
 from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
-from codewhale.protocol.views import ContextView, ToolsView
+from codewhale.protocol.views import ContextView, FormerMessage, ToolsView
+from codewhale.session.listing import checked_title
+from codewhale.session.standing import former_messages
 
 
 class SessionControls:
@@ -101,6 +103,18 @@ class SessionControls:
 
     async def retry(self, session: str) -> str:
         return await self._engine.retry(session)
+
+    def former(self, session: str) -> tuple[FormerMessage, ...]:
+        return former_messages(self._engine.session(session).log.read())
+
+    def rewind(self, session: str, turn: int, files: bool) -> FormerMessage:
+        return self._engine.rewind(session, turn, files)
+
+    def undo_rewind(self, session: str) -> Rewound | None:
+        return self._engine.undo_rewind(session)
+
+    def rename(self, session: str, title: str) -> None:
+        self._engine.session(session).emit(TitleSet(checked_title(title)))
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
         return await self._engine.compact(session, focus)

@@ -17,11 +17,13 @@ from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.agent.turn import Turn
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import SessionError, StorageFullError
-from codewhale.protocol.events import ContextAppended, Event, MessageAdded, TurnFinished, TurnStarted
+from codewhale.protocol.events import ContextAppended, Event, MessageAdded, Rewound, TurnFinished, TurnStarted
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import OpenSession, SendMessage
+from codewhale.protocol.views import FormerMessage
 from codewhale.session.prompt import context_text, mode_text
 from codewhale.session.session import BROKEN, STOPPED, Session
+from codewhale.session.standing import former_messages
 
 _STOP_SECONDS = 5.0
 DEEPEST = 8  # sessions that own one another
@@ -142,6 +144,25 @@ class Engine:
         self._start(self._find(session_id), message.text, *([] if ends else [MessageAdded(message)]))
         await session.barrier()
         return message.text
+
+    def rewind(self, session_id: str, turn: int, files: bool) -> FormerMessage:
+        """Let the conversation stand as it did before turn `turn`; the message that began it. Raises SessionError while
+        a turn runs, and where no message that stands began it."""
+        session = self.idle(session_id)
+        former = next((row for row in former_messages(session.log.read()) if row.turn == turn), None)
+        if former is None:
+            raise SessionError(f"no message of this conversation began turn {turn}; /rewind lists those that did")
+        self._factory.rewind(session, Rewound(turn, files=files))
+        return former
+
+    def undo_rewind(self, session_id: str) -> Rewound | None:
+        """Undo the last rewind; None where there is none since the last turn. Raises SessionError while a turn runs."""
+        session = self.idle(session_id)
+        if not session.state.rewinds:
+            return None
+        rewound = session.state.rewinds[-1][0]
+        self._factory.rewind(session, Rewound(rewound.turn, True, rewound.files))
+        return rewound
 
     async def compact(self, session_id: str, focus: str) -> tuple[int, int]:
         """Say the conversation shorter in place of a turn: it can be interrupted, and what is sent meanwhile waits.

@@ -15,6 +15,7 @@ from codewhale.protocol.messages import Image, Message, Part, Text
 from codewhale.protocol.ops import EditQueue, SendMessage
 from codewhale.protocol.views import QueuedRow
 from codewhale.session.session import Session
+from codewhale.session.standing import of_conversation
 
 MOST_WAITING = 100
 TOLD_EACH = 16 << 10
@@ -121,8 +122,7 @@ def last_asked(session: Session) -> tuple[Message | None, bool]:
     """The message that began the last turn, without what the harness added, and whether the conversation still ends
     with it: nothing has answered it yet."""
     asked, ends, began = None, False, False
-    for envelope in session.log.read():
-        event = envelope.event
+    for event in of_conversation(session.log, session.state.rewound):
         if isinstance(event, TurnStarted):
             began = True
         elif isinstance(event, MessageAdded):

@@ -25,10 +25,12 @@ from codewhale.protocol.events import (
     LOG_VERSION,
     ContextAppended,
     EffortChanged,
+    Event,
     HeaderPinned,
     JobStarted,
     ModelChanged,
     PrefixInvalidated,
+    Rewound,
     SessionOpened,
     SessionResumed,
 )
@@ -43,6 +45,7 @@ from codewhale.session.projection import Projection, header_sha256, pinned_diale
 from codewhale.session.prompt import Instruction, instruction_text, load_instructions, skills_text, system_text
 from codewhale.session.redaction import Redactor
 from codewhale.session.session import LOST, Folds, Session
+from codewhale.session.standing import of_conversation, standing
 from codewhale.session.state import SessionState
 from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
@@ -173,7 +176,7 @@ class SessionFactory:
             raise ConfigError(unknown_price(*route))
         dialect = provider.dialect if state.header is None else pinned_dialect(state.header)
         budget = session_budget(folds.accounts, provider.model.price, deps.clock, owner).slice(op.limits)
-        projection = self._projection(log, dialect)
+        projection = self._projection(of_conversation(log, state.rewound), dialect)
         session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
         if owner is not None:
             session.belong(owner)
@@ -220,10 +223,17 @@ class SessionFactory:
         session.use(provider)
         self._pin(session)
 
-    def _projection(self, log: SessionLog, dialect: Dialect) -> Projection:
+    def rewind(self, session: Session, event: Rewound) -> None:
+        """Let the conversation stand as it did, for the model too."""
+        log = (envelope.event for envelope in session.log.read())
+        projection = self._projection(standing((*log, event)), pinned_dialect(session.state.pinned))
+        session.emit(PrefixInvalidated("rewind", projection.count + 1), event)
+        session.projection = projection
+
+    def _projection(self, events: Iterable[Event], dialect: Dialect) -> Projection:
         projection = Projection(dialect, self._load_image)
-        for envelope in log.read():
-            projection.apply(envelope.event)
+        for event in events:
+            projection.apply(event)
         return projection
 
     def _pin(self, session: Session) -> None:
@@ -235,7 +245,8 @@ class SessionFactory:
         if fits and not woken:
             return
         pinned = self._header(session)
-        session.projection = self._projection(session.log, pinned_dialect(pinned))
+        events = of_conversation(session.log, state.rewound)
+        session.projection = self._projection(events, pinned_dialect(pinned))
         if session.projection.count:
             session.emit(PrefixInvalidated("effort" if woken else "model", 0))
         session.emit(pinned)

@@ -25,6 +25,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
 from codewhale.session.fanout import deliver
 from codewhale.session.session import Session
+from codewhale.session.standing import standing
 
 if TYPE_CHECKING:
     from codewhale.app.provider_queries import ProviderQueries
@@ -105,6 +106,8 @@ class EngineClient:
             views.FindFiles.done_by(lambda query: services.mentions.find(self._root(query), query.text, query.limit)),
             views.GetWorkspace.done_by(lambda query: self.work.workspace(self._root(query))),
             views.GetDiff.done_by(lambda query: self.work.diff(query.session, self._root(query), query.path)),
+            views.ListFormer.done_by(lambda query: control.former(query.session)),
+            views.PreviewRewind.done_by(self._rewind),
             views.PreviewUndo.done_by(lambda query: self.work.undo(query, self._root(query))),
         )
 
@@ -190,7 +193,7 @@ class EngineClient:
     def work(self) -> "WorkQueries":
         from codewhale.app.work_queries import WorkQueries
 
-        return WorkQueries(self.parts.services, self.parts.sessions)
+        return WorkQueries(self.parts.services, self.parts.sessions, self.parts.redact)
 
     def queued(self, session: str) -> tuple[views.QueuedRow, ...]:
         return self._engine.queue(session).rows()
@@ -203,8 +206,12 @@ class EngineClient:
         return replace(status, branch=branch, sandbox=sandbox)
 
     def _messages(self, query: ops.GetMessages) -> tuple[Message, ...]:
-        events = (envelope.event for envelope in self.parts.sessions.read(query.session))
+        events = standing(envelope.event for envelope in self.parts.sessions.read(query.session))
         return tuple(event.message for event in events if isinstance(event, MessageAdded))
+
+    async def _rewind(self, query: views.PreviewRewind) -> views.RewindView:
+        former = [row for row in self.parts.control.former(query.session) if row.turn >= query.turn]
+        return await self.work.rewind(query, self._root(query), tuple(row.text for row in former))
 
     async def _models(self, query: views.ListModels) -> tuple[views.ModelRow, ...]:
         state = self._session(query).state

@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "/cost": "usage",
     "/diff": "workspace",
     "/effort": "effort",
+    "/export": "export",
     "/fork": "new",
     "/help": "help",
     "/hooks": "hooks",
@@ -31,7 +32,9 @@ COMMANDS: dict[str, str] = {
     "/providers": "providers",
     "/queue": "queue",
     "/restore": "undo",
+    "/rename": "session",
     "/retry": "session",
+    "/rewind": "undo",
     "/search": "search",
     "/sessions": "session",
     "/skills": "skills",
@@ -132,6 +135,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.config import ConfigCommand
     from codewhale.commands.context import ContextCommands
     from codewhale.commands.effort import EffortCommand
+    from codewhale.commands.export import ExportCommand
     from codewhale.commands.help import HelpCommand
     from codewhale.commands.hooks import HooksCommand
     from codewhale.commands.jobs import JobsCommand
@@ -154,6 +158,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "config": lambda: ConfigCommand(client.providers.settings, client.providers.change),
         "context": lambda: ContextCommands(control),
         "effort": lambda: EffortCommand(control),
+        "export": lambda: ExportCommand(client.work.export),
         "help": lambda: HelpCommand(client.commands.specs),
         "hooks": lambda: HooksCommand(app.hooking),
         "jobs": lambda: JobsCommand(services.jobs),

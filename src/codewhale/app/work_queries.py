@@ -4,6 +4,7 @@ would do, and how other sessions ended. Each part is built when it is first look
 import asyncio
 import os
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codewhale.app.container import Services
@@ -11,8 +12,9 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import MessageAdded
-from codewhale.protocol.views import JobRow, PreviewUndo, SessionPreview, UndoView
+from codewhale.protocol.views import JobRow, PreviewRewind, PreviewUndo, RewindView, SessionPreview, UndoView
 from codewhale.services.jobs.job import JobView
+from codewhale.session.export import exported, format_of, write_export
 from codewhale.session.store import SessionStore
 from codewhale.workspace.git import differences, workspace_status
 from codewhale.workspace.patching import unified_diff
@@ -30,9 +32,12 @@ DIFF_ROOM = 256 << 10
 
 
 class WorkQueries:
-    def __init__(self, services: Services, sessions: SessionStore) -> None:
+    def __init__(
+        self, services: Services, sessions: SessionStore, redact: Callable[[str], Callable[[str], str]]
+    ) -> None:
         self._services = services
         self._sessions = sessions
+        self._redact = redact
 
     def jobs(self, session: str) -> tuple[JobRow, ...]:
         jobs = self._services.jobs
@@ -69,12 +74,28 @@ class WorkQueries:
             rows = tuple((number, turn_line(turn)) for number, turn in enumerate(turns[:MOST_TURNS], 1))
             number = max(1, min(query.turns, len(turns)))
             plan = await undo.plan(query.session, workspace, turns[number - 1].since)
-            diffs = await self._contents(undo, plan, back=True)
+            return UndoView(rows, *await self._planned(undo, plan))
         except SnapshotError as error:
             return UndoView((), why=f"Undo is not available here: {error}.")
+
+    async def rewind(self, query: PreviewRewind, workspace: str, messages: tuple[str, ...]) -> RewindView:
+        """What going back takes with it: these messages, and what would become of files."""
+        undo = self._services.undo
+        try:
+            since = await undo.since_turn(query.session, workspace, query.turn)
+            if since is None:
+                return RewindView(messages)
+            return RewindView(messages, *await self._planned(undo, await undo.plan(query.session, workspace, since)))
+        except SnapshotError as error:
+            return RewindView(messages, why=f"Files cannot be put back here: {error}.")
+
+    async def _planned(
+        self, undo: "Undo", plan: "UndoPlan"
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[DiffBlock, ...]]:
+        """What becomes of each file, what stays as it is and why, and the differences."""
         refused = tuple(refusal_lines(plan.refused))
         files = tuple(line for line in plan_lines(plan) if line not in refused)
-        return UndoView(rows, files, refused, diffs)
+        return files, refused, await self._contents(undo, plan, back=True)
 
     async def _contents(self, undo: "Undo", plan: "UndoPlan", back: bool) -> tuple[DiffBlock, ...]:
         room, blocks = DIFF_ROOM, []
@@ -84,6 +105,15 @@ class WorkQueries:
             if text and room:
                 blocks.append(DiffBlock(path, text))
         return tuple(blocks)
+
+    def export(self, session: str, path: str, form: str, force: bool) -> str:
+        """Write a session to a file: at `path`, or in its workspace by its own name. The path. Raises SessionError."""
+        summary = self._sessions.summary(session)
+        kind = format_of(path, form)
+        path = path or os.path.join(summary.workspace, f"codewhale-{session}.{kind}")
+        events = (envelope.event for envelope in self._sessions.read(session))
+        write_export(path, exported(summary, events, kind, self._redact(session)), force)
+        return path
 
     async def session(self, name: str, last: int) -> SessionPreview:
         return await asyncio.to_thread(self._preview, self._sessions.resolve(name), max(1, min(last, MOST_LINES)))

@@ -1,4 +1,4 @@
-"""List, show, replay, import and remove sessions.
+"""List, show, rename, fork, export, replay, import and remove sessions.
 
 ID is a session's id, a unique prefix of it, or latest.
 """
@@ -12,7 +12,9 @@ from codewhale.lib.text import one_line
 
 
 def build(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="list|show|rm|replay|import", required=True)
+    actions = parser.add_subparsers(
+        dest="action", metavar="list|show|rename|fork|export|rm|replay|import", required=True
+    )
     every = actions.add_parser("list", help="the sessions of this folder, newest first")
     every.add_argument("--json", action="store_true", help="one JSON array")
     every.add_argument("--all", action="store_true", help="of every folder")
@@ -23,6 +25,16 @@ def build(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--events", action="store_true", help="every event, one JSON object a line")
     what.add_argument("--messages", action="store_true", help="the conversation, one JSON object a line")
     what.add_argument("--request", metavar="N", help="the exact body of model request N, counted from 1")
+    rename = actions.add_parser("rename", help="give a session a title; one that is open is renamed there (/rename)")
+    rename.add_argument("id", metavar="ID")
+    rename.add_argument("title", metavar="TITLE")
+    fork = actions.add_parser("fork", help="copy a session and print the id of the copy")
+    fork.add_argument("id", metavar="ID")
+    export = actions.add_parser("export", help="print a session as a document, or write it to a file")
+    export.add_argument("id", metavar="ID")
+    export.add_argument("--format", metavar="md|json|html", default="", help="default: by the file's name, else md")
+    export.add_argument("-o", "--output", metavar="FILE", default="", help="write to this file")
+    export.add_argument("--force", action="store_true", help="replace the file if it is there")
     rm = actions.add_parser("rm", help="remove sessions; an open one is kept")
     rm.add_argument("ids", metavar="ID", nargs="+")
     replay = actions.add_parser("replay", help="parse every call of a session again, running none")
@@ -47,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
             return _show(home, args)
         case "rm":
             return _remove(home, args.ids)
+        case "rename" | "fork" | "export":
+            return _changed(home, args)
         case "replay":
             from codewhale.cli.replay import replay_session
 
@@ -108,6 +122,34 @@ def _show(home: str, args: argparse.Namespace) -> int:
         for message in messages([envelope.event]) if args.messages else ():
             put(object_line(message) + "\n")
         put("" if args.messages else read_aloud(envelope.event))
+    return 0
+
+
+def _changed(home: str, args: argparse.Namespace) -> int:
+    """What makes something of a session: a title, a copy, a document."""
+    from codewhale.app import sessions
+    from codewhale.protocol.errors import SessionBusyError, SessionError
+    from codewhale.session.export import format_of, write_export
+
+    session = _resolve(home, args.id)
+    try:
+        if args.action == "rename":
+            sessions.rename(home, session, args.title)
+        elif args.action == "fork":
+            put(sessions.fork(home, session) + "\n")
+        else:
+            form = format_of(args.output, args.format)
+            data = sessions.export(home, session, form, os.environ)
+            if not args.output:
+                put_bytes(data)
+                return 0
+            write_export(args.output, data, args.force)
+            say(f"codewhale: exported to {one_line(args.output, 500)}")
+    except SessionBusyError as error:
+        say(f"codewhale: {error}")
+        return 1
+    except SessionError as error:
+        raise ChoiceError(str(error)) from error
     return 0
 
 

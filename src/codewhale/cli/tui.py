@@ -36,6 +36,7 @@ OPTIONS = frozenset(
         "--approval",
         "--resume",
         "--continue",
+        "--fork",
         "--plain",
         "--theme",
     }
@@ -49,6 +50,7 @@ NO_ARGUMENTS = MappingProxyType(
         "mode": None,
         "approval": None,
         "resume": None,
+        "fork": None,
         "latest": False,
         "theme": "",
         "plain": False,
@@ -72,6 +74,7 @@ def build(parser: "argparse.ArgumentParser") -> None:
     earlier.add_argument(
         "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
     )
+    earlier.add_argument("--fork", metavar="ID", help="continue in a copy of a session: its id or latest")
     looks = parser.add_argument_group("appearance")
     looks.add_argument("--theme", metavar="NAME", default="", help="dark, light, contrast or a file in themes/")
     looks.add_argument("--plain", action="store_true", help="line by line, for simple terminals and screen readers")
@@ -83,8 +86,9 @@ def run(args: Any) -> int:
     if not served and not args.plain and not (os.isatty(0) and os.isatty(1)):
         say_raw(_NO_TERMINAL)
         return 2
-    if args.resume == "":
-        raise UsageError("--resume needs the id of a session; see: codewhale sessions list")
+    for option in ("resume", "fork"):
+        if getattr(args, option) == "":
+            raise UsageError(f"--{option} needs the id of a session; see: codewhale sessions list")
     opening = OpenSession(
         workspace=workspace(args),
         mode=Mode(args.mode) if args.mode else Mode.AGENT,
@@ -92,6 +96,7 @@ def run(args: Any) -> int:
         provider=args.provider,
         model=args.model,
         resume="latest" if args.latest else args.resume or "",
+        fork=args.fork or "",
         approval=Approval(args.approval) if args.approval else None,
     )
     overrides = {"tui.theme": args.theme} if args.theme else {}

@@ -2,7 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from codewhale.commands.base import CommandContext, command
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import CommandOutput, OpenSession
 from codewhale.protocol.ports import SessionControl
@@ -24,14 +27,21 @@ class NewCommands:
         )
         return await self._opened(op, context)
 
-    @command("/fork")
+    @command("/fork", "[N]")
     async def fork(self, args: str, context: CommandContext) -> CommandOutput:
-        """Fork this session and continue in the fork."""
+        """Fork this session and continue in the fork; N is the message (/rewind lists them) to fork before."""
+        former = {str(row.turn): row for row in self._control.former(context.session)} if args else {}
+        if args and args not in former:
+            return CommandOutput(f"No message of this conversation has number {one_line(args, 40)}.", ok=False)
         now = self._control.status(context.session)
         op = OpenSession(
             now.workspace, now.mode, now.authority, fork=context.session, effort=now.effort, approval=now.approval
         )
-        return await self._opened(op, context, "A copy of this session")
+        opened = await self._opened(op, context, "A copy of this session")
+        if args and opened.session:
+            row = self._control.rewind(opened.session, former[args].turn, False)
+            opened = replace(opened, draft=row.text)
+        return opened
 
     async def _opened(self, op: OpenSession, context: CommandContext, what: str = "A new session") -> CommandOutput:
         try:

@@ -17,7 +17,7 @@ Summaries = Callable[[str], Sequence[SessionSummary]]
 
 
 class SessionCommands:
-    """/mode, /yolo, /model, /retry, /status, /sessions."""
+    """/mode, /yolo, /model, /retry, /rename, /status, /sessions."""
 
     def __init__(self, control: SessionControl, summaries: Summaries, mechanism: Callable[[], str]) -> None:
         self._control = control
@@ -66,6 +66,11 @@ class SessionCommands:
         except CodeWhaleError as error:
             return CommandOutput(f"Not asked again: {error}.", ok=False)
         return CommandOutput(f"Asked again: {one_line(text)}", turn=True)
+
+    @command("/rename", "TITLE")
+    async def rename(self, args: str, context: CommandContext) -> CommandOutput:
+        """Give the session a title."""
+        return self._try(lambda: self._control.rename(context.session, args), f"Renamed to {one_line(args)}")
 
     @command("/status")
     async def status(self, args: str, context: CommandContext) -> CommandOutput:

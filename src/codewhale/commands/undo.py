@@ -1,14 +1,16 @@
-"""/undo and /restore: what the agent did to files is taken back, and nothing else. The conversation stays; the model is
-told."""
+"""/undo, /restore and /rewind: what the agent did to files is taken back, what was said since a message, or both. The
+log keeps all of it, and the last one can be undone."""
 
 from collections.abc import Callable
 
 from codewhale.commands.base import CommandContext, command
 from codewhale.lib.text import one_line
+from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ContextAppended, Event, FileChanged
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
+from codewhale.protocol.views import FormerMessage
 from codewhale.workspace.patching import unified_diff
 from codewhale.workspace.undo import Undo, UndoPlan, UndoResult, UndoTurn
 from codewhale.workspace.undo.journal import SnapshotError
@@ -16,12 +18,17 @@ from codewhale.workspace.undo.render import MOST_LISTED, done_lines, plan_lines,
 
 USAGE = "Say /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
 DIFF_ROOM = 16_384
+REWIND = "Say /rewind, /rewind N [both|conversation|files] [preview|yes], or /rewind back."
+_KEPT_FILES = (
+    "The conversation went back to an earlier point; files changed since then stay as they are. Read them again."
+)
+_PARTS = ("both", "conversation", "files")
 _BUSY = "A turn is running; wait for its end or interrupt it first."
 _WORDS = ("preview", "yes")
 
 
 class UndoCommands:
-    """/undo, /restore."""
+    """/undo, /restore, /rewind."""
 
     def __init__(self, undo: Undo, control: SessionControl, tell: Callable[[str, Event], None]) -> None:
         self._undo = undo
@@ -44,6 +51,79 @@ class UndoCommands:
         if place is None:
             return CommandOutput(USAGE, ok=False)
         return await self._go(place, word, context)
+
+    @command("/rewind", "[N|back] [both|conversation|files] [preview|yes]")
+    async def rewind(self, args: str, context: CommandContext) -> CommandOutput:
+        """Go back to before a former message: the conversation, the files, or both; back undoes it."""
+        words = args.split()
+        word = words.pop() if words and words[-1] in _WORDS else ""
+        part = words.pop() if len(words) > 1 and words[-1] in _PARTS else "both"
+        place = words.pop() if words else ""
+        if words or not (place in ("", "back") or (place.isascii() and place.isdigit() and len(place) < 7)):
+            return CommandOutput(REWIND, ok=False)
+        status = self._control.status(context.session)
+        former = {row.turn: row for row in self._control.former(context.session)}
+        if not place:
+            rows = (f"{row.turn:>3}  {one_line(row.text)}" for row in reversed(former.values()))
+            return CommandOutput("\n".join(rows) or "Nothing was said yet.")
+        if status.busy and word != "preview":
+            return CommandOutput(_BUSY, ok=False)
+        try:
+            if place == "back":
+                return await self._forward(context)
+            if int(place) not in former:
+                return CommandOutput(
+                    f"No message of this conversation has number {place}. /rewind lists them.", ok=False
+                )
+            if word == "preview" or (status.authority is Authority.PERSON and word != "yes"):
+                gone = [f"goes: {one_line(row.text)}" for turn, row in former.items() if turn >= int(place)]
+                files = await self._since(int(place), context) if part != "conversation" else None
+                shown = [] if part == "files" else gone
+                shown += ["No files change."] if files is None else [await self._shown(files)]
+                return CommandOutput("\n".join((*shown, f"Nothing has changed yet. Use /rewind {place} {part} yes.")))
+            return await self._rewind(former[int(place)], part, context)
+        except (SnapshotError, SessionError) as error:
+            return CommandOutput(f"Not gone back: {error}.", ok=False)
+
+    async def _since(self, turn: int, context: CommandContext) -> UndoPlan | None:
+        """What taking back all that turn and later ones did to files comes to; None where they did nothing."""
+        since = await self._undo.since_turn(context.session, context.workspace, turn)
+        return None if since is None else await self._undo.plan(context.session, context.workspace, since)
+
+    async def _rewind(self, former: FormerMessage, part: str, context: CommandContext) -> CommandOutput:
+        """Files first: cut short, the conversation still tells what was asked, and the same rewind ends it."""
+        session, lines = context.session, list[str]()
+        plan = await self._since(former.turn, context) if part != "conversation" else None
+        if plan is not None and (plan.files or plan.refused):
+            done = await self._undo.carry_out(plan)
+            self._record(session, done, said=part == "files")
+            lines = [_summary(done), *done_lines(done.changes, done.refused)]
+        if part == "files":
+            return CommandOutput("\n".join(lines) or "No files changed since.", ok=bool(lines))
+        self._control.rewind(session, former.turn, bool(lines))
+        if part == "conversation" and await self._changed_since(former.turn, context):
+            self._tell(session, ContextAppended("rewind", f"<context>\nrewind: {_KEPT_FILES}\n</context>"))
+        text = f"Back before: {one_line(former.text)}"
+        return CommandOutput("\n".join((text, *lines, "/rewind back undoes this.")), draft=former.text)
+
+    async def _changed_since(self, turn: int, context: CommandContext) -> bool:
+        try:
+            return await self._undo.since_turn(context.session, context.workspace, turn) is not None
+        except SnapshotError:
+            return True  # nobody can say
+
+    async def _forward(self, context: CommandContext) -> CommandOutput:
+        """Undo the last rewind, with what it did to files."""
+        rewound = self._control.undo_rewind(context.session)
+        if rewound is None:
+            return CommandOutput("Nothing to undo: no rewind since the last message.", ok=False)
+        lines = ["The conversation is as it was before the rewind."]
+        last = await self._undo.last_undo(context.session, context.workspace) if rewound.files else None
+        if last is not None:
+            done = await self._undo.carry_out(await self._undo.plan(context.session, context.workspace, last.since))
+            self._record(context.session, done, said=False)
+            lines += done_lines(done.changes, done.refused)
+        return CommandOutput("\n".join(lines))
 
     async def _go(self, place: str, word: str, context: CommandContext) -> CommandOutput:
         status = self._control.status(context.session)
@@ -94,11 +174,11 @@ class UndoCommands:
                 lines += ["", diff.rstrip("\n")]
         return "\n".join(lines)
 
-    def _record(self, session: str, done: UndoResult) -> None:
-        """Let the session's log and the model know."""
+    def _record(self, session: str, done: UndoResult, said: bool = True) -> None:
+        """Let the session's log know, and the model where the conversation goes on."""
         for change in done.changes:
             self._tell(session, FileChanged("undo", change))
-        if done.changes:
+        if done.changes and said:
             paths = ", ".join(one_line(change.path, 200).replace("<", "(") for change in done.changes[:MOST_LISTED])
             more = len(done.changes) - MOST_LISTED
             rest = f" and {more} more" if more > 0 else ""

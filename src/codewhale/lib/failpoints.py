@@ -30,6 +30,8 @@ POINTS = (
     "artifact.after_rename",
     "listing.before_rename",
     "listing.after_rename",
+    "export.before_rename",
+    "export.after_rename",
 )
 KINDS = ("kill", "short", "enospc", "eio")
 

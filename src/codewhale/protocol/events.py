@@ -30,7 +30,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import Effect, Origin, Subject, ToolSpec
 
 LOG_VERSION = 1
-ONE_SHOT = frozenset({"complete", "infill"})  # purposes of requests that nothing of the conversation stands in
+ONE_SHOT = frozenset({"complete", "infill", "title"})  # purposes of requests that nothing of the conversation stands in
 
 
 class SessionOpened(EventBase, frozen=True):
@@ -134,10 +134,20 @@ class CompactionUndone(EventBase, frozen=True):
     number: int
 
 
+class Rewound(EventBase, frozen=True):
+    """The conversation stands again as it did before turn `turn` began; with `back` the last rewind is undone instead.
+    `files`: what the agent had done to files since was taken back with it. A named edge."""
+
+    turn: int
+    back: bool = False
+    files: bool = False
+
+
 class TitleSet(EventBase, frozen=True):
-    """What listings call the session."""
+    """What listings call the session: the person's own words, or the model's (`by` is person or model)."""
 
     title: str
+    by: str = "person"
 
 
 class TurnStarted(EventBase, frozen=True):
@@ -385,7 +395,7 @@ class UnknownEvent(Struct, frozen=True):
 Durable = (
     SessionOpened | SessionResumed | ModeChanged | ModelChanged | HeaderPinned | PrefixInvalidated | ContextAppended
     | EffortChanged | ResultsPruned | Compacted | CompactionUndone | BudgetChanged
-    | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
+    | Rewound | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed
     | ListChanged | Notice | ShellRan | AnswerDropped

@@ -198,12 +198,13 @@ class SessionUsage(Query["UsageView"], frozen=True, tag="session_usage"):
 
 class CommandOutput(Struct, frozen=True, omit_defaults=True):
     """What a slash command says: `text` for people, `ok` False when it could not do it, `session` one to go on with in
-    place of this one ("" is to stay). `turn` tells that it began a turn."""
+    place of this one ("" is to stay). `turn` tells that it began a turn; `draft` is for the person to edit and send."""
 
     text: str
     ok: bool = True
     session: str = ""
     turn: bool = False
+    draft: str = ""
 
 
 class StatusView(Struct, frozen=True):

@@ -5,10 +5,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from codewhale.protocol.events import Rewound
 from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
 from codewhale.protocol.tools import ToolSpec
-from codewhale.protocol.views import ContextView, ToolsView
+from codewhale.protocol.views import ContextView, FormerMessage, ToolsView
 
 
 class Asker(Protocol):
@@ -90,6 +91,19 @@ class SessionControl(Protocol):
     async def retry(self, session: str) -> str:
         """Ask the message of the last turn again; its text. Raises SessionError while a turn runs, and where there is
         no message."""
+
+    def former(self, session: str) -> tuple[FormerMessage, ...]:
+        """The messages that the conversation can go back to, oldest first."""
+
+    def rewind(self, session: str, turn: int, files: bool) -> FormerMessage:
+        """Let the conversation stand as before turn `turn`; the message that began it. `files` notes that files were
+        put back too. Raises SessionError while a turn runs, and where no such message stands."""
+
+    def undo_rewind(self, session: str) -> Rewound | None:
+        """Undo the last rewind; None where there is none since the last turn. Raises SessionError while a turn runs."""
+
+    def rename(self, session: str, title: str) -> None:
+        """Give the session a title. Raises SessionError for one that is no short line of text."""
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
         """Say the conversation shorter, above all keeping `focus`; about how many tokens it took before and takes

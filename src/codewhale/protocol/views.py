@@ -133,6 +133,38 @@ class SessionPreview(Struct, frozen=True):
     lines: tuple[tuple[str, str], ...]
 
 
+class ListFormer(Query[tuple["FormerMessage", ...]], frozen=True, tag="list_former"):
+    """Ask for the messages that the conversation can go back to; answered by FormerMessage rows, oldest first."""
+
+    session: str
+
+
+class FormerMessage(Struct, frozen=True):
+    """A message of the person that began turn `turn`, and when."""
+
+    turn: int
+    text: str
+    at: str
+
+
+class PreviewRewind(Query["RewindView"], frozen=True, tag="preview_rewind"):
+    """Ask what going back to before turn `turn` would do; answered by a RewindView."""
+
+    session: str
+    turn: int
+
+
+class RewindView(Struct, frozen=True):
+    """What a rewind takes back: the `messages` that go, what would become of each file, what stays as it is and why;
+    `why` says that files cannot be put back here."""
+
+    messages: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    diffs: tuple[DiffBlock, ...] = ()
+    why: str = ""
+
+
 class ListJobs(Query[tuple["JobRow", ...]], frozen=True, tag="list_jobs"):
     """Ask for the session's background commands; answered by JobRow rows, running ones first."""
 

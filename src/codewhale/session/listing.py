@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.lib.files import DISK, FileOps, atomic_write
 from codewhale.lib.text import one_line
+from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import MessageAdded, ModelChanged, SessionOpened, TitleSet
 from codewhale.protocol.messages import Text
 from codewhale.protocol.views import SessionSummary
@@ -19,6 +20,7 @@ from codewhale.session.records import Record
 
 LISTING_FILE = "listing.json"
 TITLE_LIMIT = 80
+TITLE_MOST = 120  # of one that a person gives
 _VERSION = 1
 
 
@@ -63,9 +65,22 @@ class Fold(Struct):
             case ModelChanged():
                 self.model = event.model
             case TitleSet():
-                self.title = one_line(event.title, TITLE_LIMIT)
+                self.title = one_line(event.title, TITLE_MOST)
             case MessageAdded(message=message) if message.role == "user":
                 self.title = _first_line(message.parts)
+
+
+def checked_title(text: str) -> str:
+    """A title as it can stand in a list. Raises SessionError for an empty one, a long one, and one that holds more
+    than plain text on one line."""
+    title = text.strip()
+    if not title:
+        raise SessionError("a title needs at least one word")
+    if len(title) > TITLE_MOST:
+        raise SessionError(f"a title has at most {TITLE_MOST} characters, this one has {len(title):,}")
+    if one_line(title, TITLE_MOST) != " ".join(title.split()) or "\n" in title:
+        raise SessionError("a title is plain text on one line, without control characters")
+    return one_line(title, TITLE_MOST)
 
 
 def _first_line(parts: tuple[object, ...]) -> str:

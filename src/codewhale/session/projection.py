@@ -15,6 +15,7 @@ from codewhale.models.dialects.validate import Validator
 from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.session.conversation import LOST_RESULT, ConversationFold, result_parts
+from codewhale.session.standing import standing
 
 __all__ = ["LOST_RESULT", "Projection", "header_sha256", "pinned_dialect", "request_body"]
 
@@ -171,7 +172,7 @@ def request_body(events: Sequence[Event], number: int, load_image: LoadImage) ->
             return event.extra.encode()
         if isinstance(event, RequestSent) and event.request == number and header is not None:
             projection = Projection(pinned_dialect(header), load_image)
-            for earlier in events[:end]:
+            for earlier in standing(events[:end]):
                 projection.apply(earlier)
             return projection.request(header, RequestOptions(event.max_tokens, event.effort), event.extra)[0]
     return None

@@ -27,6 +27,7 @@ from codewhale.protocol.events import (
     ModeChanged,
     ModelChanged,
     RequestSent,
+    Rewound,
     SessionOpened,
     SessionResumed,
     ShellRan,
@@ -72,6 +73,14 @@ class KnownTool(Struct, frozen=True):
     spec: ToolSpec | None = None
 
 
+class _Told(Struct):
+    """What the model had been told when a turn began."""
+
+    updates: dict[str, str]
+    commands: list[ShellRan]
+    standing: list[int]
+
+
 class SessionState:
     """The running sum of a session's events. `apply` is the only way it changes."""
 
@@ -106,6 +115,9 @@ class SessionState:
         self.activated: dict[str, KnownTool] = {}  # in the order of activation
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
+        self.rewound = False  # a rewind stands somewhere in the log
+        self.rewinds: list[tuple[Rewound, _Told, dict[int, _Told]]] = []  # those that can still be undone
+        self._begun: dict[int, _Told] = {}  # by turn that stands
         self.tainted = False
         self.origins: tuple[Origin, ...] = ()
         self.owner = self.kind = self.name = ""
@@ -178,6 +190,26 @@ class SessionState:
 
     def _turn_started(self, event: TurnStarted) -> None:
         self.turns, self.turn_open = event.turn, True
+        self.rewinds = []
+        self._begun[event.turn] = self._told()
+
+    def _told(self) -> _Told:
+        return _Told(dict(self.context_updates), list(self.person_commands), list(self.standing))
+
+    def _rewind(self, event: Rewound) -> None:
+        told = self._begun.get(event.turn)
+        if event.back:
+            if not self.rewinds:
+                return
+            _, told, self._begun = self.rewinds.pop()
+        elif told is not None:
+            self.rewound = True
+            self.rewinds.append((event, self._told(), self._begun))
+            self._begun = {turn: begun for turn, begun in self._begun.items() if turn < event.turn}
+        if told is not None:
+            self.context_updates, self.person_commands = dict(told.updates), list(told.commands)
+            self.standing = list(told.standing)
+            self.measured, self.overflow = (0, 0), 0
 
     def _turn_finished(self, event: TurnFinished) -> None:
         self.turn_open = False
@@ -274,4 +306,5 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     JobEnded: SessionState._job_ended,
     ToolActivated: SessionState._activated,
     ShellRan: SessionState._shell_ran,
+    Rewound: SessionState._rewind,
 }

@@ -175,6 +175,12 @@ class Undo:
         async with history.held():
             return tuple(live_turns(history.entries, session))
 
+    async def since_turn(self, session: str, workspace: str, turn: int) -> int | None:
+        """The first entry that stands of what the session did in `turn` and later, None for nothing. Raises
+        SnapshotError."""
+        turns = await self.turns(session, workspace)
+        return next((one.since for one in reversed(turns) if one.number >= turn), None)
+
     async def last_undo(self, session: str, workspace: str) -> UndoTurn | None:
         """The undo that was the last thing the session did here. Raises SnapshotError."""
         history = await self._present(workspace)

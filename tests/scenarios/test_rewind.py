@@ -1,0 +1,197 @@
+"""Going back to a former message through the front door: the conversation, the files, or both; undone,
+resumed, forked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.protocol.events import CompactionUndone, Event, PrefixInvalidated, Rewound
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import CloseSession, CommandOutput, GetMessages, OpenSession, RunCommand
+from codewhale.protocol.views import GetContext, ListFormer, PreviewRewind
+from codewhale.testing import Harness, harness
+from support.machine import MAKES_FILES
+from support.scenes import only
+
+
+def write(path: str, content: str) -> list[dict[str, Any]]:
+    return [{"calls": [{"name": "write_file", "arguments": {"path": path, "content": content}}]}, {"text": "Done."}]
+
+
+async def run(agent: Harness, session: str, line: str) -> CommandOutput:
+    output: CommandOutput = await agent.client.submit(RunCommand(session, line))
+    return output
+
+
+def messages(request: bytes) -> list[Any]:
+    found: list[Any] = json.loads(request)["messages"]
+    return found
+
+
+def said(request: bytes) -> str:
+    return json.dumps(messages(request))
+
+
+def events(agent: Harness, session: str) -> list[Event]:
+    return [envelope.event for envelope in agent.app.engine.session(session).log.read()]
+
+
+async def reopen(agent: Harness, session: str, **more: Any) -> str:
+    await agent.client.submit(CloseSession(session))
+    opening = OpenSession(str(agent.workspace), Mode.YOLO, Authority.AUTO, resume=session, **more)
+    return await agent.client.submit(opening)
+
+
+@MAKES_FILES
+async def test_conversation_and_files_go_back_and_the_requests_begin_alike(home: Path, git_workspace: Path) -> None:
+    script = [*write("a", "1\n"), *write("a", "2\n"), *write("b", "3\n"), {"text": "Again."}, {"text": "More."}]
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open()
+        for text in ("One", "Two", "Three"):
+            await agent.turn(text, session)
+        assert [row.text for row in await agent.client.query(ListFormer(session))] == ["One", "Two", "Three"]
+        view = await agent.client.query(PreviewRewind(session, 2))
+        assert view.messages == ("Two", "Three")
+        assert sorted(view.files) == ["goes back: a", "removed: b"] and view.diffs
+        output = await run(agent, session, "/rewind 2")
+        assert output.ok and output.draft == "Two" and "Undone in 2 files." in output.text
+        assert (git_workspace / "a").read_text() == "1\n" and not (git_workspace / "b").exists()
+        before = len(agent.provider.requests)
+        await agent.turn("Instead", session)
+        request, first = agent.provider.requests[before], agent.provider.requests[1]
+        assert messages(request)[: len(messages(first))] == messages(first)
+        assert "Two" not in said(request) and "Three" not in said(request) and "Instead" in said(request)
+        assert [row.text for row in await agent.client.query(ListFormer(session))] == ["One", "Instead"]
+        assert [edge.reason for edge in only(events(agent, session), PrefixInvalidated)] == ["rewind"]
+        texts = [message.text for message in await agent.client.query(GetMessages(session)) if message.role == "user"]
+        assert texts == ["One", "Instead"]
+        # Nothing of it is lost, and a later process sends the same.
+        assert "Three" in json.dumps([str(event) for event in events(agent, session)])
+        session = await reopen(agent, session)
+        await agent.turn("On", session)
+        last = agent.provider.requests[-1]
+        assert messages(last)[: len(messages(request))] == messages(request) and "Three" not in said(last)
+
+
+@MAKES_FILES
+async def test_a_rewind_is_undone_whole_until_something_is_said(home: Path, git_workspace: Path) -> None:
+    script = [*write("a", "1\n"), *write("a", "2\n"), {"text": "On."}, {"text": "Off."}]
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open()
+        await agent.turn("One", session)
+        await agent.turn("Two", session)
+        await run(agent, session, "/rewind 2")
+        assert (await run(agent, session, "/rewind 1")).draft == "One"
+        assert not (git_workspace / "a").exists()
+        assert (await run(agent, session, "/rewind back")).ok
+        assert (git_workspace / "a").read_text() == "1\n"
+        session = await reopen(agent, session)
+        output = await run(agent, session, "/rewind back")
+        assert output.ok
+        former = agent.provider.requests[-1]
+        await agent.turn("Three", session)
+        request = agent.provider.requests[-1]
+        assert messages(request)[: len(messages(former))] == messages(former)
+        assert [row.text for row in await agent.client.query(ListFormer(session))] == ["One", "Two", "Three"]
+        await run(agent, session, "/rewind 3 conversation")
+        await agent.turn("Four", session)
+        refused = await run(agent, session, "/rewind back")
+        assert not refused.ok and "no rewind since the last message" in refused.text
+        assert [event.back for event in only(events(agent, session), Rewound)] == [False, False, True, True, False]
+
+
+@MAKES_FILES
+async def test_the_parts_go_alone(home: Path, git_workspace: Path) -> None:
+    script = [*write("a", "1\n"), {"text": "Seen."}, *write("a", "2\n"), {"text": "Known."}]
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open()
+        await agent.turn("One", session)
+        output = await run(agent, session, "/rewind 1 conversation")
+        assert output.draft == "One" and (git_workspace / "a").read_text() == "1\n"
+        await agent.turn("Look", session)
+        assert "files changed since then stay" in said(agent.provider.requests[-1])
+        await agent.turn("Write", session)
+        output = await run(agent, session, "/rewind 3 files")
+        assert output.ok and not output.draft and (git_workspace / "a").read_text() == "1\n"
+        await agent.turn("Go on", session)
+        last = said(agent.provider.requests[-1])
+        assert "Write" in last and "The person took back changes" in last
+
+
+@MAKES_FILES
+async def test_what_the_person_changed_since_stays_and_is_named(home: Path, git_workspace: Path) -> None:
+    script = [*write("a", "one\ntwo\n"), *write("b", "1\n")]
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open(authority=Authority.PERSON)
+        await agent.turn("One", session)
+        await agent.turn("Two", session)
+        (git_workspace / "b").write_text("mine\n")
+        preview = await run(agent, session, "/rewind 1")
+        assert preview.ok and "Nothing has changed yet." in preview.text
+        assert "goes: One" in preview.text and "goes: Two" in preview.text and "not taken back: b" in preview.text
+        assert (git_workspace / "a").exists() and len(await agent.client.query(ListFormer(session))) == 2
+        output = await run(agent, session, "/rewind 1 both yes")
+        assert output.ok and "not taken back: b" in output.text
+        assert (git_workspace / "b").read_text() == "mine\n" and not (git_workspace / "a").exists()
+
+
+async def test_a_rewind_past_a_compaction_says_the_whole_conversation_again(home: Path, workspace: Path) -> None:
+    texts = [{"text": f"Answer {number}. " + "words " * 400} for number in range(6)]
+    script = [*texts[:4], {"text": "A summary."}, *texts[4:]]
+    async with harness(home, workspace, script) as agent:
+        session = await agent.open()
+        for number in range(4):
+            await agent.turn(f"Message {number}", session)
+        whole = agent.provider.requests[-1]
+        assert (await run(agent, session, "/compact")).ok
+        await agent.turn("After", session)
+        assert (await run(agent, session, "/rewind 4")).ok
+        assert (await agent.client.query(GetContext(session))).compactions == 0
+        assert not (await run(agent, session, "/compact undo")).ok and not only(
+            events(agent, session), CompactionUndone
+        )
+        await agent.turn("Message 3", session)
+        assert messages(agent.provider.requests[-1]) == messages(whole)
+
+
+async def test_a_fork_from_a_message_shares_the_bytes_before_it(home: Path, workspace: Path) -> None:
+    script = [{"text": "First."}, {"text": "Second."}, {"text": "Third."}, {"text": "Fourth."}]
+    async with harness(home, workspace, script) as agent:
+        parent = await agent.open()
+        await agent.turn("One", parent)
+        await agent.turn("Two", parent)
+        output = await run(agent, parent, "/fork 2")
+        assert output.ok and output.draft == "Two" and output.session not in ("", parent)
+        await agent.turn("Other", output.session)
+        second, forked = agent.provider.requests[1], agent.provider.requests[2]
+        assert messages(forked)[:-1] == messages(second)[:-1]
+        assert forked.startswith(second[: second.index(b'"Two')])
+        rows = {row.id: row for row in agent.app.parts.sessions.summaries()}
+        assert rows[output.session].parent == parent
+        assert [row.text for row in await agent.client.query(ListFormer(parent))] == ["One", "Two"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("/rewind 9", "has number 9"),
+        ("/rewind -1", "Say /rewind"),
+        ("/rewind \u0661", "Say /rewind"),
+        ("/rewind 1 everything", "Say /rewind"),
+        ("/rewind 99999999999999999999", "Say /rewind"),
+        ("/rewind back", "Nothing to undo"),
+        ("/fork 9", "has number 9"),
+        ("/fork x\x1b[2J", "has number"),
+    ],
+)
+async def test_what_cannot_be_gone_back_to_is_named_and_changes_nothing(
+    home: Path, workspace: Path, line: str, wrong: str
+) -> None:
+    async with harness(home, workspace, [{"text": "First."}]) as agent:
+        session = await agent.open()
+        await agent.turn("One", session)
+        output = await run(agent, session, line)
+        assert not output.ok and wrong in output.text and "\x1b" not in output.text
+        assert not only(events(agent, session), Rewound)
