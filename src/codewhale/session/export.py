@@ -31,7 +31,7 @@ _STYLE = (
 )
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class ExportedPart(Struct, frozen=True, omit_defaults=True):
     """One thing that was said or done: `role` is user, assistant, thought, harness or tool. A tool's entry has its
     `name`, its `arguments` as sent, and in `text` what it answered."""
 
@@ -47,7 +47,7 @@ class Exported(Struct, frozen=True):
 
     version: int
     session: SessionSummary
-    entries: tuple[Entry, ...]
+    entries: tuple[ExportedPart, ...]
 
 
 def exported(summary: SessionSummary, log: Iterable[Event], form: Format, hide: Callable[[str], str]) -> bytes:
@@ -64,27 +64,27 @@ def exported(summary: SessionSummary, log: Iterable[Event], form: Format, hide: 
     return text.encode()
 
 
-def _entries(events: list[Event], clean: Callable[[str], str]) -> Iterable[Entry]:
+def _entries(events: list[Event], clean: Callable[[str], str]) -> Iterable[ExportedPart]:
     results = {event.call_id: event for event in events if isinstance(event, CallFinished)}
     for event in events:
         if isinstance(event, MessageAdded):
             yield from _said(event.message, results, clean)
 
 
-def _said(message: Message, results: dict[str, CallFinished], clean: Callable[[str], str]) -> Iterable[Entry]:
+def _said(message: Message, results: dict[str, CallFinished], clean: Callable[[str], str]) -> Iterable[ExportedPart]:
     for part in message.parts:
         match part:
             case Text(source="harness", text=text) if text.strip():
-                yield Entry("harness", clean(text))
+                yield ExportedPart("harness", clean(text))
             case Text(text=text) if text.strip():
-                yield Entry(message.role, clean(text))
+                yield ExportedPart(message.role, clean(text))
             case Reasoning(text=text) if text.strip():
-                yield Entry("thought", clean(text))
+                yield ExportedPart("thought", clean(text))
             case ToolCall():
                 done = results.get(part.id)
                 text = "(no result)" if done is None else clean(done.content)
                 failed = done is None or not done.ok
-                yield Entry("tool", text, one_line(part.sent_name), clean(part.sent_arguments), failed)
+                yield ExportedPart("tool", text, one_line(part.sent_name), clean(part.sent_arguments), failed)
 
 
 def _facts(session: SessionSummary) -> list[str]:

@@ -20,7 +20,6 @@ from codewhale.session.records import Record
 
 LISTING_FILE = "listing.json"
 TITLE_LIMIT = 80
-TITLE_MOST = 120  # of one that a person gives
 _VERSION = 1
 
 
@@ -65,7 +64,7 @@ class Fold(Struct):
             case ModelChanged():
                 self.model = event.model
             case TitleSet():
-                self.title = one_line(event.title, TITLE_MOST)
+                self.title = one_line(event.title, TITLE_LIMIT)
             case MessageAdded(message=message) if message.role == "user":
                 self.title = _first_line(message.parts)
 
@@ -76,11 +75,11 @@ def checked_title(text: str) -> str:
     title = text.strip()
     if not title:
         raise SessionError("a title needs at least one word")
-    if len(title) > TITLE_MOST:
-        raise SessionError(f"a title has at most {TITLE_MOST} characters, this one has {len(title):,}")
-    if one_line(title, TITLE_MOST) != " ".join(title.split()) or "\n" in title:
+    if len(title) > TITLE_LIMIT:
+        raise SessionError(f"a title has at most {TITLE_LIMIT} characters, this one has {len(title):,}")
+    if one_line(title, TITLE_LIMIT) != " ".join(title.split()) or "\n" in title:
         raise SessionError("a title is plain text on one line, without control characters")
-    return one_line(title, TITLE_MOST)
+    return one_line(title, TITLE_LIMIT)
 
 
 def _first_line(parts: tuple[object, ...]) -> str:
