@@ -55,7 +55,7 @@ async def heartbeat() -> AsyncIterator[list[float]]:
 @pytest.mark.parametrize("name", sorted(set(Catalog.load().rows) - ASKING))
 async def test_each_tool_ends_in_its_time(home: Path, tree: Path, name: str) -> None:
     if name == "grep_files" and (tree / ".git").exists():
-        pytest.skip("searched as the plain folder is, half a minute for each of two patterns")
+        pytest.skip("searched as the plain folder is, which takes long enough")
     spec = Catalog.load().rows[name]
     told = [{"name": name, "arguments": arguments} for arguments in calls(name, spec.parameters["properties"])]
     script = [*({"calls": told[at : at + 10]} for at in range(0, len(told), 10)), {"text": "Done."}]

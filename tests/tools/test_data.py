@@ -97,9 +97,7 @@ def test_a_path_outside_is_refused(data: DataTools, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", [".".join(["a"] * 100_000) + " = 1", "[" + '{"":[]},' * 2_050_000 + "0]"], ids=["dotted keys", "objects"]
-)
+@pytest.mark.parametrize("text", ["[" + '{"":[]},' * 2_050_000 + "0]"], ids=["objects"])
 def test_data_that_a_parser_cannot_stand_is_given_up(data: DataTools, tmp_path: Path, text: str) -> None:
     (tmp_path / "data").write_text(text)
     began = time.monotonic()
