@@ -1,17 +1,20 @@
 """A list of rows with a cursor, in groups, filtered by a few letters; only what is seen is drawn."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from msgspec import Struct
+from rich.cells import set_cell_size
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Span, Spans, columns, fit, flat
+from codewhale.display.text import Span, Spans, cells, fit, flat
 from codewhale.tui.paint import Styles
+from codewhale.tui.widgets import Grown
 
 MOST_LETTERS = 100
 _SEARCHED = 400
@@ -19,7 +22,10 @@ _LETTER, _RUN, _BEGINNING, _WHOLE = 4, 8, 10, 30
 MOST_ROWS = 5000
 MOST_SHOWN = 500
 MARK = 2
-_DETAIL = 12
+_GAP = 2
+# The column of names that have a sentence; a longer name pushes its own sentence aside, which keeps some columns.
+_NAME, _LEAST = 28, 16
+_SENTENCE = 72
 
 
 class FuzzyMatch(Struct, frozen=True):
@@ -91,7 +97,8 @@ def _score(spots: Iterable[int], low: str) -> int:
 
 class Item(Struct, frozen=True):
     """A row: `key` tells it from all others and `value` is what it stands for. `mark` is one character before the
-    `label`, in `tone`; `more` is searched but not shown."""
+    `label`, in `tone`; `detail` is one short sentence, `side` the columns at the right, the first of them the last to
+    go where there is no room; `more` is searched but not shown."""
 
     key: str
     label: str
@@ -101,6 +108,7 @@ class Item(Struct, frozen=True):
     tone: str = "muted"
     more: str = ""
     value: Any = None
+    side: tuple[str, ...] = ()
 
 
 class RowMatch(Struct, frozen=True):
@@ -125,7 +133,7 @@ def ranked(items: Sequence[Item], sought: str, most: int = MOST_SHOWN) -> list[R
     found: list[RowMatch] = []
     for item in items[:MOST_ROWS]:
         label = flat(item.label)
-        fits = find(sought, label, f"{item.detail} {item.more}")
+        fits = find(sought, label, " ".join((item.detail, item.more, *item.side)))
         if fits is not None:
             found.append(RowMatch(item, label, fits.score, fits.places))
     best: dict[str, int] = {}
@@ -162,6 +170,9 @@ class RowList(ScrollView, can_focus=True):
         self._matches: list[RowMatch] = []
         self._lines: list[int | str] = []
         self._cursor = 0
+        # Columns of names that have a sentence, of sentences, of names alone, and of each side column. They only grow,
+        # so that the columns stand still while rows are filtered.
+        self._wide = [0, 0, 0]
 
     # -------------------------------------------------------------- rows
 
@@ -173,14 +184,44 @@ class RowList(ScrollView, can_focus=True):
         for at, match in enumerate(self._matches):
             if match.item.group != group:
                 group = match.item.group
-                self._lines.append(flat(group))
+                self._lines += [flat(group)] if at == 0 else ["", flat(group)]
             self._lines.append(at)
+            self._widen(match)
         kept = (at for at, match in enumerate(self._matches) if keep and match.item.key == keep)
         self._cursor = next(kept, 0)
         self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
         self._see()
         self.call_after_refresh(self._see)
         self.post_message(self.Moved(self.current))
+        self.post_message(Grown())
+
+    def _widen(self, match: RowMatch) -> None:
+        name, item = cells(match.label), match.item
+        sizes = [name, cells(flat(item.detail)), 0] if item.detail else [0, 0, name]
+        sizes += [cells(text) for text in item.side]
+        self._wide = [max(pair) for pair in zip_longest(self._wide, sizes, fillvalue=0)]
+
+    @property
+    def widest(self) -> int:
+        """The columns that the rows would take with room for all."""
+        name, detail, alone, *side = self._wide
+        widest = max(min(name, _NAME) + _GAP + min(detail, _SENTENCE) if detail else 0, alone)
+        return MARK + widest + sum(size + _GAP for size in side) + 1
+
+    def lines_at(self, width: int) -> int:
+        """The lines that the rows and their headings take."""
+        return len(self._lines)
+
+    def _columns(self) -> tuple[int, int, list[int]]:
+        """The columns of a name and of a sentence, and of the side columns for which there is room."""
+        name, detail, alone, *side = self._wide
+        room = max(4, self.size.width - 1 - MARK)
+        least = min(name, _NAME) + _GAP + min(detail, _LEAST) if detail else 0
+        while side and sum(size + _GAP for size in side) + max(least, min(alone, _NAME // 2)) > room:
+            side.pop()
+        room = max(4, room - sum(size + _GAP for size in side))
+        name = max(min(name, _NAME, room - _GAP - _LEAST), min(name, room - _GAP - detail))
+        return (name, room - name - _GAP, side) if detail and name > 3 else (room, 0, side)
 
     @property
     def current(self) -> Item | None:
@@ -206,9 +247,9 @@ class RowList(ScrollView, can_focus=True):
         self.post_message(self.Moved(self.current))
 
     def cuts(self, item: Item) -> bool:
-        """Whether a row has not enough room for its detail."""
-        width = columns(((flat(item.label), ""), ("  " + flat(item.detail), "")))
-        return bool(item.detail) and width > self.size.width - 1 - MARK
+        """Whether a row has not enough room for its sentence."""
+        name, sentence, _ = self._columns()
+        return cells(flat(item.detail)) > sentence - max(0, cells(flat(item.label)) - name)
 
     def page(self) -> int:
         """How many rows a page has."""
@@ -254,23 +295,29 @@ class RowList(ScrollView, can_focus=True):
         if isinstance(line, str):
             return self._colours.strip(((fit(line, width), "bold muted"),), width)
         chosen = line == self._cursor
-        drawn = _drawn(self._matches[line], width - 1)
+        drawn = _drawn(self._matches[line], *self._columns())
         if chosen:
             drawn = tuple((text, "selection_text on:selection") for text, _ in drawn)
         return self._colours.strip(drawn, width, "selection_text on:selection" if chosen else "text")
 
 
-def _drawn(match: RowMatch, width: int) -> Spans:
-    """A row in so many columns: its mark, its label with what was sought, its detail."""
-    item = match.item
-    room = max(4, width - MARK)
-    detail = flat(item.detail)
-    least = min(columns(((detail, ""),)), max(_DETAIL, room // 3)) if detail else 0
-    label = fit(match.label, max(4, room - (least + 2 if least else 0)))
-    spans: list[Span] = [(fit(flat(item.mark, 1), 1).ljust(1) + " ", item.tone), *_lit(label, match.places)]
-    left = room - columns(((label, ""),)) - 2
-    if detail and left > 2:
-        spans += [("  ", "muted"), (fit(detail, left), "muted")]
+def _drawn(match: RowMatch, name: int, sentence: int, side: Sequence[int]) -> Spans:
+    """A row in columns: its mark, its name with what was sought, its sentence, what stands at the right."""
+    item, wide = match.item, name + (_GAP + sentence if sentence else 0)
+    if not item.detail or not sentence:
+        name, sentence = wide, 0
+    elif cells(match.label) > name:
+        name = min(cells(match.label), max(name, wide - _GAP - _LEAST))
+        sentence = wide - _GAP - name
+    label = fit(match.label, name)
+    lit = [at for at in match.places if at < len(label)]
+    spans: list[Span] = [(fit(flat(item.mark, 1), 1).ljust(1) + " ", item.tone), *_lit(label, lit)]
+    spans.append((" " * (name - cells(label)), "text"))
+    if sentence:
+        spans.append((" " * _GAP + set_cell_size(fit(flat(item.detail), sentence), sentence), "muted"))
+    for size, text in zip_longest(side, item.side[: len(side)], fillvalue=""):
+        shown = fit(flat(str(text)), int(size))
+        spans.append((" " * (_GAP + int(size) - cells(shown)) + shown, "muted"))
     return tuple(spans)
 
 

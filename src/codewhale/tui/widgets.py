@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -16,6 +17,7 @@ from codewhale.tui.paint import Styles
 
 MOST_LINES = 20_000
 MOST_COLUMNS = 20_000
+_MOST_MEASURED = 300
 GAP: Span = ("  ", "muted")
 
 
@@ -54,6 +56,10 @@ class TagLine(Widget):
         return self._colours.strip(pieces[y] if y < len(pieces) else (), width)
 
 
+class Grown(Message):
+    """What a list or a page holds has changed: the dialog around it may have to be larger."""
+
+
 class Page(ScrollView, can_focus=True):
     """Lines, at most 20,000 of them."""
 
@@ -75,6 +81,7 @@ class Page(ScrollView, can_focus=True):
         self._found = -1
         self._lines = [_bounded(line) for line in lines[:MOST_LINES]]
         self._wrap()
+        self.post_message(Grown())
         if end:
             self.scroll_end(animate=False)
         elif not self.is_vertical_scroll_end:
@@ -84,6 +91,16 @@ class Page(ScrollView, can_focus=True):
     def lines(self) -> Sequence[Spans]:
         """The lines as they were given."""
         return self._lines
+
+    @property
+    def widest(self) -> int:
+        """The columns that the lines would take with room for all."""
+        return max(map(columns, self._lines), default=0) + 1
+
+    def lines_at(self, width: int) -> int:
+        """The lines that they take in so many columns, about as many where there are more than a screen has."""
+        short = self._lines if len(self._lines) <= _MOST_MEASURED else ()
+        return sum(len(wrap_whole(line, max(8, width - 1))) for line in short) or len(self._lines)
 
     @property
     def below(self) -> int:

@@ -24,7 +24,7 @@ async def to(stage, key: str) -> None:
 
 async def test_every_way_is_offered() -> None:
     async with opened("firstrun", ANSWERS) as stage:
-        text = await stage.shown("Connect a model", "On this machine", "ollama  whale:7b, b", "With an API key", "deep")
+        text = await stage.shown("Connect a model", "On this machine", "whale:7b, b", "With an API key", "deep")
         assert "DEEP_API_KEY" in text
         assert "Another endpoint" in text and "Try the demo" in text
 

@@ -50,7 +50,7 @@ class ConfigScreen(Chooser):
         shown = row.shown if row.shown not in UNSET else self.words("config.not_set")
         origin = row.origin or self.words("config.nowhere")
         mark = "" if row.origin in ("", "default") else "*"
-        return Item(row.key, f"{row.key} = {flat(shown, 200)}", origin, "", mark, "accent", value=row)
+        return Item(row.key, row.key, shown, "", mark, "accent", value=row, side=(origin,))
 
     def body(self) -> Iterable[Widget]:
         yield from super().body()

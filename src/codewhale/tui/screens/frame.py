@@ -1,10 +1,11 @@
-"""The kinds of screens: a frame with a title and a line for what went wrong; a list to choose from; a question with two
-answers."""
+"""The kinds of dialogs: a frame as large as what it holds, with a title, a line for what went wrong, its keys; a list
+to choose from; a question with two answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,15 +16,21 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Spans, flat
+from codewhale.display.text import Spans, columns, flat
 from codewhale.tui.keys import bindings
 from codewhale.tui.rows import Item, RowList, ranked, unranked
 from codewhale.tui.screens.context import Outcome, RunAction, RunLine, ScreenContext
-from codewhale.tui.widgets import Field, Page, TagLine, hint, in_rows
+from codewhale.tui.widgets import Field, Grown, Page, TagLine, hint, in_rows
 
 _T = TypeVar("_T")
 ANSWER_SECONDS = 30.0
-WIDE = 100
+# From so many columns on a preview stands beside the rows. A dialog is no narrower than LEAST and no wider than MOST.
+WIDE, LEAST, MOST = 100, 48, 130
+MARGIN = 4
+# On a screen of so many rows there is air between the parts, and a list takes no more than its share.
+ROOMY, SHARE = 20, 0.7
+PREVIEW_COLUMNS, PREVIEW_LINES = 52, 14
+_EDGES = 4  # columns of the border and the padding
 MOST_TYPED = 1000
 NO, YES = "no", "yes"
 MOST_REASONS = 8
@@ -37,12 +44,14 @@ class Frame(ModalScreen[Outcome | None]):
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     DEFAULT_CSS = """
-    Frame { align: center middle; background: $background; }
+    Frame { align: center middle; background: transparent; }
     Frame > #frame {
-        width: 100%; max-width: 130; height: 100%; max-height: 48; padding: 0 1;
-        border: round $border; border-title-color: $accent; border-title-style: bold; background: $background;
+        width: 48; height: 6; padding: 0 1; border: round $border; border-title-color: $accent;
+        border-title-style: bold; background: $background;
     }
     Frame #said, Frame #hints { height: auto; }
+    Frame.roomy #hints { margin: 1 0 0 0; }
+    Frame.roomy #sought { margin: 0 0 1 0; }
     Frame Input { background: $surface; }
     """
 
@@ -53,6 +62,7 @@ class Frame(ModalScreen[Outcome | None]):
         self.argument = argument
         self._hints = TagLine(context.palette, id="hints")
         self._said = TagLine(context.palette, id="said")
+        self._grown = (LEAST, 0)
 
     # -------------------------------------------------------------- layout
 
@@ -79,12 +89,45 @@ class Frame(ModalScreen[Outcome | None]):
         return self.HINTS
 
     def _show_hints(self) -> None:
-        width = min(self.app.size.width, 130) - 4
-        said = (hint(action, self.words(key), self.context.keys) for action, key in self.hints())
-        self._hints.show(in_rows(said, width))
+        self.lay_out()
+
+    @on(Grown)
+    def lay_out(self) -> None:
+        """Be as large as what is held, as far as the screen goes; what is filtered away leaves its room behind."""
+        for frame in self.query("#frame"):  # none where what was loaded came after the screen was closed
+            most_wide, most_high = self.app.size
+            if most_wide >= WIDE:
+                most_wide -= MARGIN
+            self.set_class(most_high >= ROOMY, "roomy")
+            hints = [hint(action, self.words(key), self.context.keys) for action, key in self.hints()]
+            (row,) = in_rows(hints, 10_000) or [()]
+            title = cell_len(str(frame.border_title or ""))
+            wanted = max(self._grown[0], _EDGES + max(self.widest(), columns(row), title + 2))
+            width = min(wanted, most_wide, MOST)
+            inner = max(2, width - _EDGES)
+            self._hints.show(in_rows(hints, inner))
+            height = 2 + max(1, self.lines_at(inner)) + sum(self._rows_of(part, inner) for part in frame.children)
+            self._grown = wanted, max(self._grown[1], height)
+            frame.styles.width, frame.styles.height = width, min(self._grown[1], most_high)
+
+    def _rows_of(self, part: Widget, width: int) -> int:
+        """The rows of what does not scroll."""
+        rows = len(part.pieces(width)) if isinstance(part, TagLine) else int(isinstance(part, Input) and part.display)
+        return rows + (part.styles.margin.height if rows else 0)
+
+    def widest(self) -> int:
+        """The columns of what is held, with room for all."""
+        return max((part.widest for part in self._scrolling()), default=0)
+
+    def lines_at(self, width: int) -> int:
+        """The lines of what is held in so many columns."""
+        return sum(max(1, part.lines_at(width)) + part.gutter.height for part in self._scrolling())
+
+    def _scrolling(self) -> list[RowList | Page]:
+        return [part for part in self.query("*") if isinstance(part, RowList | Page) and part.display]
 
     def on_resize(self) -> None:
-        self._show_hints()
+        self.lay_out()
 
     def repaint(self, palette: Palette) -> None:
         for widget in self.query("*"):
@@ -98,6 +141,7 @@ class Frame(ModalScreen[Outcome | None]):
         """Show a line of our own or of a failure under the body; "" takes it away."""
         lines: list[Spans] = [((flat(text), tone),)] if text else []
         self._said.show(lines)
+        self.lay_out()
 
     @property
     def said(self) -> str:
@@ -152,8 +196,7 @@ class Chooser(Frame):
     Chooser #rows { height: 1fr; }
     Chooser #preview { height: 1fr; border-top: solid $border; }
     Chooser.wide #parts { layout: horizontal; }
-    Chooser.wide #rows { width: 3fr; height: 1fr; }
-    Chooser.wide #preview { width: 2fr; height: 1fr; border-top: none; border-left: solid $border; padding: 0 0 0 1; }
+    Chooser.wide #preview { width: 40%; border-top: none; border-left: solid $border; padding: 0 0 0 1; }
     """
 
     def __init__(self, context: ScreenContext, argument: str = "") -> None:
@@ -173,6 +216,10 @@ class Chooser(Frame):
 
     async def preview(self, item: Item) -> Sequence[Spans]:
         return ()
+
+    def beneath(self, item: Item) -> str:
+        """What stands below the rows about the one at the cursor, where there is no preview."""
+        return item.detail if self.list.cuts(item) else ""
 
     def behind(self) -> Sequence[Item]:
         """Rows for what is typed now, behind those that fit it."""
@@ -201,6 +248,15 @@ class Chooser(Frame):
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.width >= WIDE, "wide")
+
+    def widest(self) -> int:
+        return self.list.widest + (PREVIEW_COLUMNS if self.page is not None and self.has_class("wide") else 0)
+
+    def lines_at(self, width: int) -> int:
+        lines = min(self.list.lines_at(width), max(ROOMY, int(self.app.size.height * SHARE)))
+        if self.page is None:
+            return lines
+        return max(lines, PREVIEW_LINES) if self.has_class("wide") else lines + PREVIEW_LINES
 
     # -------------------------------------------------------------- rows
 
@@ -251,8 +307,9 @@ class Chooser(Frame):
     def _moved(self, event: RowList.Moved) -> None:
         item = event.item
         if self.page is None:
-            # Without a preview, what had no room in its row is told below.
-            self._detail.show([((flat(item.detail), "muted"),)] if item is not None and self.list.cuts(item) else [])
+            said = self.beneath(item) if item is not None else ""
+            self._detail.show([((flat(said), "muted"),)] if said else [])
+            self.lay_out()
             return
         if item is None:
             self.page.show(())
@@ -312,8 +369,7 @@ class Confirm(Frame):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings("confirm")
     DEFAULT_CSS = """
-    Confirm > #frame { max-width: 72; height: auto; border: round $cw-warning; border-title-color: $cw-warning; }
-    Confirm #rows { height: 2; margin: 1 0; }
+    Confirm > #frame { border: round $cw-warning; border-title-color: $cw-warning; }
     """
 
     def __init__(self, context: ScreenContext, argument: str = "") -> None:
@@ -327,7 +383,7 @@ class Confirm(Frame):
 
     def on_mount(self) -> None:
         lines = self.argument.split("\n")[:MOST_REASONS]
-        self._reasons.show([((flat(line, 300), "text"),) for line in lines])
+        self._reasons.show([*(((flat(line, 300), "text"),) for line in lines), ()])
         self.list.show(unranked([Item(name, self.words(f"{self.PANEL}.{name}")) for name in (NO, YES)]))
         self.list.focus()
 

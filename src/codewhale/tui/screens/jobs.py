@@ -53,17 +53,20 @@ class JobsCentre(Leafed, Frame):
     PANEL = "jobs"
     BINDINGS: ClassVar[list[BindingType]] = bindings("jobs")
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("jobs.next", "frame.move"),
         ("jobs.output", "jobs.output"),
         ("jobs.write", "jobs.write"),
-        ("jobs.end_input", "jobs.end_input"),
         ("jobs.stop", "jobs.stop"),
+        ("jobs.close", "frame.close"),
+    )
+    WRITING: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("jobs.output", "jobs.write"),
+        ("jobs.end_input", "jobs.end_input"),
         ("jobs.close", "frame.close"),
     )
 
     DEFAULT_CSS = """
-    JobsCentre #rows { height: 1fr; min-height: 3; }
-    JobsCentre #output { height: 2fr; border-top: solid $border; }
+    JobsCentre #rows { height: auto; max-height: 40%; }
+    JobsCentre #output { border-top: solid $border; }
     JobsCentre.reading #rows { display: none; }
     JobsCentre #stdin { display: none; }
     JobsCentre.writing #stdin { display: block; }
@@ -83,6 +86,8 @@ class JobsCentre(Leafed, Frame):
         yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
 
     def hints(self) -> tuple[tuple[str, str], ...]:
+        if self.has_class("writing"):
+            return self.WRITING
         return self.HINTS if self.list.current is not None else self.HINTS[-1:]
 
     def on_mount(self) -> None:
@@ -196,6 +201,7 @@ class JobsCentre(Leafed, Frame):
     def action_write(self) -> None:
         if self.job is not None and self.job.status == "Running":
             self.set_class(True, "writing")
+            self._show_hints()
             self.query_one("#stdin", Input).focus()
         else:
             self.say(self.words("jobs.takes_none"))
@@ -223,6 +229,7 @@ class JobsCentre(Leafed, Frame):
 
     def _close_line(self) -> None:
         self.set_class(False, "writing")
+        self._show_hints()
         self.list.focus()
 
     def action_close(self) -> None:
@@ -275,7 +282,7 @@ class Console(Frame):
         ("console.close", "console.close"),
     )
     DEFAULT_CSS = """
-    Console > #frame { max-width: 124; max-height: 30; border: round $cw-warning; border-title-color: $cw-warning; }
+    Console > #frame { border: round $cw-warning; border-title-color: $cw-warning; }
     """
 
     def __init__(self, context: ScreenContext, argument: str = "") -> None:

@@ -98,7 +98,7 @@ class ProviderPicker(Chooser):
 
     PANEL = "providers"
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
-        *Chooser.HINTS[:2],
+        Chooser.HINTS[1],
         ("chooser.other", "providers.connect"),
         ("chooser.reload", "frame.reload"),
         *Chooser.HINTS[2:],

@@ -44,7 +44,6 @@ class UndoScreen(Leafed, Frame):
         return (
             *yes,
             *count,
-            ("undo.down", "frame.move"),
             ("undo.close", "undo.no" if self.possible else "frame.close"),
         )
 
