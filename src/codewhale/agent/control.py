@@ -1,5 +1,7 @@
 """What a person's commands may do to an open session beside sending messages. Implements SessionControl."""
 
+from collections.abc import Callable, Mapping
+
 from codewhale.agent.activation import tools_view
 from codewhale.agent.effort import CHOICES, facts_at, wakes
 from codewhale.agent.engine import Engine
@@ -8,19 +10,24 @@ from codewhale.agent.report import usage_view
 from codewhale.agent.session_factory import SessionFactory
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged, Rewound, TitleSet
-from codewhale.protocol.modes import Approval, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
 from codewhale.protocol.views import ContextView, FormerMessage, ToolsView
 from codewhale.session.listing import checked_title
+from codewhale.session.session import Session
 from codewhale.session.standing import former_messages
+
+Remember = Callable[[Session, Mapping[str, str]], None]
 
 
 class SessionControls:
     """Over the open sessions of an engine; the port says what each does."""
 
-    def __init__(self, engine: Engine, factory: SessionFactory) -> None:
+    def __init__(self, engine: Engine, factory: SessionFactory, remember: Remember = lambda *chosen: None) -> None:
+        """`remember(session, what)` keeps what a person chose of provider, model and reasoning_effort."""
         self._engine = engine
         self._factory = factory
+        self._remember = remember
 
     def set_mode(self, session: str, mode: Mode) -> None:
         target = self._engine.idle(session)
@@ -38,10 +45,10 @@ class SessionControls:
         route = (provider or target.state.provider, model)
         ready = self._factory.provider(*route)
         pinned = target.state.header.facts if target.state.header is not None else None
-        if route == before and pinned == facts_at(target.state.effort, ready.settings.facts):
-            return
-        target.emit(ModelChanged(*route))
-        self._factory.attach(target, ready)
+        if route != before or pinned != facts_at(target.state.effort, ready.settings.facts):
+            target.emit(ModelChanged(*route))
+            self._factory.attach(target, ready)
+        self._chose(target, provider=route[0], model=model)
 
     def reconnect(self, session: str, provider: str, model: str) -> None:
         """Take a provider up anew, with the key and the address it has now. Raises ConfigError where it cannot be
@@ -51,6 +58,7 @@ class SessionControls:
         if (provider, model) != (target.state.provider, target.state.model):
             target.emit(ModelChanged(provider, model))
         self._factory.attach(target, ready)
+        self._chose(target, provider=provider, model=model)
 
     def set_effort(self, session: str, effort: str) -> None:
         """Change how hard the model thinks, from the next turn on. Raises SessionError for an unknown level, and while
@@ -59,14 +67,17 @@ class SessionControls:
         state = target.state
         if effort not in CHOICES:
             raise SessionError(f"unknown effort {effort!r}; choose one of {', '.join(CHOICES[1:])}")
-        if effort == state.effort:
-            return
-        if state.header is None or not wakes(effort, state.header.facts):
+        woken = effort != state.effort and state.header is not None and wakes(effort, state.header.facts)
+        ready = self._factory.provider(self._engine.idle(session).state.provider, state.model) if woken else None
+        if effort != state.effort:
             target.emit(EffortChanged(effort))
-            return
-        ready = self._factory.provider(self._engine.idle(session).state.provider, state.model)
-        target.emit(EffortChanged(effort))
-        self._factory.attach(target, ready)
+        if ready is not None:
+            self._factory.attach(target, ready)
+        self._chose(target, reasoning_effort=effort)
+
+    def _chose(self, session: Session, **what: str) -> None:
+        if session.rights.authority is Authority.PERSON:
+            self._remember(session, what)
 
     def status(self, session: str) -> StatusView:
         target, turn = self._engine.session(session), self._engine.turn(session)

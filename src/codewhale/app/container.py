@@ -1,7 +1,7 @@
 """The parts of an application: each is imported and built when it is first asked for, and all are closed in reverse."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +14,7 @@ from codewhale.agent.control import SessionControls
 from codewhale.agent.engine import Engine, workspace_facts
 from codewhale.agent.session_factory import SessionDefaults, SessionDeps, SessionFactory, Stores
 from codewhale.agent.tool_calls import ToolCallRunner
+from codewhale.app.choices import Choices
 from codewhale.app.gateway import Gateway
 from codewhale.app.hooking import Hooking
 from codewhale.app.routes import Routes
@@ -181,7 +182,7 @@ class Container:
 
     @cached_property
     def control(self) -> SessionControls:
-        return SessionControls(self.engine, self.session_factory)
+        return SessionControls(self.engine, self.session_factory, self._remember)
 
     @cached_property
     def gateway(self) -> Gateway:
@@ -230,6 +231,14 @@ class Container:
             self.engine.session(session).emit(event)
         except SessionError:
             return
+
+    def _remember(self, session: Session, chosen: Mapping[str, str]) -> None:
+        """What a person chose holds for the next sessions; that it cannot be kept does not undo it."""
+        workspace = session.state.workspace
+        try:
+            Choices(self.place.home, self.clock).keep(self.settings(workspace).config, workspace, **chosen)
+        except ConfigError as error:
+            session.notice("warning", f"The choice holds for this session only: {error}", "choice_not_kept")
 
     def _compactor(self, session: Session, settings: ContextSettings) -> "ConversationCompactor":
         from codewhale.agent.compaction import ConversationCompactor

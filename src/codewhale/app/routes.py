@@ -55,17 +55,16 @@ class Routes:
         """The configuration stands otherwise from now on; what was built stays as it is."""
         self.tables = config.section("providers", dict[str, ProviderSettings])
         self._config = config
-        self._provider = config.get("provider") or ""
-        self._model = config.get("model") or ""
+        self._provider, self._model = _chosen(config)
         self._file = config.path
         self._keys.renew(config)
 
     def default(self, provider: str = "", config: Config | None = None) -> tuple[str, str]:
         """A provider ("" is the configured one) and what it is asked for when nobody names a model: the configured
         model where it is the configured provider, else its own. `config` is that of another workspace."""
-        name = provider or self._provider
-        model = self._model if config is None else str(config.get("model") or "")
-        own = model if name == self._provider else ""
+        wanted, model = (self._provider, self._model) if config is None else _chosen(config)
+        name = provider or wanted
+        own = model if name == wanted else ""
         return name, own or default_model(name, self.tables.get(name, ProviderSettings()))
 
     def default_model(self, name: str) -> str:
@@ -153,6 +152,10 @@ class Routes:
         place, url = origin[-1][0] if origin else "default", plain_url(settings.base_url)
         key = KeyState(found.source, found.refused)
         return ProviderChoice(name, name == self._provider, settings.dialect, url, place, key, problem)
+
+
+def _chosen(config: Config) -> tuple[str, str]:
+    return str(config.get("provider") or ""), str(config.get("model") or "")
 
 
 def open_routes(

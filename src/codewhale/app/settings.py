@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from codewhale.app.choices import Choices
 from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder
 from codewhale.models.dialects.base import ProviderSettings
@@ -163,6 +164,7 @@ def open_config(home: str, workspace: str, environ: Mapping[str, str], overrides
 
     lowest = {**defaults(), "mcp_config_path": os.path.join(home, "mcp.json")}
     config = load(home, workspace, environ, overrides, Project(trusted, PROJECT_RULES), lowest)
+    Choices(home).join(config, workspace)
     config.check(Settings)
     for path in config.section("sandbox", SandboxSettings).writable:
         whole = os.path.realpath(os.path.expanduser(path)).rstrip("/") + "/"

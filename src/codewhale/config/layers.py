@@ -54,7 +54,13 @@ class Config:
         self.path = path
         self.notices = notices
         self._layers = layers
+        self._choices = 0
         self._environ = {name: text for name, text in environ.items() if name.startswith("CODEWHALE_")}
+
+    def choose(self, origin: str, tree: dict[str, Any]) -> None:
+        """Put a layer between config.toml and a project's file, above those put there before."""
+        self._layers.insert(2 + self._choices, Layer(origin, tree))
+        self._choices += 1
 
     def section(self, name: str, kind: type[T]) -> T:
         """The value of top-level key `name` as a `kind` (a Struct, a dict of Structs, a scalar). An absent
