@@ -272,8 +272,8 @@ def test_slash_commands(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "played" in done.stdout
     bad = codewhale_program(tmp_path, "exec", "/nonsense")
-    assert bad.returncode == 1
-    assert "Unknown command '/nonsense'" in bad.stdout
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert "Unknown command '/nonsense'" in bad.stderr and "/workspace" not in bad.stderr
     found = result_of(codewhale_program(tmp_path, "exec", "--output-format", "json", "/help"))
     assert (found["status"], found["tools"]) == ("done", [])
     assert "/status" in found["answer"]

@@ -37,3 +37,16 @@ def test_the_workspace_is_a_real_folder(tmp_path: Path) -> None:
 def test_a_key_may_be_given_for_one_run() -> None:
     assert parsed().api_key == ""
     assert parsed("--api-key", "sk-1").api_key == "sk-1"
+
+
+def test_what_was_likely_meant_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    parser = Parser(prog="codewhale x")
+    parser.add_argument("--mode", choices=["plan", "agent"])
+    parser.add_argument("action", choices=["list", "show"])
+    for words, meant in ((["lst"], "list"), (["list", "--mod", "plan"], "--mode"), (["--mode", "pan", "list"], "plan")):
+        with pytest.raises(SystemExit):
+            parser.parse_args(words)
+        assert f"; did you mean {meant}?; try:" in capfd.readouterr().err
+    with pytest.raises(SystemExit):
+        parser.parse_args(["xyzzy"])
+    assert "did you mean" not in capfd.readouterr().err

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.commands.base import CommandContext, bound
+from codewhale.commands.base import CommandContext, bound, misuse
 from codewhale.commands.jobs import USAGE, JobsCommand
 from codewhale.protocol.events import JobStarted
 from codewhale.protocol.ops import CommandOutput
@@ -99,7 +99,7 @@ async def test_the_beginning_of_an_id_will_do(person: Person) -> None:
 async def test_what_makes_no_sense_is_said(person: Person) -> None:
     job = await person.start("sleep 600")
     for line in ("list x", "show", "frobnicate", f"dance {job}", "cancel"):
-        assert (await person.says(line)) == CommandOutput(USAGE, ok=False)
+        assert (await person.says(line)) == misuse(USAGE)
     for seconds in ("soon", "-1", "nan"):
         assert not (await person.says(f"wait {job} {seconds}")).ok
     missing = await person.says("show zzz")

@@ -286,7 +286,7 @@ async def test_a_slash_command_runs_without_a_turn() -> None:
     assert (await run(client, prompt="/status now"))[1].text == "ran /status now\n"
     assert [type(op) for op in client.ops] == [OpenSession, RunCommand]
     code, out, said = await run(Playing([OPENED], []), prompt="/bad")
-    assert (code, out.text, said) == (1, "ran /bad\n", "")
+    assert (code, out.text, said) == (1, "", "ran /bad\n")
 
 
 async def test_a_slash_command_speaks_every_format() -> None:

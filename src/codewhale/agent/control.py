@@ -1,5 +1,6 @@
 """What a person's commands may do to an open session beside sending messages. Implements SessionControl."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 
 from codewhale.agent.activation import tools_view
@@ -8,7 +9,7 @@ from codewhale.agent.engine import Engine
 from codewhale.agent.model_call import bound_session
 from codewhale.agent.report import usage_view
 from codewhale.agent.session_factory import SessionFactory
-from codewhale.protocol.errors import SessionError
+from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged, Rewound, TitleSet
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
@@ -28,11 +29,35 @@ class SessionControls:
         self._engine = engine
         self._factory = factory
         self._remember = remember
+        self._borrowed: dict[str, tuple[Mode, Mode, str, str]] = {}
+        engine.after_turn(self._give_back)
 
     def set_mode(self, session: str, mode: Mode) -> None:
         target = self._engine.idle(session)
         if target.state.mode is not mode:
             target.emit(ModeChanged(mode, target.state.mode))
+
+    def borrow(self, session: str, mode: Mode | None, model: str) -> Callable[[], None]:
+        """Take another mode, no further than the one at hand, and another model ("" keeps it; PROVIDER MODEL names
+        both) until the next turn has ended, or what is returned is called. Raises SessionError while a turn runs,
+        ConfigError."""
+        target = self._engine.idle(session)
+        state = target.state
+        former = (state.mode, state.provider, state.model)
+        if model:
+            self._ask(target, *(model.split() if " " in model else ("", model)))
+        if mode is not None:
+            self.set_mode(session, min(mode, state.mode, key=list(Mode).index))
+        self._borrowed[session] = (state.mode, *former)
+        return lambda: self._give_back(target)
+
+    def _give_back(self, target: Session) -> None:
+        if (borrowed := self._borrowed.pop(target.id, None)) is not None:
+            mode, former, provider, model = borrowed
+            if target.state.mode is mode:
+                self.set_mode(target.id, former)
+            with contextlib.suppress(ConfigError, SessionError):
+                self._ask(target, provider, model)
 
     def set_approval(self, session: str, approval: Approval) -> None:
         self._engine.idle(session).allow(approval=approval)
@@ -41,6 +66,10 @@ class SessionControls:
         """Change the model; the one at hand is taken up anew when its facts are no longer those it was pinned with.
         Raises ConfigError for an unknown provider."""
         target = self._engine.idle(session)
+        self._ask(target, provider, model)
+        self._chose(target, provider=target.state.provider, model=model)
+
+    def _ask(self, target: Session, provider: str, model: str) -> None:
         before = (target.state.provider, target.state.model)
         route = (provider or target.state.provider, model)
         ready = self._factory.provider(*route)
@@ -48,7 +77,6 @@ class SessionControls:
         if route != before or pinned != facts_at(target.state.effort, ready.settings.facts):
             target.emit(ModelChanged(*route))
             self._factory.attach(target, ready)
-        self._chose(target, provider=route[0], model=model)
 
     def reconnect(self, session: str, provider: str, model: str) -> None:
         """Take a provider up anew, with the key and the address it has now. Raises ConfigError where it cannot be

@@ -30,6 +30,7 @@ from codewhale.session.standing import standing
 if TYPE_CHECKING:
     from codewhale.app.provider_queries import ProviderQueries
     from codewhale.app.work_queries import WorkQueries
+    from codewhale.commands.files import FileCommands
 
 T = TypeVar("T")
 ASKS = (ApprovalAsked, ApprovalAnswered, QuestionAsked, QuestionAnswered)
@@ -46,7 +47,7 @@ class EngineClient:
 
     def __init__(self, parts: Container, commands: Mapping[str, str], families: "FamiliesOf") -> None:
         self.parts = parts
-        self.commands = CommandRegistry(commands, partial(families, self))
+        self.commands = CommandRegistry(commands, partial(families, self), lambda: self._file_commands)
         self._engine = parts.engine
         self._does: dict[type[Request[Any]], Callable[[Any], Any]] = dict((*self._operations(), *self._queries()))
 
@@ -184,6 +185,12 @@ class EngineClient:
     # ------------------------------------------------------------------ what is asked
 
     @cached_property
+    def _file_commands(self) -> "FileCommands":
+        from codewhale.commands.files import FileCommands
+
+        return FileCommands(self.parts.place.home, self.parts.services.trust, self.parts.control, self.submit)
+
+    @cached_property
     def providers(self) -> "ProviderQueries":
         from codewhale.app.provider_queries import ProviderQueries
 
@@ -217,13 +224,15 @@ class EngineClient:
         state = self._session(query).state
         return await self.providers.models((state.provider, state.model))
 
-    def _commands(self, query: views.ListCommands) -> tuple[views.CommandRow, ...]:
-        return tuple(views.CommandRow(spec.name, spec.usage, spec.summary) for spec in self.commands.specs())
+    async def _commands(self, query: views.ListCommands) -> tuple[views.CommandRow, ...]:
+        specs = await self.commands.specs(self._root(query))
+        return tuple(views.CommandRow(spec.name, spec.usage, spec.summary) for spec in specs)
 
     async def _complete(self, query: views.CompleteCommand) -> tuple[views.Choice, ...]:
         from codewhale.app.completing import complete_command
 
-        return await complete_command(query, self.commands.specs(), self.query, self._skills)
+        specs = await self.commands.specs(self._root(query))
+        return await complete_command(query, specs, self.query, self._skills)
 
     async def _skills(self, session: str) -> Sequence[views.Choice]:
         root = self._engine.session(session).state.workspace

@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-from codewhale.commands.base import CommandSpec
+from codewhale.commands.base import CommandSpec, OwnCommand
 from codewhale.protocol.requests import Ask
 from codewhale.protocol.views import (
     Choice,
@@ -94,7 +94,7 @@ async def complete(
         rows = [Choice(spec.name, spec.summary) for spec in specs]
         return _fitting(rows, typed)
     spec = next((spec for spec in specs if spec.name == before[0]), None)
-    if spec is None:
+    if spec is None or isinstance(spec, OwnCommand):  # whose hint is free text
         return []
     found: list[Choice] = []
     for word in expected(spec.usage, before[1:]):

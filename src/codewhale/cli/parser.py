@@ -1,6 +1,8 @@
 """The argument parser all sub-commands share: one clear line for a mistake, exit 2, no abbreviations."""
 
 import argparse
+import difflib
+import re
 from typing import Any, NoReturn
 
 from codewhale.cli.stdio import say
@@ -18,8 +20,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line and a hint on stderr, exit 2."""
-        say(f"{self.prog}: {message}; try: {self.prog} --help")
+        say(f"{self.prog}: {message}{self._near(message)}; try: {self.prog} --help")
         raise SystemExit(2)
+
+    def _near(self, message: str) -> str:
+        """What was likely meant by a choice or an option that there is not."""
+        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            near = difflib.get_close_matches(choice[1], re.findall(r"[\w.-]+", choice[2]), n=1)
+        elif option := re.search(r"unrecognized arguments: (--[\w-]+)", message):
+            near = difflib.get_close_matches(option[1], self._option_string_actions, n=1)
+        else:
+            return ""
+        return f"; did you mean {near[0]}?" if near else ""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         from codewhale.cli.stdio import put

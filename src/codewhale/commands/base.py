@@ -1,13 +1,18 @@
 """What every slash-command family shares: the `command` decorator and the registry that runs a line."""
 
+import asyncio
+import difflib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
+from codewhale.protocol.screen import INTERFACE_COMMANDS
 
 V = TypeVar("V", bound=Struct)
 
@@ -26,6 +31,24 @@ class CommandSpec(Struct, frozen=True):
     name: str
     usage: str
     summary: str
+
+
+class OwnCommand(CommandSpec, frozen=True):
+    """A command that a file of the person's or of the project makes; `path` is that file as it is shown."""
+
+    path: str
+
+
+class OwnCommands(Protocol):
+    """The commands that come from files."""
+
+    def specs(self, workspace: str) -> Sequence[OwnCommand]:
+        """All of them, those that win first."""
+        ...
+
+    async def run(self, name: str, args: str, context: CommandContext) -> CommandOutput | None:
+        """What came of it; None where there is no such command."""
+        ...
 
 
 Run = Callable[[str, CommandContext], Awaitable[CommandOutput]]
@@ -55,7 +78,12 @@ def told(name: str, args: str, view: V, aloud: Callable[[V], str]) -> CommandOut
     """A view in words, or as JSON where `args` asks for it; the only argument such a command takes."""
     if args == "json":
         return CommandOutput(msgspec.json.format(msgspec.json.encode(view), indent=2).decode())
-    return CommandOutput(f"Say {name} or {name} json.", ok=False) if args else CommandOutput(aloud(view))
+    return misuse(f"Say {name} or {name} json.") if args else CommandOutput(aloud(view))
+
+
+def misuse(text: str) -> CommandOutput:
+    """The answer to a line that is wrong in itself."""
+    return CommandOutput(text, ok=False, misused=True)
 
 
 def bound(family: object) -> dict[str, BoundCommand]:
@@ -69,27 +97,58 @@ def bound(family: object) -> dict[str, BoundCommand]:
 
 
 class CommandRegistry:
-    """All slash commands. `rows` gives each command its family, `families()` says how each family is built."""
+    """All slash commands. `rows` gives each command its family, `families()` says how each family is built; `own()` are
+    those from files."""
 
-    def __init__(self, rows: Mapping[str, str], families: Callable[[], Families]) -> None:
+    def __init__(
+        self, rows: Mapping[str, str], families: Callable[[], Families], own: Callable[[], OwnCommands] | None = None
+    ) -> None:
         self._rows = rows
         self._families = families
+        self._own = own
         self._built: dict[str, dict[str, BoundCommand]] = {}
 
-    def specs(self) -> list[CommandSpec]:
-        """Every command, by name."""
-        return [self._bound(name).spec for name in sorted(self._rows)]
+    async def specs(self, workspace: str) -> list[CommandSpec]:
+        """Every command of a workspace, by name; one that hides others of its name says so."""
+        specs = {name: self._bound(name).spec for name in self._rows}
+        for spec in await self._from_files(workspace):
+            if spec.name in INTERFACE_COMMANDS:
+                continue
+            first = specs.setdefault(spec.name, spec)
+            if first is not spec:
+                specs[spec.name] = replace(first, summary=f"{first.summary} (hides {spec.path})")
+        return [specs[name] for name in sorted(specs)]
 
     async def run(self, line: str, context: CommandContext) -> CommandOutput:
         """Run a line such as "/mode plan"."""
         name, args = (*line.split(maxsplit=1), "", "")[:2]
-        if name not in self._rows:
-            known = ", ".join(sorted(self._rows))
-            return CommandOutput(f"Unknown command {name!r}. The commands are: {known}.", ok=False)
-        return await self._bound(name).run(args.strip(), context)
+        if name in self._rows:
+            return await self._bound(name).run(args.strip(), context)
+        if name in INTERFACE_COMMANDS:
+            return misuse(f"{name} is a command of the terminal interface alone.")
+        output = await self._own().run(name, args.strip(), context) if self._own is not None else None
+        if output is None:
+            return misuse(
+                unknown(name, {*self._rows, *(spec.name for spec in await self._from_files(context.workspace))})
+            )
+        return output
+
+    async def _from_files(self, workspace: str) -> Sequence[OwnCommand]:
+        return await asyncio.to_thread(self._own().specs, workspace) if self._own is not None else ()
 
     def _bound(self, name: str) -> BoundCommand:
         key = self._rows[name]
         if key not in self._built:
             self._built[key] = bound(self._families()[key]())
         return self._built[key][name]
+
+
+def unknown(name: str, names: Iterable[str]) -> str:
+    """What to say of a command that there is not, with those there are."""
+    names = sorted(names)
+    near = difflib.get_close_matches(name.lower(), (*names, *INTERFACE_COMMANDS), n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return (
+        f"Unknown command {one_line(name, 80)!r}.{hint} The commands are: {', '.join(names)}; "
+        f"in the terminal interface also {', '.join(INTERFACE_COMMANDS)}."
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import sanitise
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import CommandOutput
@@ -31,11 +31,11 @@ class ConfigCommand:
         except ConfigError as error:
             return CommandOutput(str(error), ok=False)
         if not rows:
-            return CommandOutput(f"{args} is not set; /config shows what is.", ok=False)
+            return misuse(f"{args} is not set; /config shows what is.")
         return CommandOutput("\n".join(sanitise(f"{row.key} = {row.shown}  # {row.origin}") for row in rows))
 
     def _set(self, words: Sequence[str]) -> CommandOutput:
         if len(words) < 3:
-            return CommandOutput("Say /config set KEY VALUE, such as /config set tui.theme light.", ok=False)
+            return misuse("Say /config set KEY VALUE, such as /config set tui.theme light.")
         note = self._change(words[1], words[2])
         return CommandOutput(f"{words[1]} is set; takes effect in new sessions. {note}".strip())

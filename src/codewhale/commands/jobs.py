@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
 from codewhale.services.jobs import USER, JobInput, JobReading, JobView, ShellJobs
@@ -40,13 +40,13 @@ class JobsCommand:
         session = context.session
         verb, rest = _word(args)
         if verb in ("", "list"):
-            return CommandOutput(self._list(session)) if not rest else CommandOutput(USAGE, ok=False)
+            return CommandOutput(self._list(session)) if not rest else misuse(USAGE)
         name, rest = _word(rest)
         if verb == "cancel" and name == "all" and not rest:
             return await self._cancel_all(session)
         act = _VERBS.get(verb)
         if act is None or not name:
-            return CommandOutput(USAGE, ok=False)
+            return misuse(USAGE)
         found = self._find(session, name)
         if isinstance(found, CommandOutput):
             return found
@@ -64,8 +64,8 @@ class JobsCommand:
                 f"{matches[0].id} is {status_text(matches[0])}: {one_line(matches[0].command)}", ok=False
             )
         if matches:
-            return CommandOutput(f"{name!r} may be {', '.join(job.id for job in matches)}; say more of it.", ok=False)
-        return CommandOutput(f"This session has no job {name!r}.\n{self._list(session)}", ok=False)
+            return misuse(f"{name!r} may be {', '.join(job.id for job in matches)}; say more of it.")
+        return misuse(f"This session has no job {name!r}.\n{self._list(session)}")
 
     def _list(self, session: str) -> str:
         rows = [*self._jobs.stale(session), *self._jobs.jobs(session)]
@@ -102,7 +102,7 @@ class JobsCommand:
 
     async def _wait(self, session: str, job_id: str, rest: str) -> CommandOutput:
         if rest and not _SECONDS.fullmatch(rest):
-            return CommandOutput(f"{rest!r} is no number of seconds. {USAGE}", ok=False)
+            return misuse(f"{rest!r} is no number of seconds. {USAGE}")
         seconds = min(WAIT_MOST, float(rest)) if rest else WAIT_SECONDS
         return _told(await self._jobs.wait(session, job_id, seconds, USER))
 
@@ -119,7 +119,7 @@ class JobsCommand:
         try:
             keys = msgspec.json.decode(rest, type=str)
         except (msgspec.DecodeError, UnicodeEncodeError):
-            return CommandOutput('Say /jobs keys ID "TEXT": the text as a JSON string, written as it is.', ok=False)
+            return misuse('Say /jobs keys ID "TEXT": the text as a JSON string, written as it is.')
         written = JobInput(keys.encode("utf-8", "surrogateescape"), seconds=KEYS_SECONDS)
         try:
             await self._jobs.interact(session, job_id, written, CONSOLE)

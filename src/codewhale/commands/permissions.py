@@ -1,6 +1,6 @@
 """Slash commands about what may run: the rows of the permissions, hosts among them, and what becomes of asks."""
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.permissions.prefixes import is_runner, offered, words
 from codewhale.permissions.service import PermissionService
 from codewhale.protocol.decisions import Rule
@@ -29,7 +29,7 @@ class PermissionsCommands:
         if verb == "remove":
             return self._removed(rest)
         if verb not in _ACTIONS or not rest:
-            return CommandOutput("Say /permissions allow|ask|deny COMMAND, or /permissions remove ROW.", ok=False)
+            return misuse("Say /permissions allow|ask|deny COMMAND, or /permissions remove ROW.")
         return self._added(verb, rest, context)
 
     @command("/network", "[list | allow|ask|deny HOST]")
@@ -40,7 +40,7 @@ class PermissionsCommands:
         if verb in ("", "list"):
             return self._listed(context, hosts=True)
         if verb not in _ACTIONS or not host or not all(char.isalnum() or char in ".-_:" for char in host):
-            return CommandOutput("Say /network allow|ask|deny HOST, such as example.com or .example.com.", ok=False)
+            return misuse("Say /network allow|ask|deny HOST, such as example.com or .example.com.")
         return self._save(Rule(verb, host=host.casefold()))  # type: ignore[arg-type]
 
     @command("/approval", "[suggest|auto|never]")
@@ -50,7 +50,7 @@ class PermissionsCommands:
         if not args:
             return CommandOutput(f"approval: {self._control.status(context.session).approval} (one of {choices})")
         if args not in list(Approval):
-            return CommandOutput(f"Unknown approval setting {args!r}; choose one of {choices}.", ok=False)
+            return misuse(f"Unknown approval setting {args!r}; choose one of {choices}.")
         try:
             self._control.set_approval(context.session, Approval(args))
         except CodeWhaleError as error:
@@ -67,7 +67,7 @@ class PermissionsCommands:
             try:
                 said = words(prefix)
             except ValueError as error:
-                return CommandOutput(f"{prefix!r} cannot be a prefix: {error}.", ok=False)
+                return misuse(f"{prefix!r} cannot be a prefix: {error}.")
             if not offered(said):
                 why = "runs any program" if is_runner(said[0]) else "is too much to allow for ever"
                 text = f"{prefix!r} {why}. Name a longer prefix, such as git push, or write the row in {{}} yourself."
@@ -84,7 +84,7 @@ class PermissionsCommands:
 
     def _removed(self, row: str) -> CommandOutput:
         if not row.isdecimal():
-            return CommandOutput("Say which row: /permissions remove ROW, as /permissions lists them.", ok=False)
+            return misuse("Say which row: /permissions remove ROW, as /permissions lists them.")
         try:
             return CommandOutput(f"Removed: {_line(self._permits.remove(int(row[:9])))}")
         except CodeWhaleError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput, EditQueue
 from codewhale.protocol.views import QueuedRow
@@ -28,10 +28,10 @@ class QueueCommand:
             dropped = [self._edit(EditQueue(context.session, index, "")) for index in reversed(range(len(rows)))]
             return CommandOutput(f"Dropped: {len(dropped)}." if dropped else "Nothing waits.")
         if verb not in ("edit", "drop") or not number.isdigit() or bool(text) is (verb == "drop"):
-            return CommandOutput(USAGE, ok=False)
+            return misuse(USAGE)
         former = self._edit(EditQueue(context.session, int(number) - 1, text))
         if not former:
-            return CommandOutput(f"No queued message has number {number}.", ok=False)
+            return misuse(f"No queued message has number {number}.")
         return CommandOutput(f"{'Dropped' if verb == 'drop' else 'Changed'}: {one_line(former)}")
 
 

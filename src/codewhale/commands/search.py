@@ -5,7 +5,7 @@ import asyncio
 from codewhale.codesearch.render import render_json, render_text
 from codewhale.codesearch.search import CodeSearch
 from codewhale.codesearch.store import IndexDamagedError
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import CommandOutput
 
@@ -22,7 +22,7 @@ class SearchCommand:
         first, _, rest = args.partition(" ")
         query = rest.strip() if first == "json" else args
         if not any(letter.isalnum() for letter in query):
-            return CommandOutput("Say /search QUERY or /search json QUERY.", ok=False)
+            return misuse("Say /search QUERY or /search json QUERY.")
         try:
             answer = await self._search.search(context.workspace, query)
         except (OSError, CodeWhaleError, IndexDamagedError) as error:

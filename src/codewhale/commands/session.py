@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Mode
@@ -32,7 +32,7 @@ class SessionCommands:
             return CommandOutput(f"mode: {self._control.status(context.session).mode} (one of {modes})")
         name, _, sure = args.partition(" ")
         if name not in list(Mode) or (sure and sure != "yes"):
-            return CommandOutput(f"Unknown mode {args!r}; choose one of {modes}.", ok=False)
+            return misuse(f"Unknown mode {args!r}; choose one of {modes}.")
         if name == Mode.YOLO and not sure:
             return CommandOutput(_YOLO, ok=False)
         return self._try(lambda: self._control.set_mode(context.session, Mode(name)), f"mode: {name}")
@@ -51,7 +51,7 @@ class SessionCommands:
             return CommandOutput(f"model: {status.model} at {status.provider}")
         words = args.split()
         if len(words) > 2:
-            return CommandOutput("Say /model MODEL or /model PROVIDER MODEL.", ok=False)
+            return misuse("Say /model MODEL or /model PROVIDER MODEL.")
         provider, model = words if len(words) == 2 else ("", words[0])
         shown = f"model: {model} at {provider or status.provider}"
         return self._try(lambda: self._control.set_model(context.session, provider, model), shown)
@@ -60,7 +60,7 @@ class SessionCommands:
     async def retry(self, args: str, context: CommandContext) -> CommandOutput:
         """Retry your last message after a failed or interrupted turn."""
         if args:
-            return CommandOutput("Use /retry without arguments.", ok=False)
+            return misuse("Use /retry without arguments.")
         try:
             text = await self._control.retry(context.session)
         except CodeWhaleError as error:

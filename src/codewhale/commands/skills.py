@@ -2,7 +2,7 @@
 
 import asyncio
 
-from codewhale.commands.base import CommandContext, command, told
+from codewhale.commands.base import CommandContext, command, misuse, told
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
 from codewhale.services.skills import SkillList, SkillStore
@@ -21,7 +21,7 @@ class SkillsCommand:
             return told("/skills", args, await asyncio.to_thread(self._skills.of, context.workspace), _shown)
         one = await asyncio.to_thread(self._skills.load, context.workspace, args.removeprefix("$"))
         if one is None:
-            return CommandOutput(f"Unknown skill {one_line(args, 80)!r}; /skills lists them.", ok=False)
+            return misuse(f"Unknown skill {one_line(args, 80)!r}; /skills lists them.")
         beside = "".join(f"\n- {path}" for path in one.companions)
         return CommandOutput(
             "\n\n".join(filter(None, (one.skill.path, one.body.strip(), beside and f"Beside it:{beside}")))

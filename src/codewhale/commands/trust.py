@@ -2,7 +2,7 @@
 
 import os
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.permissions.trust import ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import CommandOutput
@@ -25,14 +25,12 @@ class TrustCommand:
                     "\n".join(map(_line, found.values())) or "The project has no configuration files of its own."
                 )
             if action not in ("add", "remove") or not names:
-                return CommandOutput("Say /trust, /trust add FILE... or /trust remove FILE...", ok=False)
+                return misuse("Say /trust, /trust add FILE... or /trust remove FILE...")
             root = os.path.realpath(context.workspace)
             paths = [os.path.normpath(os.path.join(root, name)) for name in names]
             missing = [path for path in paths if path not in found]
             if missing and action == "add":
-                return CommandOutput(
-                    f"{missing[0]} is no project file; there is {', '.join(found) or 'none'}.", ok=False
-                )
+                return misuse(f"{missing[0]} is no project file; there is {', '.join(found) or 'none'}.")
             return self._add([found[path] for path in paths]) if action == "add" else self._remove(paths)
         except ConfigError as error:
             return CommandOutput(str(error), ok=False)

@@ -3,7 +3,7 @@ log keeps all of it, and the last one can be undone."""
 
 from collections.abc import Callable
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ContextAppended, Event, FileChanged
@@ -41,7 +41,7 @@ class UndoCommands:
         """Undo the file changes of the last turn (or the last N); other changes stay."""
         place, word = _split(args)
         if place is None or place == "back":
-            return CommandOutput(USAGE, ok=False)
+            return misuse(USAGE)
         return await self._go(place or "1", word, context)
 
     @command("/restore", "[N|back] [preview|yes]")
@@ -49,7 +49,7 @@ class UndoCommands:
         """List the turns that changed files; undo all from the Nth on; back redoes the last undo."""
         place, word = _split(args)
         if place is None:
-            return CommandOutput(USAGE, ok=False)
+            return misuse(USAGE)
         return await self._go(place, word, context)
 
     @command("/rewind", "[N|back] [both|conversation|files] [preview|yes]")

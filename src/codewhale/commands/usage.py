@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import CommandOutput, Limits, UsageView
 from codewhale.protocol.ports import SessionControl
@@ -88,7 +88,7 @@ class UsageCommands:
         if words:
             limits = _bounds(words, self._control.usage(context.session).limits)
             if limits is None:
-                return CommandOutput(f"{args!r} is no bound. {_BUDGET_USAGE}", ok=False)
+                return misuse(f"{args!r} is no bound. {_BUDGET_USAGE}")
             try:
                 self._control.set_budget(context.session, limits)
             except CodeWhaleError as error:

@@ -42,6 +42,7 @@ OutputFormat = Literal["text", "json", "stream-json"]
 # How long a turn may take to end once it was told to stop.
 INTERRUPT_SECONDS = 10.0
 INTERRUPTED = 130
+WRONG_USAGE = 2
 LEFT_OVER_SHOWN = 8
 
 
@@ -57,8 +58,8 @@ class ProgressLines:
         if text:
             self._write(one_line(text, LINE_LIMIT) + "\n")
 
-    def say(self, text: str) -> None:
-        self._write(one_line(text, 2000) + "\n")
+    def say(self, *lines: str) -> None:
+        self._write("".join(one_line(line, 2000) + "\n" for line in lines))
 
 
 def _text(event: Event) -> str:
@@ -246,31 +247,38 @@ class Headless:
         reply: CommandOutput = await self._client.submit(RunCommand(self.session, self._options.prompt.strip()))
         if reply.turn:
             return await self._to_the_end(before.turns + 1)
-        status, code = ("done", 0) if reply.ok else ("failed", 1)
+        status, code = ("done", 0) if reply.ok else ("failed", WRONG_USAGE if reply.misused else 1)
         result = outcome(self.session, status, code, reply.text, None if reply.ok else reply.text)
         if self._options.output == "stream-json":
-            await self._print_opening_and_end(result)
+            await self._print_events_and_end(before.seq, result)
         return result
 
-    async def _print_opening_and_end(self, result: dict[str, Any]) -> None:
-        # A command is no turn, yet whoever reads the lines waits for their end.
-        # Progress on stderr need not wait for the disk; a line of the stream is an acknowledgement and must.
-        events = self._client.events(self.session, durable=self._options.output == "stream-json")
+    async def _print_events_and_end(self, before: int, result: dict[str, Any]) -> None:
+        """The session's opening, what the command recorded behind the event `before`, and an end: it is no turn, yet
+        whoever reads the lines waits for one."""
+        last = (await self._client.query(SessionStatus(self.session))).seq
+        shown: list[Envelope] = []
+        events = self._client.events(self.session)
         try:
-            first = await anext(aiter(events))
+            async for envelope in events:
+                if not shown or (is_durable(envelope.event) and envelope.seq > before):
+                    shown.append(envelope)
+                if envelope.seq >= last:
+                    break
         finally:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
-        await self._out.write(envelope_line(first) + "\n")
         end = TurnFinished(0, result["status"], result["error"] or "", result)
-        last = Envelope(first.seq, self.session, rfc3339(time.time()), end)
-        await self._out.write(envelope_line(last) + "\n")
+        for envelope in (*shown, Envelope(max(last, shown[-1].seq) + 1, self.session, rfc3339(time.time()), end)):
+            await self._out.write(envelope_line(envelope) + "\n")
 
     # -------------------------------------------------------------- the end
 
     async def _print_text(self, result: dict[str, Any]) -> None:
         answer = result["answer"]
-        if answer or result["status"] == "done":
+        if not self._turned and result["status"] != "done":
+            self._progress.say(*answer.splitlines())
+        elif answer or result["status"] == "done":
             safe = sanitise(answer) if self._out.is_terminal else scrub_surrogates(answer)
             await self._out.write(safe + "\n")

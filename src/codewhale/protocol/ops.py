@@ -197,14 +197,16 @@ class SessionUsage(Query["UsageView"], frozen=True, tag="session_usage"):
 
 
 class CommandOutput(Struct, frozen=True, omit_defaults=True):
-    """What a slash command says: `text` for people, `ok` False when it could not do it, `session` one to go on with in
-    place of this one ("" is to stay). `turn` tells that it began a turn; `draft` is for the person to edit and send."""
+    """What a slash command says: `text` for people, `ok` False when it could not do it (`misused`: the line itself was
+    wrong), `session` one to go on with in place of this one ("" is to stay). `turn` tells that it began a turn; `draft`
+    is for the person to edit and send."""
 
     text: str
     ok: bool = True
     session: str = ""
     turn: bool = False
     draft: str = ""
+    misused: bool = False
 
 
 class StatusView(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The needs that point upward: implemented above, handed down by `app`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -78,6 +78,10 @@ class SessionControl(Protocol):
     def status(self, session: str) -> StatusView: ...
     def set_mode(self, session: str, mode: Mode) -> None:
         """Change the mode. Raises SessionError while a turn runs."""
+
+    def borrow(self, session: str, mode: Mode | None, model: str) -> Callable[[], None]:
+        """Take a narrower mode and another model until the next turn has ended, or what is returned is called. Raises
+        SessionError while a turn runs, ConfigError."""
 
     def set_approval(self, session: str, approval: Approval) -> None:
         """Change what becomes of calls that no rule decides. Raises SessionError while a turn runs."""

@@ -5,6 +5,7 @@ from typing import TypeVar, cast
 from codewhale.display.palette import theme_names
 from codewhale.display.words import Words
 from codewhale.protocol.requests import Query
+from codewhale.protocol.screen import INTERFACE_COMMANDS
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, ListCommands
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ COMMANDS: dict[str, str] = {
 # Those whose first word is handed to the screen; the others run as commands where they have one.
 _TAKE_A_WORD = frozenset({"/diff", "/undo", "/restore", "/help"})
 QUIT = ("/quit", "/exit")
-OWN = ("/connect", "/diff", "/exit", "/keys", "/models", "/provider", "/quit", "/resume", "/theme")
+OWN = (*INTERFACE_COMMANDS, "/diff", "/models")
 
 
 def with_local(query: Query[T], answer: T, words: Words, home: str) -> T:

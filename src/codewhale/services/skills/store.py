@@ -5,23 +5,19 @@ They are found, read and listed here; nothing of a skill is ever run, and what i
 
 import os
 import re
-from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct
 
-from codewhale.lib.bounded import check_nesting, read_regular
 from codewhale.lib.text import one_line
+from codewhale.permissions.markdown_files import HEAD_LIMIT, head_members, read_markdown, split_head
 from codewhale.permissions.skill_folders import FILES, SkillFolder, places, skill_files
 from codewhale.permissions.trust import TrustStore
 
 FILE_LIMIT = 1 << 20
 DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
 _SKILLS, _COMPANIONS = 500, 100
-_HEAD_LIMIT = 16_384
-_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_MEMBER = re.compile(r"^(name|description):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _NAME = re.compile(r"\w(?:[\w.:-]{0,62}\w)?")
 
 
@@ -97,12 +93,11 @@ class SkillStore:
 
     def load(self, workspace: str, name: str) -> LoadedSkill | None:
         skill = next((skill for skill in self.of(workspace).skills if skill.name == name), None)
-        data = None if skill is None else _bytes(skill.file)
+        data = None if skill is None else read_markdown(skill.file, FILE_LIMIT)
         if skill is None or data is None:
             return None
-        text = data.decode("utf-8", "replace")
-        head = _HEAD.match(text)
-        return LoadedSkill(skill, text[head.end() :] if head else text, tuple(_companions(os.path.dirname(skill.file))))
+        _, body = split_head(data.decode("utf-8", "replace"))
+        return LoadedSkill(skill, body, tuple(_companions(os.path.dirname(skill.file))))
 
     def _read(self, file: str) -> _SkillFile:
         try:
@@ -129,55 +124,25 @@ def _shadowed(read: _SkillFile, skills: dict[str, Skill]) -> str:
 
 
 def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
-    data = _bytes(file)
+    data = read_markdown(file, FILE_LIMIT)
     if data is None:
         return _SkillFile(stamp, "", problem=f"it is no regular file of at most {FILE_LIMIT:,} bytes")
     digest, text = sha256(data).hexdigest(), data.decode("utf-8", "replace")
     folder = os.path.basename(os.path.dirname(file))
-    head = _HEAD.match(text)
+    head, _ = split_head(text)
     if head is None:
-        title = re.search(r"^#+[ \t]+(\S.*)$", text[:_HEAD_LIMIT], re.MULTILINE)
+        title = re.search(r"^#+[ \t]+(\S.*)$", text[:HEAD_LIMIT], re.MULTILINE)
         members: dict[str, Any] = {"description": title.group(1)} if title else {}
-    elif len(head.group(1)) > _HEAD_LIMIT:
-        return _SkillFile(stamp, digest, problem=f"its head is longer than {_HEAD_LIMIT:,} characters")
+    elif len(head) > HEAD_LIMIT:
+        return _SkillFile(stamp, digest, problem=f"its head is longer than {HEAD_LIMIT:,} characters")
     else:
-        members = _members(head.group(1))
+        members = head_members(head)
     name, description = members.get("name", folder), members.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return _SkillFile(stamp, digest, problem="its name is not 1 to 64 letters, digits, hyphens, dots or colons")
     if not isinstance(description, str) or not description.strip():
         return _SkillFile(stamp, digest, problem="it has no description")
     return _SkillFile(stamp, digest, name, description.strip())
-
-
-def _members(head: str) -> dict[str, Any]:
-    """The members of a YAML head; of one that is not YAML, most often for a colon within a text, name and description
-    by their lines."""
-    import yaml
-
-    try:
-        check_nesting(head.encode("utf-8", "replace"))
-        if _aliased(yaml.parse(head)):
-            return {}
-        members = yaml.safe_load(head)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        members = dict(_MEMBER.findall(head))
-    return members if isinstance(members, dict) else {}
-
-
-def _aliased(events: Iterable[Any]) -> bool:
-    """Whether a text of YAML repeats parts of itself: merged into one another, a few lines of that stand for more than
-    there is room for."""
-    names = [(type(event).__name__, getattr(event, "anchor", None)) for event in events]
-    marked = {anchor for kind, anchor in names if kind != "AliasEvent" and anchor}
-    return any(kind == "AliasEvent" and anchor in marked for kind, anchor in names)
-
-
-def _bytes(file: str) -> bytes | None:
-    try:
-        return read_regular(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), FILE_LIMIT)
-    except OSError:
-        return None
 
 
 def _companions(folder: str) -> list[str]:

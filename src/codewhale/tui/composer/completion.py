@@ -100,14 +100,14 @@ class CommandSource:
         self._rows: tuple[CommandRow, ...] = ()
         self._session = ""
 
-    async def known(self, session: str, ask: Ask) -> tuple[CommandRow, ...]:
-        """The commands of the session, asked for once."""
-        if not self._rows or self._session != session:
+    async def known(self, session: str, ask: Ask, again: bool = False) -> tuple[CommandRow, ...]:
+        """The commands of the session, kept until they are asked for `again`."""
+        if again or not self._rows or self._session != session:
             self._rows, self._session = tuple(await ask(ListCommands(session))), session
         return self._rows
 
     async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
-        commands = await self.known(session, ask)
+        commands = await self.known(session, ask, again=wanted.line == "/")
         if " " not in wanted.line:
             fitting = _fitting(wanted.word, commands)
             return tuple(_command_row(row, wanted) for row in fitting[:MOST_ROWS]), ""
