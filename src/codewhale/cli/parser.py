@@ -1,7 +1,6 @@
 """The argument parser all sub-commands share: one clear line for a mistake, exit 2, no abbreviations."""
 
 import argparse
-import difflib
 import re
 from typing import Any, NoReturn
 
@@ -25,6 +24,8 @@ class Parser(argparse.ArgumentParser):
 
     def _near(self, message: str) -> str:
         """What was likely meant by a choice or an option that there is not."""
+        import difflib
+
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             near = difflib.get_close_matches(choice[1], re.findall(r"[\w.-]+", choice[2]), n=1)
         elif option := re.search(r"unrecognized arguments: (--[\w-]+)", message):

@@ -1,7 +1,6 @@
 """What every slash-command family shares: the `command` decorator and the registry that runs a line."""
 
 import asyncio
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -145,6 +144,8 @@ class CommandRegistry:
 
 def unknown(name: str, names: Iterable[str]) -> str:
     """What to say of a command that there is not, with those there are."""
+    import difflib
+
     names = sorted(names)
     near = difflib.get_close_matches(name.lower(), (*names, *INTERFACE_COMMANDS), n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
