@@ -1,5 +1,6 @@
 """`codewhale exec` as scripts call it: the real program, the real engine, a scripted model."""
 
+import hashlib
 import json
 import os
 import pty
@@ -281,6 +282,43 @@ def test_slash_commands(tmp_path: Path) -> None:
     assert [line["event"]["type"] for line in lines] == ["session_opened", "turn_finished"]
 
 
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_changes_list_what_commands_made_changed_and_removed(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("old\n")
+    (tmp_path / "gone.txt").write_text("gone\n")
+    (tmp_path / "kept.txt").write_text("kept\n")
+    command = "printf 'new\\n' > made.txt; printf 'more\\n' >> old.txt; rm gone.txt; touch kept.txt"
+    call = json.dumps({"calls": [{"name": "exec_shell", "arguments": {"command": command}}]})
+    scripted(tmp_path, call, ANSWER)
+    told = result_of(codewhale_program(tmp_path, "exec", "--yolo", "--output-format", "json", "hi"))
+    assert sorted((one["path"], one["before_sha256"], one["after_sha256"]) for one in told["changes"]) == [
+        ("gone.txt", sha("gone\n"), None),
+        ("made.txt", None, sha("new\n")),
+        ("old.txt", sha("old\n"), sha("old\nmore\n")),
+    ]
+
+
+def test_what_two_commands_change_is_told_as_one(tmp_path: Path) -> None:
+    calls = [
+        json.dumps({"calls": [{"name": "exec_shell", "arguments": {"command": command}}]})
+        for command in ("echo one > a; echo x > b", "echo two > a; rm b")
+    ]
+    scripted(tmp_path, *calls, ANSWER)
+    told = result_of(codewhale_program(tmp_path, "exec", "--yolo", "--output-format", "json", "hi"))
+    assert told["changes"] == [{"path": "a", "before_sha256": None, "after_sha256": sha("two\n")}]
+
+
+@pytest.mark.parametrize("command", [["search", "--batch"], ["policy", "check", "--batch"], ["tools", "check"]])
+def test_a_bad_line_among_lines_ends_every_command_alike(tmp_path: Path, command: list[str]) -> None:
+    scripted(tmp_path)
+    done = codewhale_program(tmp_path, *command, stdin=b"{bad\n")
+    assert (done.returncode, len(lines_of(done.stdout))) == (1, 1)
+    assert lines_of(done.stdout)[0]["error"]["code"] == "bad_line"
+
+
 # ------------------------------------------------------------------ signals, pipes, terminals
 
 
@@ -308,6 +346,8 @@ def test_a_signal_stops_the_turn_and_the_log_says_so(tmp_path: Path, number: sig
         process.send_signal(number)
         end = until(process, "turn_finished")
         assert end["event"]["result"]["status"] == "interrupted"
+        spent = end["event"]["result"]["usage"]
+        assert spent["estimated"] and spent["input"] > 1000 and spent["output"] == 0
         assert process.wait(60) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""

@@ -58,7 +58,7 @@ def test_bad_lines_are_told_and_the_others_answered(tree: Path, tmp_path: Path) 
     assert (code, len(found)) == (1, 6) and found[3]["results"]
     errors = [row for row in found if "error" in row]
     assert [row["line"] for row in errors] == [1, 2, 3, 5, 6]
-    assert all(row["error"]["code"] == "invalid_input" and row["error"]["message"] for row in errors)
+    assert all(row["error"]["code"] == "bad_line" and row["error"]["message"] for row in errors)
 
 
 def test_queries_of_any_letters_are_one_line_each(tree: Path, tmp_path: Path) -> None:

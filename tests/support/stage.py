@@ -28,6 +28,7 @@ from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tools import (
@@ -141,9 +142,9 @@ class Box:
         """The row of a name, or None."""
         return self._catalog.spec(name)
 
-    def changed_files(self, session: str, call_id: str) -> bool:
+    def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
         """Nobody watches files here."""
-        return False
+        return ()
 
     def repairer(self) -> CallRepairer:
         """What makes out damaged calls."""

@@ -112,7 +112,7 @@ class ModelCalls:
             return None
         answer = self._collector.answer()
         self._collector = None
-        self._settle(answer)
+        self._settle(answer, estimated=True)
         return answer
 
     # ------------------------------------------------------------------ an answer that broke
@@ -197,16 +197,19 @@ class ModelCalls:
 
     # ------------------------------------------------------------------ after
 
-    def _settle(self, answer: ModelAnswer, whole: bool = True) -> None:
-        """Pay for a call; one whose answer broke is no step of its own."""
+    def _settle(self, answer: ModelAnswer, whole: bool = True, estimated: bool = False) -> None:
+        """Pay for a call; one whose answer broke is no step of its own. Of one that was stopped before its provider
+        counted, the estimate is recorded."""
         call, self._call = self._call, None
         if call is None:
             return
         session, provider = self._session, self._session.provider
         price, now = provider.model.price, session.clock.now()
         usage = priced(_assumed(call, answer) if answer.usage is None else answer.usage, price, now)
-        told = [] if answer.usage is None else [self._report(call, usage, provider)]
-        session.emit(*told, self._budget.settle(call.reserved, usage, step=whole))
+        reports = [] if answer.usage is None else [self._report(call, usage, provider)]
+        if not reports and estimated and usage.input:
+            reports = [UsageReported(call.reserved.request, usage, estimated=True)]
+        session.emit(*reports, self._budget.settle(call.reserved, usage, step=whole))
         for nearing in self._budget.warnings():
             session.notice("warning", nearing.text, f"budget_{nearing.percent}")
 

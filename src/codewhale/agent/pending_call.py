@@ -17,6 +17,7 @@ from codewhale.lib.beneath import Root
 from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.codes import RepairCode
@@ -60,7 +61,7 @@ class PendingCall(Struct):
 
     `call` is how later requests say it. Prepared, it is ready (`error` None, `spec` and `arguments` set) or refused
     (`error` set); `repairs` are the codes of what was changed, `lossy` says that a reading was chosen. Finalized, it
-    holds the `events` that record it and what the turn must know.
+    holds the `events` that record it and what the turn must know; `changed` are the files that a program changed.
     """
 
     call: ToolCall
@@ -72,6 +73,7 @@ class PendingCall(Struct):
     lossy: bool = False
     clock: CallTimer = field(default_factory=CallTimer)
     events: tuple[Event, ...] = ()
+    changed: tuple[FileChange, ...] = ()
     ok: bool = False
     denied: bool = False
     end_turn: bool = False

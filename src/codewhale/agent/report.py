@@ -34,6 +34,8 @@ class Report:
         for event in call.events:
             if isinstance(event, FileChanged):
                 self._change(event.change)
+        for change in call.changed:
+            self._change(change)
         if call.denied:
             self._denied.add(call.name)
         elif call.ok:

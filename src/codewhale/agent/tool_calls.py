@@ -31,6 +31,7 @@ from codewhale.protocol.events import (
     ListChanged,
     ProgressShown,
 )
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import (
     BoundCall,
     CallContext,
@@ -68,8 +69,8 @@ class ToolBinder(Protocol):
         """What makes out damaged calls, built when the first is met."""
 
     def spec(self, name: str) -> ToolSpec | None: ...
-    def changed_files(self, session: str, call_id: str) -> bool:
-        """Whether a call of a program that has ended was seen to change files of the workspace."""
+    def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
+        """The files of the workspace that a call of a program, which has ended, was seen to change."""
 
 
 class ToolCallRunner:
@@ -110,6 +111,7 @@ class ToolCallRunner:
         try:
             result = await self._result(turn, call)
         except asyncio.CancelledError as stopped:
+            self._note_changes(session, call)
             return self._finalize(session, call, _so_far(stopped))
         except ToolError as error:
             result = self._failed(session, call, error)
@@ -132,9 +134,12 @@ class ToolCallRunner:
         return result
 
     def _changed(self, session: Session, call: PendingCall, result: ToolResult) -> bool:
-        runs = call.spec is not None and Effect.EXECUTES in call.spec.effects
-        written = any(change.before != change.after for change in result.changes)
-        return written or (runs and self._toolbox.changed_files(session.id, call.id))
+        self._note_changes(session, call)
+        return bool(call.changed) or any(change.before != change.after for change in result.changes)
+
+    def _note_changes(self, session: Session, call: PendingCall) -> None:
+        if call.spec is not None and Effect.EXECUTES in call.spec.effects:
+            call.changed = self._toolbox.changed_files(session.id, call.id)
 
     def _note_alias(self, session: Session, call: PendingCall) -> None:
         """One line for people: a name that is on its way out was used."""

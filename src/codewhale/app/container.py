@@ -37,6 +37,7 @@ from codewhale.process.repository import find_repository, find_root, read_head
 from codewhale.protocol.decisions import CallView
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, JobStarted, Notice, ProgressShown
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.tools import Effect
 from codewhale.session.lists import Lists
@@ -223,8 +224,8 @@ class Container:
         kept = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
         return kept if hooks is None else (hooks, *kept)
 
-    def changed_files(self, session: str, call_id: str) -> bool:
-        return self.services.built("undo") and self.services.undo.changed_files(session, call_id)
+    def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
+        return self.services.undo.changed_files(session, call_id) if self.services.built("undo") else ()
 
     def tell(self, session: str, event: Event) -> None:
         try:

@@ -8,6 +8,7 @@ import msgspec
 
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import ToolError
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import BoundCall, CallContext, PathSubject, Preview, ToolResult, ToolSpec
 from codewhale.tools.base import BoundTool, bound
 
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 
 class Toolbox:
     """The tools of an application. `family(key)` builds those of a family of the catalog; `changed_files(session, call
-    id)` says whether a call of a program that has ended was seen to change files; `repairer()` makes out damaged
+    id)` are those that a call of a program that has ended was seen to change; `repairer()` makes out damaged
     calls."""
 
     def __init__(
         self,
         catalog: Catalog,
         family: Callable[[str], object],
-        changed_files: Callable[[str, str], bool],
+        changed_files: Callable[[str, str], tuple[FileChange, ...]],
         repairer: "Callable[[], CallRepairer]",
     ) -> None:
         self.spec = catalog.spec

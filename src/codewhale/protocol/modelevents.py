@@ -25,13 +25,15 @@ class RequestSent(EventBase, frozen=True):
 class UsageReported(EventBase, frozen=True):
     """The provider's count for request `request`. `expected_hit` is the number of tokens that should have come from
     its cache, `cause` why fewer of those sent before did: cold, model, compaction, undo, pruned, activation, expired,
-    provider, changed ("" when none was missed). `saved` is the money that the cache spared, None when unknown."""
+    provider, changed ("" when none was missed). `saved` is the money that the cache spared, None when unknown.
+    `estimated`: the call was stopped before its provider counted."""
 
     request: int
     usage: Usage
     expected_hit: int = 0
     cause: str = ""
     saved: float | None = None
+    estimated: bool = False
 
 
 class BudgetChanged(EventBase, frozen=True):

@@ -25,7 +25,7 @@ from codewhale.protocol.stream import Usage
 
 _MILLION = 1_000_000
 _KEPT = 20
-_COUNTS = ("calls", "input", "output", "reasoning", "hit", "miss", "told", "expected", "unpriced")
+_COUNTS = ("calls", "input", "output", "reasoning", "hit", "miss", "told", "expected", "unpriced", "estimated")
 _HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
 
 
@@ -91,7 +91,8 @@ class Misses(Struct):
 
 class Totals(Struct):
     """Sums over model calls, in tokens. `told` counts the prompt tokens of calls whose provider tells of its cache,
-    `expected` those that should have come from it; `unpriced` calls have no known cost. Money is by currency."""
+    `expected` those that should have come from it; `unpriced` calls have no known cost, `estimated` ones were stopped
+    before their provider counted. Money is by currency."""
 
     calls: int = 0
     input: int = 0
@@ -102,6 +103,7 @@ class Totals(Struct):
     told: int = 0
     expected: int = 0
     unpriced: int = 0
+    estimated: int = 0
     cost: dict[str, float] = field(default_factory=dict)
     saved: dict[str, float] = field(default_factory=dict)
     misses: dict[str, Misses] = field(default_factory=dict)
@@ -110,6 +112,7 @@ class Totals(Struct):
         """Count one call."""
         usage = report.usage
         self.calls += 1
+        self.estimated += report.estimated
         self.input += usage.input
         self.output += usage.output
         self.reasoning += usage.reasoning
@@ -168,7 +171,7 @@ class Totals(Struct):
 
     def as_usage(self) -> dict[str, object]:
         """The `usage` object that programs are printed. A cost is given when that of every call is known, in one
-        currency."""
+        currency; `estimated` stands there where a call was stopped before its provider counted."""
         known = self.calls > 0 and not self.unpriced and len(self.cost) <= 1
         currency = next(iter(self.cost), "USD")
         return {
@@ -178,6 +181,7 @@ class Totals(Struct):
             "cache_miss": self.miss,
             "cost": round(self.cost.get(currency, 0.0), 12) if known else None,
             "currency": currency,
+            **({"estimated": True} if self.estimated else {}),
         }
 
 

@@ -112,7 +112,7 @@ class PrefixCache:
             if isinstance(event, RequestSent) and not event.purpose:
                 last, at, tokens = event.request, datetime.fromisoformat(envelope.at).timestamp(), 0
                 self._edge = ""
-            elif isinstance(event, UsageReported) and event.request == last:
+            elif isinstance(event, UsageReported) and event.request == last and not event.estimated:
                 tokens = event.usage.input
             else:
                 self.apply(event)

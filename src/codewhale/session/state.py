@@ -229,9 +229,10 @@ class SessionState:
 
     def _usage(self, event: UsageReported) -> None:
         new, old = event.usage, self.usage
-        if new.input and self.request_bytes > 1000 and not self.one_shot:
+        counted = new.input and not event.estimated and not self.one_shot
+        if counted and self.request_bytes > 1000:
             self.tokens_per_byte = new.input / self.request_bytes
-        if new.input and event.request == self.requests and not self.one_shot:
+        if counted and event.request == self.requests:
             self.measured = (self.request_bytes, new.input)
         self.last_usage = self.last_usage if self.one_shot else new
         cost = None if new.cost is None else (old.cost or 0.0) + new.cost

@@ -52,7 +52,7 @@ async def test_a_line_that_is_no_query_is_refused_in_words(searcher: Searcher, l
     with pytest.raises(ValueError, match="not a JSON object with id and query") as caught:
         await searcher.line(line)
     told = refused(7, caught.value)
-    assert (told["id"], told["line"], told["error"]["code"]) == (None, 7, "invalid_input")
+    assert (told["id"], told["line"], told["error"]["code"]) == (None, 7, "bad_line")
     assert len(told["error"]["message"]) < 500
 
 

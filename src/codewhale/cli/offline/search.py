@@ -97,4 +97,4 @@ class Searcher:
 
 def refused(number: int, error: Exception) -> dict[str, Any]:
     """What is answered to a line that cannot be."""
-    return {"id": None, "line": number, "error": {"code": "invalid_input", "message": str(error)}}
+    return {"id": None, "line": number, "error": {"code": "bad_line", "message": str(error)}}

@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -22,7 +21,7 @@ from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
 from codewhale.workspace.undo.history import FileHistory, PriorScan, UndoTurn, last_undo, live_turns
-from codewhale.workspace.undo.journal import FileState, JournalEntry, SnapshotError, blob_id
+from codewhale.workspace.undo.journal import Change, FileState, JournalEntry, SnapshotError, blob_id
 from codewhale.workspace.undo.resolve import NOT_KEPT, Revision, UndoRefusal, resolve
 from codewhale.workspace.undo.restore import remove_empty, write_back
 from codewhale.workspace.undo.scan import TooLongError, TooMuchError
@@ -31,6 +30,7 @@ LOOK_SECONDS = 60.0
 READ_AT_ONCE = 32 << 20
 SHOWN_FILES = 40
 _REMEMBERED = 100
+_LISTED, _HASHED_BYTES = 100, 16 << 20
 SHOWN_BYTES = 256 << 10
 TOO_MANY = "{} changed too many files at once to be taken back"
 
@@ -87,11 +87,12 @@ class Undo:
         self._unwatched: set[str] = set()
         self._told: set[tuple[str, str]] = set()
         self._writing: dict[str, asyncio.Task[None]] = {}
-        self._changed: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
+        self._changed: dict[tuple[str, str], tuple[FileChange, ...]] = {}
 
-    def changed_files(self, session: str, call_id: str) -> bool:
-        """Whether one of the last calls of a program was seen to change files."""
-        return (session, call_id) in self._changed
+    def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
+        """The files, the first hundred, that one of the last calls of a program was seen to change; a hash is "" where
+        the bytes are not kept."""
+        return self._changed.get((session, call_id), ())
 
     async def judge(self, call: CallView) -> Opinion | None:
         return None
@@ -143,8 +144,11 @@ class Undo:
                 await self._settled(root)
                 async with history.held():
                     seen = await history.look(None, window.author, window.begun, _named(open_here))
-                if any(entry.call == call.call_id and entry.changes for entry in seen):
-                    self._changed.append(key)
+                    changed = [one for entry in seen if entry.call == call.call_id for one in entry.changes]
+                    if changed:
+                        self._changed[key] = await _hashed(history, changed[:_LISTED])
+                        while len(self._changed) > _REMEMBERED:
+                            del self._changed[next(iter(self._changed))]
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             open_here.pop(key, None)
             self._give_up(call, root, error)
@@ -301,6 +305,22 @@ class Undo:
             self._told.add((root, reason))
             text = f"What {call.tool} changes in {root} cannot be undone: {reason}."
             self._tell(call.session, Notice("warning", text, "undo_unavailable"))
+
+
+async def _hashed(history: FileHistory, changes: Sequence[Change]) -> tuple[FileChange, ...]:
+    """Changes with the sha256 of what was kept of them, as far as that can be read in a moment."""
+    room, wanted = _HASHED_BYTES, dict[str, int]()
+    for state in (state for change in changes for state in (change.after, change.before)):
+        if state is not None and state.blob and state.blob not in wanted and state.size <= room:
+            wanted[state.blob] = state.size
+            room -= state.size
+    kept = await history.journal.read(wanted)
+    sums = {blob: hashlib.sha256(data).hexdigest() for blob, data in kept.items()}
+
+    def sha(state: FileState | None) -> str | None:
+        return None if state is None else sums.get(state.blob, "")
+
+    return tuple(FileChange(change.path, sha(change.before), sha(change.after)) for change in changes)
 
 
 async def _plan(history: FileHistory, session: str, root: str, since: int) -> UndoPlan:
