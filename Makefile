@@ -63,8 +63,8 @@ captures: $(STAMP) ## draw the captures of the terminal interface in docs/captur
 looks: $(STAMP) ## ten scenes of the real program in tmux, at three sizes, dark and light, into .scratch/looks
 	@$(PY) scripts/looks.py
 
-web-check: $(STAMP) ## the interface in headless Chromium: a turn is typed, approved and seen
-	@$(PY) scripts/webcheck.py
+web-check: $(STAMP) ## the interface in headless Chromium: title, focus, a typed turn and an approval; skipped without one
+	@$(PY) -m pytest tests/scenarios/test_browser.py -q -rs
 
 tui: $(STAMP) ## what the terminal interface costs on a real pseudo-terminal: first paint, keys, scrolling, memory
 	@$(PY) scripts/tui.py

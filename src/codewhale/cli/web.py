@@ -5,11 +5,13 @@ what you can. Needs the extra: pip install 'codewhale[web]'.
 """
 
 import argparse
+import os
 import re
 import shlex
 
 from codewhale.cli.parser import ChoiceError, UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, say
+from codewhale.lib.text import one_line
 from codewhale.process.itself import own_python
 
 PORT = 7877
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         port = listening.getsockname()[1]
         put(f"http://127.0.0.1:{port}/?token={token}\n")
         say("codewhale web: open that address in a browser on this machine; Ctrl+C ends it")
-        serve(command, listening, token)
+        serve(command, listening, token, f"{one_line(os.path.basename(workspace(args)), 60) or '/'} · CodeWhale")
     return 0
 
 

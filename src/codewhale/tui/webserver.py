@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import hmac
+import html
 import logging
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
@@ -25,14 +27,24 @@ _POLICY = (
     "font-src 'self' data:; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
+# The terminal has the focus as soon as it is there, and again whenever the page has.
+_FOCUS = """<script>
+  const focus = () => document.querySelector(".xterm-helper-textarea")?.focus();
+  new MutationObserver((_, seen) => { focus(); if (document.activeElement !== document.body) seen.disconnect(); })
+    .observe(document, {childList: true, subtree: true, attributes: true});
+  window.addEventListener("focus", focus);
+  window.addEventListener("click", focus);
+</script>"""
+_FONTS = re.compile(r'<link\s+rel="stylesheet"\s+href="https://[^>]*>')
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PageServer(Server):  # type: ignore[misc, unused-ignore]
     """Serves `command` to whoever shows `token`, once in the address and then as a cookie."""
 
-    def __init__(self, command: str, port: int, token: str) -> None:
-        super().__init__(f"exec {command}", host="127.0.0.1", port=port, title="CodeWhale")
+    def __init__(self, command: str, port: int, token: str, title: str = "CodeWhale") -> None:
+        super().__init__(f"exec {command}", host="127.0.0.1", port=port, title=title)
         self._token = token
         self._pages: set[asyncio.Task[object]] = set()
 
@@ -95,7 +107,13 @@ class PageServer(Server):  # type: ignore[misc, unused-ignore]
             raise web.HTTPForbidden(text=_REFUSED)
         # A tunnel may show this port as another one: the page speaks to the address that it was asked at.
         self.public_url = f"http://{request.host}"
-        return await self._page(request, handler) if request.path == "/ws" else _sealed(await handler(request))
+        if request.path == "/ws":
+            return await self._page(request, handler)
+        page = await handler(request)
+        if request.path == "/" and isinstance(page, web.Response):
+            head = f'<head><meta charset="utf-8"><title>{html.escape(self.title)}</title>{_FOCUS}'
+            page.text = _FONTS.sub("", page.text or "").replace("<head>", head, 1)
+        return _sealed(page)
 
     async def _page(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if len(self._pages) >= MOST_PAGES:
@@ -155,8 +173,8 @@ def _sealed(response: web.StreamResponse) -> web.StreamResponse:
     return response
 
 
-def serve(command: str, listening: socket.socket, token: str) -> None:
+def serve(command: str, listening: socket.socket, token: str, title: str) -> None:
     """Serve until SIGINT or SIGTERM. Raises nothing for a page that fails."""
     _LOG.setLevel(logging.CRITICAL)
-    server = PageServer(command, listening.getsockname()[1], token)
+    server = PageServer(command, listening.getsockname()[1], token, title)
     web.run_app(server.make(), sock=listening, print=None, access_log=None, loop=asyncio.new_event_loop())

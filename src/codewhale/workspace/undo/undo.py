@@ -145,10 +145,8 @@ class Undo:
                 async with history.held():
                     seen = await history.look(None, window.author, window.begun, _named(open_here))
                     changed = [one for entry in seen if entry.call == call.call_id for one in entry.changes]
-                    if changed:
-                        self._changed[key] = await _hashed(history, changed[:_LISTED])
-                        while len(self._changed) > _REMEMBERED:
-                            del self._changed[next(iter(self._changed))]
+                    files = await _hashed(history, changed[:_LISTED])
+                self._changed = dict([*self._changed.items(), *([(key, files)] if files else [])][-_REMEMBERED:])
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
             open_here.pop(key, None)
             self._give_up(call, root, error)
