@@ -36,7 +36,7 @@ def test_an_approval_says_all_of_it() -> None:
     text = "\n".join(lines)
     assert "Run this command?" in text and "$ echo \\u202eevil\\x0dgood" in text
     assert "runs a program (mode)" in text and "starting with pytest" in text and "invisible" in text
-    assert "it can change files in the workspace only" in text and "a for always" in text
+    assert "writes in the workspace only, no network" in text and "a for always" in text
 
 
 def test_chinese_says_what_a_rule_is_about() -> None:

@@ -78,7 +78,12 @@ def test_a_reading_line_runs_unasked_and_any_other_is_asked_about() -> None:
 
 
 @pytest.mark.parametrize("line", ["make test; ls", "python x.py", "rm x", "make test > log", "env make test"])
-def test_what_no_prefix_says_is_not_offered_for_ever(line: str) -> None:
+def test_of_what_no_prefix_says_the_line_alone_is_offered(line: str) -> None:
+    assert shell(line).verdict == "ask" and shell(line).offer == Offer("exec_shell", "exact", line)
+
+
+@pytest.mark.parametrize("line", ["ls \u202e; python x.py", "make test \u200b", "python x.py " + "a" * 17_000])
+def test_a_line_that_nobody_can_take_in_is_not_offered(line: str) -> None:
     assert shell(line).verdict == "ask" and shell(line).offer is None
 
 

@@ -9,14 +9,16 @@ from msgspec.structs import replace
 
 from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.policy import SandboxOptions
+from codewhale.permissions.prefixes import running_tests
 from codewhale.permissions.rules import read_rules
 from codewhale.permissions.service import PermissionService
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.permissions.trust import TrustStore
-from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
+from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import CommandSubject, Effect, PathSubject, Subject
 from codewhale.testing import FakeClock
 
@@ -34,7 +36,9 @@ class Machine:
 
     def analyse(self, subject: CommandSubject, request: DecisionRequest) -> ShellJudgement:
         """The shell analysis."""
-        return analyse(subject.command, ShellContext(request.workspace))
+        judged = analyse(subject.command, ShellContext(request.workspace))
+        argv = judged.commands[0].argv if judged.plain else ()
+        return replace(judged, tests=running_tests(argv, "pytest", "/usr/bin/python3"))
 
     def url(self, url: str, request: DecisionRequest) -> Opinion | None:
         """Every address will do."""
@@ -84,6 +88,11 @@ def machine(home: Path) -> Machine:
 def permits(home: Path, machine: Machine) -> PermissionService:
     """The gate."""
     return PermissionService(str(home), machine, AuditLog(str(home), FakeClock()))
+
+
+def yes(remember: str) -> Answer:
+    """A yes that is to be kept."""
+    return Answer("s", "ask_1", True, remember=remember)  # type: ignore[arg-type]
 
 
 def asking(workspace: Path, *subjects: Subject, tool: str = "exec_shell", session: str = "s") -> DecisionRequest:
@@ -152,13 +161,13 @@ def test_a_project_only_tightens_and_only_when_trusted(
 def test_an_answer_is_kept_for_the_session_or_always(permits: PermissionService, home: Path, workspace: Path) -> None:
     request = asking(workspace, MAKE)
     decision = permits.decide(request)
-    permits.answered(request, decision, "allowed", "session")
+    permits.answered(request, decision, yes("session"))
     assert permits.decide(request).rule == "permissions.session.1"
     assert permits.decide(asking(workspace, MAKE, session="other")).verdict == "ask"
     assert permits.decide(asking(workspace, CommandSubject("make test; rm x"))).verdict == "ask"
     permits.forget("s")
     assert permits.decide(request).verdict == "ask" and read_rules(permits.path) == ()
-    permits.answered(request, decision, "allowed", "always")
+    permits.answered(request, decision, yes("always"))
     saved = Rule("allow", "exec_shell", command="make test", workspace=str(workspace), row=1)
     assert read_rules(permits.path) == (saved,) == permits.rules("s", str(workspace))
     assert permits.decide(request).rule == "permissions.user.1"
@@ -166,17 +175,63 @@ def test_an_answer_is_kept_for_the_session_or_always(permits: PermissionService,
 
 
 def test_what_was_not_offered_is_not_kept(permits: PermissionService, workspace: Path) -> None:
-    request = asking(workspace, CommandSubject("python x.py"))
-    permits.answered(request, permits.decide(request), "allowed", "always")
-    permits.answered(request, Decision("ask", "x", "y"), "allowed", "session")
+    request = asking(workspace, CommandSubject("python x.py", stdin="import os"))
+    permits.answered(request, permits.decide(request), yes("always"))
+    permits.answered(request, Decision("ask", "x", "y"), yes("session"))
+    permits.answered(asking(workspace, MAKE), permits.decide(asking(workspace, MAKE)), yes("sandbox"))
     assert permits.rules("s", str(workspace)) == ()
+
+
+EXACT = ("python3 -m http.server", "git stash", "make test > log 2>&1", "for f in *.py; do python3 $f; done", "a\nb")
+
+
+@pytest.mark.parametrize("line", EXACT)
+@pytest.mark.parametrize("remember", ["session", "always"])
+def test_any_line_can_be_kept_as_it_stands_in_its_folder(
+    permits: PermissionService, workspace: Path, line: str, remember: str
+) -> None:
+    request = asking(workspace, CommandSubject(line, "sub"))
+    decision = permits.decide(request)
+    assert decision.verdict == "ask" and decision.offer == Offer("exec_shell", "exact", line)
+    permits.answered(request, decision, yes(remember))
+    assert permits.decide(request).verdict == "allow"
+    for other in (CommandSubject(f"{line} ", "sub/../sub"), CommandSubject(f" {line}", "./sub")):
+        assert permits.decide(asking(workspace, other)).verdict == "allow"
+    stolen = (CommandSubject(line), CommandSubject(line, "sub/evil"), CommandSubject(line, "sub", stdin="x"))
+    for other in (*stolen, CommandSubject(f"{line}; rm x", "sub"), CommandSubject(f"{line} --more", "sub")):
+        assert permits.decide(asking(workspace, other)).verdict == "ask"
+    assert permits.decide(asking(workspace.parent, CommandSubject(line, "sub"))).verdict == "ask"
+
+
+def test_of_a_prefix_the_line_alone_can_be_kept(permits: PermissionService, workspace: Path) -> None:
+    request = asking(workspace, MAKE)
+    permits.answered(request, permits.decide(request), Answer("s", "a", True, remember="always", exact=True))
+    (row,) = permits.rules("s", str(workspace))
+    assert (row.command, row.command_exact, row.cwd) == ("", "make test", ".")
+    assert permits.decide(request).verdict == "allow"
+    assert permits.decide(asking(workspace, CommandSubject("make test X=1"))).verdict == "ask"
+
+
+@pytest.mark.parametrize("line", ["pytest -q", "python3 -m pytest -x tests", "python -m pytest"])
+def test_the_tests_of_the_project_are_allowed_once_for_every_way_to_run_them(
+    permits: PermissionService, workspace: Path, line: str
+) -> None:
+    request = asking(workspace, CommandSubject(line))
+    decision = permits.decide(request)
+    assert decision.offer is not None and decision.offer.field == "tests"
+    permits.answered(request, decision, yes("always"))
+    for more in (line, f"{line} --lf", f"{line} tests/test_a.py"):
+        assert permits.decide(asking(workspace, CommandSubject(more))).verdict == "allow"
+    assert permits.decide(asking(workspace, tool="run_tests")).verdict == "allow"
+    for other in (f"{line}; rm x", f"{line} > out", "python3 -m http.server", "python3 x.py"):
+        assert permits.decide(asking(workspace, CommandSubject(other))).verdict == "ask"
 
 
 def test_each_decision_and_answer_is_a_line_without_secrets(
     permits: PermissionService, home: Path, workspace: Path
 ) -> None:
     request = asking(workspace, CommandSubject("deploy --key hunter2\nrm x"))
-    permits.answered(request, permits.decide(request), "denied")
+    permits.answered(request, permits.decide(request), None)
     permits.decide(replace(request, call=""))
     permits.judge(request)
     decided, answered = lines(home)

@@ -30,7 +30,7 @@ from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.ops import Answer, OpenSession
 from codewhale.protocol.tools import (
     BoundCall,
     CallContext,
@@ -181,9 +181,9 @@ class BareGate:
         """Of the arguments and a salt."""
         return hashlib.sha256(self.salt + msgspec.json.encode(arguments)).hexdigest()
 
-    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
         """Keep it for the test."""
-        self.answers.append((by, remember))
+        self.answers.append(("denied", "") if answer is None else ("allowed", answer.remember))
 
 
 class OneProvider:

@@ -44,10 +44,6 @@ class Desk(Vertical):
         """Back to the line."""
         self.query_one("#composer", Input).focus()
 
-    def on_asking_panel_edit(self, message: AskingPanel.Edit) -> None:
-        """What is to be changed and sent."""
-        self.query_one("#composer", Input).value = message.text
-
 
 class Asked:
     """A panel that was asked something, with the client that is answered."""

@@ -36,9 +36,13 @@ class Asking:
             session.emit(ApprovalAnswered(ask.request_id, False, "cancel"))
             raise
         allowed = answer is not None and answer.allowed
-        remember = answer.remember if answer is not None and allowed and ask.offer is not None else ""
-        session.emit(ApprovalAnswered(ask.request_id, allowed, by, remember))
-        return answer if allowed else None
+        if answer is None or not allowed:
+            session.emit(ApprovalAnswered(ask.request_id, False, by))
+            return None
+        offered = ask.held if answer.remember == "sandbox" else ask.offer is not None and not answer.command
+        kept = replace(answer, remember=answer.remember if offered else "")
+        session.emit(ApprovalAnswered(ask.request_id, True, by, kept.remember, answer.command))
+        return kept
 
     def attended(self, session: str) -> bool:
         return self._find(session).session.rights.authority is Authority.PERSON

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from codewhale.agent.asking import Asking
 from codewhale.agent.pending_call import PendingCall
 from codewhale.agent.turn import Turn
@@ -11,6 +13,7 @@ from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.errors import ConfigError, ToolError
 from codewhale.protocol.events import ApprovalAsked
 from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import Effect, Subject, ToolSpec
 from codewhale.session.session import Session
 
@@ -28,8 +31,8 @@ class PermissionGate(Protocol):
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         """What would run, as a hash."""
 
-    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
-        """Note an answer, and remember the rule that was offered. Raises ConfigError when that cannot be kept."""
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
+        """Note an answer (None is a no), and remember what was offered. Raises ConfigError when that cannot be kept."""
 
 
 class CallRefused(ToolError):
@@ -92,18 +95,23 @@ class Authorizer:
 
     async def ask(
         self, turn: Turn, call: PendingCall, request: DecisionRequest, decision: Decision, outline: Outline
-    ) -> None:
-        """Return once the person has allowed the call. What runs then is what was allowed: the same bytes, the same
-        outline, and nothing that has been forbidden since. Raises CallRefused and ToolError."""
+    ) -> Decision | str:
+        """Return once the person has allowed the call: the decision that it runs under, or the command that the person
+        wrote in place of its own. What runs is what was allowed: the same bytes, the same outline, and nothing that has
+        been forbidden since. Raises CallRefused and ToolError."""
         display = await outline()
         digest = self._gate.digest(request, call.arguments)
-        if not await self.allows(turn, call, request, decision, sha256=digest, display=display):
+        answer = await self.allows(turn, call, request, decision, sha256=digest, display=display)
+        if answer is None:
             raise CallRefused(f"The person did not allow this call ({decision.rule}).")
+        if answer.command:
+            return answer.command
         if self._gate.digest(request, call.arguments) != digest or await outline() != display:
             raise CallRefused(
                 "A file that this command names has changed since the person was shown it. Call it again."
             )
-        self.decide(request)
+        now = self.decide(replace(request, approval=turn.session.rights.approval))
+        return now if answer.remember == "sandbox" and now.verdict == "allow" else decision
 
     async def allows(
         self,
@@ -114,10 +122,10 @@ class Authorizer:
         *,
         sha256: str = "",
         display: tuple[Block, ...] = (),
-    ) -> bool:
-        """Whether the person who is there allows it."""
+    ) -> Answer | None:
+        """The answer by which the person who is there allows it, None for a no."""
         if request.authority is not Authority.PERSON or request.approval is Approval.NEVER:
-            return False
+            return None
         asked = ApprovalAsked(
             request_id="",
             call_id=request.call,
@@ -131,13 +139,15 @@ class Authorizer:
             offer=decision.offer,
             sha256=sha256,
             allowances=decision.allowances,
+            held=decision.held,
         )
         with call.clock.waiting():
             answer = await self._asking.approval(turn, asked)
+        if answer is not None and answer.remember == "sandbox" and decision.held:
+            turn.session.change_approval(Approval.SANDBOX)
         try:
-            remember = answer.remember if answer is not None else ""
-            self._gate.answered(request, decision, "denied" if answer is None else "allowed", remember)
+            self._gate.answered(request, decision, answer)
         except ConfigError as error:
             text = f"Allowed this once, but it could not be remembered: {error}"
             turn.session.notice("warning", text, "permissions")
-        return answer is not None
+        return answer

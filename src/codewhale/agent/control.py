@@ -11,7 +11,7 @@ from codewhale.agent.report import usage_view
 from codewhale.agent.session_factory import SessionFactory
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged, Rewound, TitleSet
-from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.modes import NARROWEST_FIRST, Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
 from codewhale.protocol.views import ContextView, FormerMessage, ToolsView
 from codewhale.session.listing import checked_title
@@ -60,7 +60,11 @@ class SessionControls:
                 self._ask(target, provider, model)
 
     def set_approval(self, session: str, approval: Approval) -> None:
-        self._engine.idle(session).allow(approval=approval)
+        target = self._engine.session(session)
+        order = NARROWEST_FIRST.index
+        if order(approval) > order(target.rights.approval):
+            self._engine.idle(session)
+        target.change_approval(approval)
 
     def set_model(self, session: str, provider: str, model: str) -> None:
         """Change the model; the one at hand is taken up anew when its facts are no longer those it was pinned with.

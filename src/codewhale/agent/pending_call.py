@@ -15,6 +15,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import right_already
 from codewhale.lib.beneath import Root
 from codewhale.permissions.path_spelling import meant
+from codewhale.protocol.decisions import Decision
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
 from codewhale.protocol.files import FileChange
@@ -62,6 +63,7 @@ class PendingCall(Struct):
     `call` is how later requests say it. Prepared, it is ready (`error` None, `spec` and `arguments` set) or refused
     (`error` set); `repairs` are the codes of what was changed, `lossy` says that a reading was chosen. Finalized, it
     holds the `events` that record it and what the turn must know; `changed` are the files that a program changed.
+    `rewritten` says what the person put in place of its command, which was shown with the decision `allowed`.
     """
 
     call: ToolCall
@@ -79,6 +81,8 @@ class PendingCall(Struct):
     end_turn: bool = False
     repeats: int = 0
     ms: int = 0
+    allowed: Decision | None = None
+    rewritten: str = ""
 
     @property
     def id(self) -> str:
@@ -88,6 +92,26 @@ class PendingCall(Struct):
     def name(self) -> str:
         """The canonical name where one is known, else what the model sent."""
         return self.spec.name if self.spec is not None else self.call.name
+
+    def rewrite(self, command: str, shown: Decision) -> None:
+        """Put the person's own command in the place of the call's, which was shown with this decision. Raises ToolError
+        where the call has none."""
+        before = self.arguments.get("command")
+        if not isinstance(before, str):
+            raise ToolError("invalid_input", f"{self.name} has no command that could be changed; it was not run.")
+        self.arguments = {**self.arguments, "command": command}
+        self.allowed = shown
+        first = self.rewritten.partition("\nTheirs: ")[0] or f"The person changed this command.\nYours: {before}"
+        self.rewritten = f"{first}\nTheirs: {command}"
+
+    def written(self, decision: Decision) -> bool:
+        """Whether the person wrote this command, and it gets no more rights than were shown with the one before."""
+        shown = self.allowed
+        return (
+            shown is not None
+            and decision.sandbox in ("read-only", shown.sandbox)
+            and (shown.sandbox == "none" or set(decision.allowances) <= set(shown.allowances))
+        )
 
 
 def prepare(

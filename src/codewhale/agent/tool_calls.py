@@ -38,6 +38,7 @@ from codewhale.protocol.tools import (
     Effect,
     ListUpdate,
     NotRun,
+    Origin,
     OutputKept,
     SandboxRefusal,
     StepProgress,
@@ -115,6 +116,8 @@ class ToolCallRunner:
             return self._finalize(session, call, _so_far(stopped))
         except ToolError as error:
             result = self._failed(session, call, error)
+        if call.rewritten:
+            result = replace(result, content=f"{call.rewritten}\n\n{result.content}")
         if self._changed(session, call, result):
             guard.changed(tool, arguments)
         if guarded:
@@ -190,8 +193,12 @@ class ToolCallRunner:
                 return tuple(preview.display)
             return await _bounded(asyncio.to_thread(bound.outline, session.state.workspace), READ_SECONDS)
 
-        if decision.verdict == "ask":
-            await authorizer.ask(turn, call, request, decision, outline)
+        if decision.verdict == "ask" and not call.written(decision):
+            answer = await authorizer.ask(turn, call, request, decision, outline)
+            if isinstance(answer, str):
+                call.rewrite(answer, decision)
+                return await self._authorized(turn, call, spec, self._toolbox.bind(spec, call.arguments))
+            decision, context = answer, _context(turn, call.id, answer)
         refusal = await hooks.before()
         if refusal:
             raise CallRefused(refusal)
@@ -200,11 +207,11 @@ class ToolCallRunner:
             await _begin(session, call, spec, decision)
             if preview is not None:
                 return await _bounded(preview.run(), limit)
-            result = await _ran(bound, context, limit)
+            result = _foreign(await _ran(bound, context, limit), decision)
             wider = _wider(result, decision)
-            if wider is None or not await authorizer.allows(turn, call, request, wider, display=await outline()):
+            if wider is None or await authorizer.allows(turn, call, request, wider, display=await outline()) is None:
                 return result
-            return await _ran(bound, _context(turn, call.id, wider), limit)
+            return _foreign(await _ran(bound, _context(turn, call.id, wider), limit), wider)
 
         return await hooks.around(work())
 
@@ -273,10 +280,22 @@ def _wider(result: ToolResult, decision: Decision) -> Decision | None:
     if refusal.allowance == "network" and "offline" in decision.allowances:
         return None
     what = f"The sandbox refused it: {refusal.evidence}. {refusal.advice}".rstrip()
+    if refusal.allowance == "home":
+        rest = tuple(one for one in decision.allowances if one != "home:toolchains")
+        return Decision("ask", ELEVATION, f"{what} Run it again with your whole home to read?", decision.sandbox, rest)
     if refusal.allowance == "network" and "network" not in decision.allowances:
         reason = f"{what} Run it again with the network?"
-        return Decision("ask", ELEVATION, reason, decision.sandbox, (*decision.allowances, "network"))
-    return Decision("ask", ELEVATION, f"{what} Run it again without the sandbox?")
+        wider = (*decision.allowances, "network")
+        return Decision("ask", ELEVATION, reason, decision.sandbox, wider, fetches=decision.fetches)
+    reason = f"{what} Run it again without the sandbox?"
+    return Decision("ask", ELEVATION, reason, fetches=decision.fetches)
+
+
+def _foreign(result: ToolResult, decision: Decision) -> ToolResult:
+    """The result, as from elsewhere where a command may have brought it from the network."""
+    reached = "network" in decision.allowances or (decision.rule == ELEVATION and decision.sandbox == "none")
+    foreign = decision.fetches and reached and result.origin is Origin.WORKSPACE
+    return replace(result, origin=Origin.WEB) if foreign else result
 
 
 def _view(session: Session, call: PendingCall, spec: ToolSpec, bound: BoundCall) -> CallView:

@@ -5,10 +5,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from codewhale.app.settings import WorkspaceSettings
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
+from codewhale.protocol.errors import ToolError
 from codewhale.protocol.events import Event
+from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import CommandSubject
 
 if TYPE_CHECKING:
@@ -42,8 +46,8 @@ class Gateway:
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         return self.permits().digest(request, arguments)
 
-    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
-        self.permits().answered(request, decision, by, remember)
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
+        self.permits().answered(request, decision, answer)
 
     def canonical(self, name: str) -> str:
         return ALIASES[name].canonical if name in ALIASES else name
@@ -64,7 +68,10 @@ class Gateway:
             sandbox=self.sandboxed(),
             stdin=subject.stdin,
         )
-        return analyse(subject.command, context)
+        judged = analyse(subject.command, context)
+        single = judged.verdict == "ask" and judged.plain and len(judged.commands) == 1
+        tests = _tests(judged.commands[0].argv, request.workspace) if single else ""
+        return replace(judged, tests=tests) if tests else judged
 
     def url(self, url: str, request: DecisionRequest) -> Opinion | None:
         from codewhale.permissions.network import judge_url, leak
@@ -79,9 +86,10 @@ class Gateway:
 
     def sandbox_options(self, request: DecisionRequest) -> "SandboxOptions":
         from codewhale.permissions.policy import SandboxOptions
+        from codewhale.process.sandbox.homes import can_narrow
 
         confining = self._settings(request.workspace).sandbox
-        return SandboxOptions(confining.network, confining.more, confining.less)
+        return SandboxOptions(confining.network, confining.more, confining.less, can_narrow(request.workspace))
 
     def sandboxed(self) -> bool:
         from codewhale.process.confinement import sandbox
@@ -101,3 +109,16 @@ class Gateway:
             return "" if jobs is None else jobs.unfinished(session, job)
         except KeyError:
             return ""
+
+
+def _tests(argv: tuple[str, ...], workspace: str) -> str:
+    """The first words of a command that runs the project's tests, "" for any other one."""
+    from codewhale.permissions.prefixes import running_tests
+    from codewhale.services.testruns.runners import foresee
+
+    try:
+        runner = foresee(workspace)
+    except ToolError:
+        return ""
+    named = os.path.relpath(runner.argv[0], workspace)
+    return running_tests(argv, runner.name, runner.argv[0]) or running_tests(argv, runner.name, named)

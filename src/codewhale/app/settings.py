@@ -69,7 +69,8 @@ class SecretSettings(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
-    what becomes of calls that no rule decides: suggest asks the person, auto runs them, never refuses them, `hooks` the
+    what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the sandbox does not
+    hold, auto runs them, never refuses them, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
     `mcp_config_path` the file that names MCP servers. The four last ones are of code search: whether it has an index at
     all, and the local programs, or folders of models, in its slots ("" is none)."""
@@ -77,7 +78,7 @@ class Settings(Struct, frozen=True):
     provider: str = ""
     model: str = ""
     reasoning_effort: Effort = ""
-    approval: Literal["suggest", "auto", "never"] = "suggest"
+    approval: Literal["suggest", "sandbox", "auto", "never"] = "suggest"
     providers: dict[str, ProviderSettings] = {}
     tools: ToolSettings = ToolSettings()
     context: ContextSettings = ContextSettings()
@@ -121,7 +122,7 @@ PROJECT_RULES: Rules = MappingProxyType(
         "secrets.prefixes": joined,
         "sandbox.network": ladder("off", "ask", "on", default="ask"),
         "sandbox.hidden": joined,
-        "approval": ladder("never", "suggest", "auto", default="suggest"),
+        "approval": ladder("never", "suggest", "sandbox", "auto", default="suggest"),
     }
 )
 

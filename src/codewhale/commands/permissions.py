@@ -43,9 +43,9 @@ class PermissionsCommands:
             return misuse("Say /network allow|ask|deny HOST, such as example.com or .example.com.")
         return self._save(Rule(verb, host=host.casefold()))  # type: ignore[arg-type]
 
-    @command("/approval", "[suggest|auto|never]")
+    @command("/approval", "[suggest|sandbox|auto|never]")
     async def approval(self, args: str, context: CommandContext) -> CommandOutput:
-        """Show what happens to calls that no rule decides (ask, run or deny), or change it."""
+        """Show what happens to calls that no rule decides (ask, ask outside the sandbox, run or deny), or change it."""
         choices = "|".join(Approval)
         if not args:
             return CommandOutput(f"approval: {self._control.status(context.session).approval} (one of {choices})")

@@ -8,6 +8,7 @@ from codewhale.display.text import Span, Spans, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.lib.text import sanitise
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
+from codewhale.protocol.decisions import Offer
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -110,6 +111,13 @@ def held_by(ask: ApprovalAsked, words: Words) -> str:
     if ask.sandbox == "workspace-write" and "network" in ask.allowances:
         return words("asking.sandbox_network")
     return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
+
+
+def offer_of(offer: Offer, words: Words) -> str:
+    """What a rule would allow from now on, in words."""
+    value = "".join(text for text, _ in spans(offer.value, ""))
+    field = "tool" if offer.field == "tests" and not value else offer.field
+    return words(f"asking.offer_{field}", tool=flat(offer.tool), value=value)
 
 
 def kind_of(ask: ApprovalAsked) -> str:

@@ -15,6 +15,7 @@ from codewhale.display.asks import (
     held_by,
     hides,
     kind_of,
+    offer_of,
     reason_of,
 )
 from codewhale.display.transcript.blocks import CallCard, Countdown, NoteBlock, Receipt, TranscriptBlock, Work
@@ -163,7 +164,7 @@ class PlainAsks:
         self._shown: Envelope | None = None
         self._answers: list[dict[str, Any]] = []
         # What a first word would grant for longer, and a second one has to.
-        self._granting: Literal["", "always", "session"] = ""
+        self._granting: Literal["", "always", "session", "sandbox"] = ""
 
     @property
     def open(self) -> Envelope | None:
@@ -225,11 +226,12 @@ class PlainAsks:
         if ask.offer is not None:
             lines.append(f"{words('plain.offer')}: {self._offered(ask.offer)}")
             keys = words("plain.allow_offer")
+        keys += f" {words('plain.held')}" if ask.held else ""
+        keys += f" {words('plain.edit')}" if kind_of(ask) == "command" else ""
         return [*lines, keys]
 
     def _offered(self, offer: Offer) -> str:
-        what = self._words(f"asking.offer_{offer.field}", tool=one_line(offer.tool, 80), value=sanitise(offer.value))
-        return one_line(what, 500)
+        return one_line(offer_of(offer, self._words), 500)
 
     def _subject(self, subject: Subject) -> list[str]:
         words = self._words
@@ -238,7 +240,7 @@ class PlainAsks:
                 where = words("asking.root") if cwd in ("", ".") else sanitise(cwd)
                 behind = f" {words('asking.background')}" if background else ""
                 given = _exact(stdin, f"{words('asking.stdin')} ") if stdin else []
-                return [*_exact(command, "$ "), *given, f"{words('asking.folder')}: {where}{behind}"]
+                return [*_exact(command, "$ "), *given, f"{words('asking.in_folder', folder=where)}{behind}"]
             case PathSubject(path=path, write=write):
                 return _exact(path, f"{words('asking.write' if write else 'asking.read')} ")
             case UrlSubject(url=url):
@@ -257,9 +259,15 @@ class PlainAsks:
             return Reply(lines=(self._words("plain.allow_offer"),))
         if word in NO:
             return Reply(self._done(asked, Answer(asked.session, request)), reason.strip())
+        if word == "e" and reason.strip() and kind_of(ask) == "command":
+            changed = Answer(asked.session, request, allowed=True, command=reason.strip())
+            return Reply(self._done(asked, changed))
         if said in ("a", "s") and ask.offer is not None:
             self._granting = "always" if said == "a" else "session"
             return Reply(lines=(f"{self._words(f'asking.grant_{self._granting}')}: {self._offered(ask.offer)}? (y/n)",))
+        if said == "h" and ask.held:
+            self._granting = "sandbox"
+            return Reply(lines=(f"{self._words('asking.offer_sandbox', press='/approval suggest')} (y/n)",))
         return Reply(lines=(self._words("plain.allow_offer" if ask.offer is not None else "plain.allow"),))
 
     # -------------------------------------------------------------- questions

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, started_by
+from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, guard, started_by
 from codewhale.permissions.prefixes import offered
 from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet, host_of
 from codewhale.permissions.shell.paths import secret_file
+from codewhale.permissions.shell.words import odd_character
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
@@ -27,6 +28,7 @@ PLAN_READ = Opinion("allow", "mode.plan.read", "Reading is allowed in plan mode.
 WRITE = Opinion("allow", "mode.agent.write", "Workspace writes are allowed in agent mode.")
 YOLO = Opinion("allow", "mode.yolo", "Yolo mode allows every call.")
 AUTO = Opinion("allow", "authority.auto", "No rule asks for this call.")
+HELD = Opinion("allow", "sandbox.holds", "The sandbox holds it, and the person is asked about what leaves it.")
 
 
 def by_mode(request: DecisionRequest) -> Opinion | None:
@@ -60,11 +62,19 @@ def by_need(request: DecisionRequest) -> Opinion:
         return WRITE
     if runs_unasked(request) and not (request.tainted and Effect.NETWORK in effects):
         return AUTO
+    if asks_outside(request) and Effect.NETWORK not in effects:
+        return HELD
     return Opinion("ask", "mode.agent.execute", f"{request.tool} runs a program.")
 
 
 def runs_unasked(request: DecisionRequest) -> bool:
     return request.authority is Authority.AUTO or request.approval is Approval.AUTO
+
+
+def asks_outside(request: DecisionRequest) -> bool:
+    """Whether the person has chosen that what the sandbox holds runs unasked; who has read what others wrote is asked
+    as before."""
+    return request.approval is Approval.SANDBOX and not request.tainted
 
 
 def answered(request: DecisionRequest) -> bool:
@@ -88,13 +98,16 @@ SANDBOX = "workspace-write"
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
 _MOST_REASONS = 3
+_PATHS = re.compile(r"""[^\s;|&<>()"'`=]+""")
 _LINE_END = re.compile(r"(?<!\\)[\r\n]")
 # A character and the key that takes it back; all that a key takes back.
 _ERASED = re.compile(r"[^\x08\x7f\r\n][\x08\x7f]")
 _KILLED = re.compile(r"[^\r\n]*\x15")
-NETWORK, OFFLINE = "network", "offline"
+NETWORK, OFFLINE, TOOLCHAINS = "network", "offline", "home:toolchains"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
+# Lines that nobody can take in, and so nobody can allow for good.
+_UNREAD = frozenset(("shell.tangle", "shell.length", "shell.bytes"))
 _ORDER = {"deny": 0, "ask": 1, "allow": 2}
 # Whose build caches a package manager fills.
 _CACHES = {
@@ -105,14 +118,19 @@ _CACHES = {
 }  # fmt: skip
 
 
+# Beside them, what fetches code of a project's choice and prints little of what others wrote.
+_INSTALLERS = frozenset(_CACHES) | {"apt", "apt-get", "brew", "cd", "docker", "echo", "git", "make", "podman", "rustup"}
+
+
 class SandboxOptions(Struct, frozen=True):
     """What the person has configured of the sandbox: whether commands get the network ("off": never, "ask": with an
     approval that needs it, and offered; "on": always), allowances that every command which may write has, and
-    narrowings that every command has."""
+    narrowings that every command has. `narrows`: the sandbox can hide the home but for toolchains."""
 
     network: str = "ask"
     more: tuple[str, ...] = ()
     less: tuple[str, ...] = ()
+    narrows: bool = True
 
 
 class PolicyInputs(Struct, frozen=True):
@@ -151,8 +169,12 @@ class Policy:
     def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
         decision = self.judge(request, grants)
-        if decision.verdict != "ask" or answered(request):
+        if decision.verdict != "ask":
             return decision
+        if answered(request):
+            chosen = replace(request, approval=Approval.SANDBOX)
+            held = request.approval is Approval.SUGGEST and self.judge(chosen, grants).verdict == "allow"
+            return replace(decision, held=held)
         refusal = unanswered(request, decision)
         rule = refusal.rule if decision.rule.startswith("mode.") else decision.rule
         return Decision("deny", rule, refusal.reason)
@@ -245,7 +267,7 @@ class Policy:
     def _built_in(self, subject: Subject, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
         match subject:
             case CommandSubject():
-                return self._command(view.analyse(subject), request)
+                return self._command(subject, view.analyse(subject), request)
             case PathSubject(path=path):
                 why = secret_file(path)
                 return Opinion("ask", "secret.file", f"{path}: {why}.") if why else _written(subject, view)
@@ -254,19 +276,27 @@ class Policy:
             case JobSubject():
                 return self._job(subject, request)
 
-    def _command(self, judged: "ShellJudgement", request: DecisionRequest) -> Opinion | None:
+    def _command(self, subject: CommandSubject, judged: "ShellJudgement", request: DecisionRequest) -> Opinion | None:
         if judged.verdict == "allow" and request.tool not in LINES:
             return None
         if judged.verdict == "allow":
             if judged.sandbox == "none" or self._inputs.sandboxed():
                 return Opinion("allow", judged.rule, judged.reason)
             return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could limit it to that.")
+        if judged.sandbox == SANDBOX and asks_outside(request) and self._holds(request):
+            if guarded := _guarded(subject):
+                return Opinion("ask", "floor.protected", f"It names {guarded}, which other programs act on.")
+            return Opinion("allow", HELD.rule, f"The sandbox holds it: {judged.reason}")
         contained = judged.sandbox == SANDBOX and runs_unasked(request)
         if contained and self._inputs.sandboxed():
-            return Opinion("allow", "authority.auto", f"It runs in a sandbox: {judged.reason}")
+            return Opinion("allow", AUTO.rule, f"It runs in a sandbox: {judged.reason}")
         if contained:
             return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could contain it.")
         return Opinion("ask", judged.rule, judged.reason)
+
+    def _holds(self, request: DecisionRequest) -> bool:
+        """Whether a sandbox is here that can also hide the home."""
+        return self._inputs.sandboxed() and self._inputs.sandbox_options(request).narrows
 
     def _job(self, subject: JobSubject, request: DecisionRequest) -> Opinion | None:
         if not subject.text:
@@ -282,25 +312,32 @@ class Policy:
         verdict = ruling.verdict or "ask"
         if verdict == "deny" or Effect.EXECUTES not in request.effects:
             return Decision(verdict, ruling.rule, ruling.reason, offer=_offer(ruling, request, judgements))
+        if (ruling is AUTO and not self._inputs.sandboxed()) or (ruling is HELD and not self._holds(request)):
+            ruling = Opinion("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox here holds it.")
         profile, allowances = self._profile(ruling, request, list(judgements.values()))
-        if ruling is AUTO and profile == "none":
-            return Decision("ask", "sandbox.none", f"{request.tool} runs a program, and this machine has no sandbox.")
-        return Decision(verdict, ruling.rule, ruling.reason, profile, allowances, _offer(ruling, request, judgements))
+        offer = _offer(ruling, request, judgements)
+        fetches = _fetches(request, list(judgements.values()))
+        verdict = ruling.verdict or "ask"
+        return Decision(verdict, ruling.rule, ruling.reason, profile, allowances, offer, fetches=fetches)
 
     def _profile(
         self, ruling: Opinion, request: DecisionRequest, judged: "list[ShellJudgement]"
     ) -> tuple[str, tuple[str, ...]]:
         """The profile that a program of the call runs under, and what it may beyond it: what was approved reaches the
         network where it needs to, what runs unasked never does but in yolo mode."""
+        narrower = (TOOLCHAINS,) if asks_outside(request) and self._holds(request) else ()
         if ruling.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             profile = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            return profile, self._inputs.sandbox_options(request).less if profile != "none" else ()
+            less = (*self._inputs.sandbox_options(request).less, *narrower)
+            return profile, less if profile != "none" else ()
         if not self._inputs.sandboxed():
             return "none", ()
         rights = self._inputs.sandbox_options(request)
+        if ruling.rule == HELD.rule:
+            return SANDBOX, (*rights.more, *rights.less, *narrower, *((OFFLINE,) if rights.network == "off" else ()))
         own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
         own += (OFFLINE,) if rights.network == "off" else ()
-        needed = () if ruling.rule == "authority.auto" else self._needed(request, judged, rights)
+        needed = () if ruling.rule == AUTO.rule else self._needed(request, judged, rights)
         return SANDBOX, tuple(dict.fromkeys((*needed, *own)))
 
     def _needed(
@@ -310,6 +347,55 @@ class Policy:
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
         return (NETWORK, *caches) if reaches else tuple(caches)
+
+
+def _offer(
+    ruling: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
+) -> Offer | None:
+    """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
+    if ruling.verdict != "ask" or ruling.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
+        return None
+    if len(request.subjects) != 1:
+        return Offer(request.tool, "tests") if not request.subjects and request.tool == "run_tests" else None
+    match request.subjects[0]:
+        case CommandSubject() as subject:
+            judged = judgements.get(subject)
+            return _remembered(subject, judged, request.tool) if judged is not None else None
+        case PathSubject(path=path):
+            return Offer(request.tool, "path", path)
+        case UrlSubject(url=url):
+            host = host_of(url)
+            return Offer(request.tool, "host", host) if host else None
+        case _:
+            return None
+
+
+def _remembered(subject: CommandSubject, judged: "ShellJudgement", tool: str) -> Offer | None:
+    """What an approval of a command is remembered as: how the project's tests are run, its first words, or the whole
+    line, which says all that runs unless text is fed to it or nobody can take it in."""
+    if subject.stdin or judged.rule in _UNREAD or odd_character(subject.command):
+        return None
+    if judged.tests:
+        return Offer(tool, "tests", judged.tests)
+    prefix = offered(judged.commands[0].argv) if judged.plain and len(judged.commands) == 1 else ""
+    return Offer(tool, "prefix", prefix) if prefix else Offer(tool, "exact", subject.command.strip())
+
+
+def _fetches(request: DecisionRequest, judged: "list[ShellJudgement]") -> bool:
+    """Whether commands may print what others wrote, where they have the network: in yolo mode all do, and those count
+    that surely need it."""
+    reaching = [one for one in judged if not _yolo(request) or one.rule == "shell.network"]
+    return any(set(command.argv[:1]) - _INSTALLERS for one in reaching for command in one.commands)
+
+
+def _guarded(subject: CommandSubject) -> str:
+    """A path in a command line that is protected, or that other programs act on by themselves; "" for none."""
+    words: list[str] = _PATHS.findall(subject.command)
+    for word in words:
+        path = beneath(f"/{subject.cwd}/{word}", "/")
+        if path and (guard(path) or started_by(path)):
+            return word
+    return ""
 
 
 def _written(subject: PathSubject, view: RuleFacts) -> Opinion | None:
@@ -336,29 +422,6 @@ def _yolo(request: DecisionRequest) -> bool:
 
 def _strictness(opinion: Opinion) -> int:
     return _ORDER[opinion.verdict or "allow"]
-
-
-def _offer(
-    ruling: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
-) -> Offer | None:
-    """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
-    if ruling.verdict != "ask" or ruling.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
-        return None
-    if len(request.subjects) != 1:
-        return Offer(request.tool, "tool") if not request.subjects and request.tool == "run_tests" else None
-    match request.subjects[0]:
-        case CommandSubject() as subject:
-            judged = judgements.get(subject)
-            plain = judged is not None and judged.plain and len(judged.commands) == 1 and not subject.stdin
-            prefix = offered(judged.commands[0].argv) if judged is not None and plain else ""
-            return Offer(request.tool, "prefix", prefix) if prefix else None
-        case PathSubject(path=path):
-            return Offer(request.tool, "path", path)
-        case UrlSubject(url=url):
-            host = host_of(url)
-            return Offer(request.tool, "host", host) if host else None
-        case _:
-            return None
 
 
 def decide(request: DecisionRequest, disabled: frozenset[str] = frozenset()) -> Decision:

@@ -123,6 +123,35 @@ def offered(argv: tuple[str, ...]) -> str:
     return " ".join(prefix)
 
 
+# The words with which programs run a project's tests, by the runner that it has.
+_TESTS = {
+    "pytest": (
+        "pytest", "py.test", "python -m pytest", "python3 -m pytest", "python -m unittest", "python3 -m unittest",
+        "uv run pytest", "uv run python -m pytest", "poetry run pytest", "pipenv run pytest", "pdm run pytest",
+        "hatch test",
+    ),
+    "cargo": ("cargo test", "cargo nextest run"),
+    "go": ("go test",),
+    "make": ("make test",),
+}  # fmt: skip
+
+
+def running_tests(argv: tuple[str, ...], runner: str, program: str) -> str:
+    """The first words of a command that runs the tests of a project with this runner, whose `program` may also be
+    named as it is chosen; "" for any other command."""
+    own = (
+        (f"{runner} test", f"{runner} run test") if runner in ("npm", "pnpm", "yarn", "bun") else _TESTS.get(runner, ())
+    )
+    for row in own:
+        wanted = tuple(row.split())
+        there = argv[: len(wanted)]
+        chosen = bool(there) and posixpath.dirname(there[0]) == posixpath.dirname(program) != ""
+        name = posixpath.basename(there[0]) if chosen else there[0] if there else ""
+        if (name, *there[1:]) == wanted:
+            return shlex.join(there)
+    return ""
+
+
 def is_runner(program: str) -> bool:
     """Whether a program runs whatever it is told to: an interpreter or a wrapper, versions in its name included."""
     name = posixpath.basename(program).casefold().removesuffix(".exe")

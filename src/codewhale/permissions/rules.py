@@ -6,6 +6,7 @@ short for rows with that command. Rows are added and removed in place; comments 
 """
 
 import os
+import posixpath
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, get_args
@@ -17,7 +18,7 @@ from codewhale.lib.files import atomic_write, private_dir
 from codewhale.lib.toml import parse_toml
 from codewhale.permissions import prefixes
 from codewhale.permissions.paths import beneath, matches
-from codewhale.protocol.decisions import Action, DecisionRequest, Opinion, Rule, Source
+from codewhale.protocol.decisions import Action, DecisionRequest, Offer, Opinion, Rule, Source
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.tools import CommandSubject, PathSubject, Subject, UrlSubject
 
@@ -84,7 +85,9 @@ class RuleSet:
                 return False
 
     def _command(self, rule: Rule, subject: CommandSubject, view: RuleFacts) -> bool:
-        if rule.action == "allow" and subject.stdin:
+        if (rule.action == "allow" and subject.stdin) or (
+            rule.cwd and rule.cwd != posixpath.normpath(subject.cwd or ".")
+        ):
             return False
         if rule.command_exact:
             return subject.command.strip() == rule.command_exact.strip()
@@ -118,6 +121,20 @@ def _reason(rule: Rule) -> str:
     elif rule.source == "constitution":
         where = f"invariant {rule.row} of the project's constitution"
     return f"{where} {verb} {rule.shown}" + (f": {rule.reason}" if rule.reason else ".")
+
+
+def remembered(offer: Offer, request: DecisionRequest, exact: bool) -> list[Rule]:
+    """The rows that keep an approval in the workspace; `exact` is for this one line, whatever was offered."""
+    asked = next((one for one in request.subjects if isinstance(one, CommandSubject)), None)
+    place, tool, value = request.workspace, offer.tool, offer.value
+    if asked is not None and (exact or offer.field == "exact"):
+        cwd = posixpath.normpath(asked.cwd or ".")
+        return [Rule("allow", tool, command_exact=asked.command.strip(), cwd=cwd, workspace=place)]
+    if offer.field == "tests":
+        rows = [Rule("allow", command=value, workspace=place)] if value else []
+        return [*rows, Rule("allow", "run_tests", workspace=place)]
+    where = {"command" if offer.field == "prefix" else offer.field: value} if value else {}
+    return [Rule("allow", tool, workspace=place, **where)]  # type: ignore[arg-type]
 
 
 def _of_tool(pattern: str, tool: str) -> bool:
@@ -154,7 +171,7 @@ def host_of(url: str) -> str:
 PERMISSIONS_FILE = "permissions.toml"
 MAX_BYTES = 1 << 20
 MOST_RULES = 2000
-_FIELDS = ("action", "tool", "command", "command_exact", "path", "host", "workspace", "reason")
+_FIELDS = ("action", "tool", "command", "command_exact", "path", "host", "cwd", "workspace", "reason")
 _SELECTORS = ("command", "command_exact", "path", "host")
 _ACTIONS = get_args(Action)
 

@@ -24,6 +24,7 @@ from codewhale.permissions.rules import (
     parse_rules,
     read_permissions,
     read_rules,
+    remembered,
     remove_rule,
 )
 from codewhale.process.command import home_inside
@@ -33,6 +34,7 @@ from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, Notice
+from codewhale.protocol.ops import Answer
 from codewhale.protocol.protected import GIT_LAYOUT, is_git_directory
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 
@@ -118,22 +120,21 @@ class PermissionService:
             seen.update(_bytes(path))
         return seen.hexdigest()
 
-    def answered(self, request: DecisionRequest, decision: Decision, by: str, remember: str = "") -> None:
-        """Keep what was answered: a line of the audit log, and the rule that the approval offered. Raises ConfigError
-        when it cannot be kept."""
-        self._note("approval", request, decision, answer=by, remember=remember)
-        offer = decision.offer
-        if not remember or offer is None:
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
+        """Keep what was answered (None is a no): a line of the audit log, and the rules that the approval offered.
+        Raises ConfigError when they cannot be kept."""
+        remember, changed = ("", "") if answer is None else (answer.remember, answer.command)
+        verdict = "denied" if answer is None else "changed" if changed else "allowed"
+        self._note("approval", request, decision, answer=verdict, remember=remember)
+        if answer is None or remember not in ("session", "always") or decision.offer is None or changed:
             return
-        where = {"command": offer.value} if offer.field == "prefix" else {offer.field: offer.value}
-        where.pop("tool", None)
-        source = "session" if remember == "session" else "user"
-        rule = Rule("allow", offer.tool, workspace=request.workspace, source=source, **where)  # type: ignore[arg-type]
-        if remember == "always":
-            self.add(rule)
-            return
-        rules = self._grants.get(request.session, NO_RULES).rules
-        self._grants[request.session] = RuleSet((*rules, msgspec.structs.replace(rule, row=len(rules) + 1)))
+        for rule in remembered(decision.offer, request, answer.exact):
+            if remember == "always":
+                self.add(rule)
+                continue
+            rules = self._grants.get(request.session, NO_RULES).rules
+            kept = msgspec.structs.replace(rule, source="session", row=len(rules) + 1)
+            self._grants[request.session] = RuleSet((*rules, kept))
 
     def rules(self, session: str, workspace: str) -> tuple[Rule, ...]:
         """Every rule that counts for a session, in the order in which it was written."""

@@ -19,6 +19,7 @@ from codewhale.process.command import Launch, launch_env
 from codewhale.process.itself import own_path, own_places, package, start_folders
 from codewhale.process.programs import how_to_install, split_loader
 from codewhale.process.repository import find_repository
+from codewhale.process.sandbox import homes
 from codewhale.process.sandbox.bubblewrap import PLACES, TEMPORARY, bubblewrap, probe_command
 from codewhale.process.sandbox.landlock import LEAST_ABI, landlock, landlock_abi, probe_landlock
 from codewhale.process.sandbox.profiles import (
@@ -167,6 +168,10 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
         raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
     _find(launch)
     site = _site(launch, wanted)
+    if wanted.home is not None:
+        if not homes.can_narrow(site.workspace):
+            raise _unavailable(launch, "The home lies in the workspace and cannot be hidden; nothing was run.")
+        wanted = structs.replace(wanted, home=homes.shown(launch_env(launch), site.home) if site.home else None)
     if wanted.writes or wanted.folders:
         await asyncio.to_thread(_make_alone, os.stat(site.workspace).st_dev)
     if wanted.writes and watch is None:

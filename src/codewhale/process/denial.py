@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.process.confinement import LANDLOCK, NONE, PROFILES, sandbox
+from codewhale.process.sandbox.profiles import TOOLCHAINS_ALONE
 
 _TAIL = 20_000
 _NETWORK, _READ_ONLY = "network", PROFILES[1]
@@ -35,9 +36,14 @@ _REFUSED = re.compile(
 _WARNED = re.compile(r"warning\b[^:]{0,40}:", re.IGNORECASE)
 
 
+# What a program says of a place of the home that it cannot see.
+_ABSENT = re.compile(r"no such file|not found|cannot find|does not exist|\benoent\b|permission denied", re.IGNORECASE)
+_PATH = re.compile(r"/[^\s:;,'\"`()\[\]]+")
+
+
 class Denial(Struct, frozen=True):
-    """What the sandbox refused: the allowance that would give it ("network" or "write"), the line of the command's own
-    output that tells, and a sentence for whoever reads the result."""
+    """What the sandbox refused: the allowance that would give it ("network", "write" or "home"), the line of the
+    command's own output that tells, and a sentence for whoever reads the result."""
 
     allowance: str
     evidence: str
@@ -75,6 +81,9 @@ def recognise(held: ConfinedRun, exit_code: int | None, text: str) -> Denial | N
         if line:
             message = "The sandbox gives commands no network; it must be allowed by the person."
             return Denial(_NETWORK, line, message)
+    if TOOLCHAINS_ALONE in allowances and (line := next(filter(_hidden, lines), "")):
+        message = "The sandbox shows commands of the home what toolchains need and no more (codewhale sandbox check)."
+        return Denial("home", one_line(line.strip(), 200), message)
     lines = [line for line in lines if not _WARNED.search(line)]
     line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
     if not line:
@@ -82,6 +91,14 @@ def recognise(held: ConfinedRun, exit_code: int | None, text: str) -> Denial | N
     where = "no file outside a private /tmp" if profile == _READ_ONLY else f"{held.place} and a private /tmp alone"
     message = f"The sandbox ({profile}) lets commands write {where}, never git's settings or what CodeWhale runs from."
     return Denial("write", line, message)
+
+
+def _hidden(line: str) -> bool:
+    """Whether a line misses what is there below the home."""
+    home = os.path.expanduser("~")
+    return bool(_ABSENT.search(line)) and any(
+        path.startswith(f"{home}/") and os.path.lexists(path) for path in _PATH.findall(line)
+    )
 
 
 def _first(pattern: re.Pattern[str], lines: Sequence[str]) -> str:

@@ -56,17 +56,19 @@ class DecisionRequest(Struct, frozen=True):
 
 class Offer(Struct, frozen=True):
     """The rule that an approval may be remembered as: `tool` may be called where `value`, exactly as it is shown, is
-    the command's prefix, the path, the host, or (`tool`, value "") always."""
+    the command's prefix, the whole command line (`exact`), the path, the host, or (`tool`, value "") always; `tests`
+    are the project's tests, by the tool that runs them and by commands that begin with `value`."""
 
     tool: str
-    field: Literal["prefix", "path", "host", "tool"]
+    field: Literal["prefix", "exact", "path", "host", "tool", "tests"]
     value: str = ""
 
 
 class Decision(Struct, frozen=True):
     """Policy's answer. `rule` names what decided, `reason` is told to model and person alike. `sandbox` is the launch
     profile that the call must run under, `allowances` what is allowed beyond it, such as "network". `offer` is what an
-    approval may be remembered as, None for once only."""
+    approval may be remembered as, None for once only. `held`: it is asked about a call that the sandbox holds, so that
+    nobody need be asked (Approval.SANDBOX). `fetches`: with the network, what it prints may be what others wrote."""
 
     verdict: Verdict
     rule: str
@@ -74,6 +76,8 @@ class Decision(Struct, frozen=True):
     sandbox: str = "none"
     allowances: tuple[str, ...] = ()
     offer: Offer | None = None
+    held: bool = False
+    fetches: bool = False
 
 
 Action = Literal["deny", "ask", "allow", "floor_exception"]
@@ -83,7 +87,8 @@ Source = Literal["user", "project", "session", "constitution"]
 class Rule(Struct, frozen=True):
     """One row of the permissions: what it says of calls that every selector it has matches. `tool` is a canonical name,
     or one that ends in `*`; `command` a prefix, `command_exact` a whole line; `path` a pattern below the workspace;
-    `host` a name, or with a leading dot all names below it. `workspace` holds the row to one folder. `source` and `row`
+    `host` a name, or with a leading dot all names below it. `cwd` is the folder below the workspace that a command must
+    run in ("" for any). `workspace` holds the row to one folder. `source` and `row`
     (from 1) tell where it stands; `reason` is the person's own word."""
 
     action: Action
@@ -92,6 +97,7 @@ class Rule(Struct, frozen=True):
     command_exact: str = ""
     path: str = ""
     host: str = ""
+    cwd: str = ""
     workspace: str = ""
     reason: str = ""
     source: Source = "user"

@@ -26,7 +26,7 @@ from codewhale.protocol.modelevents import (
     TextStreamed,
     UsageReported,
 )
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import Effect, Origin, Subject, ToolSpec
 
 LOG_VERSION = 1
@@ -229,7 +229,7 @@ class ApprovalAsked(EventBase, frozen=True):
     out beforehand: what is allowed is exactly this, and `sha256` is its digest. `rule` asks. `kind` tells an ask of
     policy from the offer of another run with more rights after the sandbox refused (elevation). `allowances` are what
     the sandbox would let it do beyond its profile. `offer` is the rule that the answer may be remembered as. `asker`
-    names the owned session that asks."""
+    names the owned session that asks. `held`: the sandbox holds it, and the person may choose not to be asked then."""
 
     request_id: str
     call_id: str
@@ -244,15 +244,25 @@ class ApprovalAsked(EventBase, frozen=True):
     sha256: str = ""
     allowances: tuple[str, ...] = ()
     asker: str = ""
+    held: bool = False
 
 
 class ApprovalAnswered(EventBase, frozen=True):
-    """An answer: `by` is person, cancel or timeout; `remember` how long it holds: "" for this call, session, always."""
+    """An answer: `by` is person, cancel or timeout; `remember` how long it holds: "" for this call, session, always,
+    or sandbox. `command` is what the person wrote in place of the command that was asked about."""
 
     request_id: str
     allowed: bool
     by: str = "person"
     remember: str = ""
+    command: str = ""
+
+
+class ApprovalChanged(EventBase, frozen=True):
+    """What becomes of calls that no rule decides, from here on; it ends with the process."""
+
+    approval: Approval
+    previous: Approval
 
 
 class QuestionAsked(EventBase, frozen=True):
@@ -397,8 +407,8 @@ Durable = (
     | EffortChanged | ResultsPruned | Compacted | CompactionUndone | BudgetChanged
     | Rewound | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
-    | ApprovalAnswered | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened | ChildClosed
-    | ListChanged | Notice | ShellRan | AnswerDropped
+    | ApprovalAnswered | ApprovalChanged | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened
+    | ChildClosed | ListChanged | Notice | ShellRan | AnswerDropped
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | CallProgress | JobOutput | ChildProgress

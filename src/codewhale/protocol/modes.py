@@ -23,10 +23,12 @@ class Authority(StrEnum):
 
 
 class Approval(StrEnum):
-    """What becomes of a call that is neither allowed nor denied by a rule. `SUGGEST` asks the person, `AUTO` runs what
-    nothing asks for, under `NEVER` nobody is asked and an ask is a refusal."""
+    """What becomes of a call that is neither allowed nor denied by a rule. `SUGGEST` asks the person, `SANDBOX` asks
+    about what the sandbox does not hold, `AUTO` runs what nothing asks for, under `NEVER` nobody is asked and an ask
+    is a refusal."""
 
     SUGGEST = "suggest"
+    SANDBOX = "sandbox"
     AUTO = "auto"
     NEVER = "never"
 
@@ -39,10 +41,13 @@ class Rights(Struct, frozen=True):
     approval: Approval = Approval.SUGGEST
 
 
+NARROWEST_FIRST = (Approval.NEVER, Approval.SUGGEST, Approval.SANDBOX, Approval.AUTO)
+
+
 def narrowest(child: Rights, parent: Rights) -> Rights:
     """What a child may do: never more than its parent may at this moment, and nothing that its own rights leave out.
     Where the parent asks a person, what the child would run unasked is asked as well."""
     mode = min(child.mode, parent.mode, key=list(Mode).index)
-    approval = min(child.approval, parent.approval, key=(Approval.NEVER, Approval.SUGGEST, Approval.AUTO).index)
+    approval = min(child.approval, parent.approval, key=NARROWEST_FIRST.index)
     alone = Authority.HEADLESS in (child.authority, parent.authority)
     return Rights(mode, Authority.HEADLESS if alone else parent.authority, approval)

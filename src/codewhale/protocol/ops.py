@@ -69,13 +69,16 @@ class Interrupt(Op[None], frozen=True, tag="interrupt"):
 
 class Answer(Op[bool], frozen=True, tag="answer", omit_defaults=True):
     """The person's answer to an approval (`allowed`) or to questions (`answers`). `remember` keeps the rule that the
-    approval offered, for the session or always."""
+    approval offered, for the session or always, with `exact` for the whole command line alone; "sandbox" asks no more,
+    in this session, about what the sandbox holds. `command` runs in place of the command that was asked about."""
 
     session: str
     request_id: str
     allowed: bool = False
     answers: tuple[dict[str, Any], ...] = ()
-    remember: Literal["", "session", "always"] = ""
+    remember: Literal["", "session", "always", "sandbox"] = ""
+    exact: bool = False
+    command: str = ""
 
 
 class SetMode(Op[None], frozen=True, tag="set_mode"):

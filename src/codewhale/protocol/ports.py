@@ -84,7 +84,8 @@ class SessionControl(Protocol):
         SessionError while a turn runs, ConfigError."""
 
     def set_approval(self, session: str, approval: Approval) -> None:
-        """Change what becomes of calls that no rule decides. Raises SessionError while a turn runs."""
+        """Change what becomes of calls that no rule decides. Raises SessionError while a turn runs, unless it becomes
+        narrower."""
 
     def set_model(self, session: str, provider: str, model: str) -> None:
         """Change the model; empty provider keeps it. Raises SessionError while a turn runs or for an

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.models.dialects.base import Provider
-from codewhale.protocol.events import CallFinished, Envelope, Event, Notice, is_durable
+from codewhale.protocol.events import ApprovalChanged, CallFinished, Envelope, Event, Notice, is_durable
 from codewhale.protocol.modes import Approval, Authority, Rights, narrowest
 from codewhale.session.accounting import Accounts
 from codewhale.session.budget import Budget
@@ -75,6 +75,12 @@ class Session:
         """Change who can be asked and what becomes of asks; None leaves it."""
         self._authority = authority or self._authority
         self._approval = approval or self._approval
+
+    def change_approval(self, approval: Approval) -> None:
+        """What the person has chosen to become of asks, in this session."""
+        if approval is not self._approval:
+            self.emit(ApprovalChanged(approval, self._approval))
+            self.allow(approval=approval)
 
     def belong(self, owner: "Session") -> None:
         """Work for another session: its rights bound this one's, and its listeners are told of both."""

@@ -11,7 +11,7 @@ from textual.widget import AwaitMount
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import (
     CommandOutput,
     DemoStarted,
@@ -128,6 +128,13 @@ class SessionActions:
         """From agent to plan, from plan and yolo to agent. Nothing leads to yolo but its command."""
         following = Mode.PLAN if self._session_facts().mode == Mode.AGENT else Mode.AGENT
         await self._done(SetMode(self._link.session, following))
+
+    async def ask_again(self) -> None:
+        """Ask again about what the sandbox holds, or say how that is switched off."""
+        if self._session_facts().approval != Approval.SANDBOX:
+            self._stage.say(self._words("app.asks_already"), "muted")
+        else:
+            await self._run(f"/approval {Approval.SUGGEST}")
 
     async def next_effort(self) -> None:
         now = self._session_facts().effort

@@ -351,10 +351,6 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
     def on_transcript_left(self) -> None:
         self.composer.focus()
 
-    def on_asking_panel_edit(self, message: AskingPanel.Edit) -> None:
-        self.composer.offer(message.text)
-        self.composer.focus()
-
     def on_asking_panel_waits(self, message: AskingPanel.Waits) -> None:
         self.composer.card_waits(message.on)
 
@@ -461,6 +457,10 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
             self._mouse = not self._mouse
             catch(self._mouse)
             self.say(self.words("app.mouse_on" if self._mouse else "app.mouse_off"))
+
+    def action_ask_again(self) -> None:
+        """Ask about every command again."""
+        self.run_worker(self.actions.ask_again())
 
     def action_redraw(self) -> None:
         self._write("\x1b[2J")

@@ -10,6 +10,7 @@ from codewhale.protocol.events import (
     ONE_SHOT,
     ApprovalAnswered,
     ApprovalAsked,
+    ApprovalChanged,
     CallFinished,
     CallStarted,
     CallStreamed,
@@ -71,7 +72,7 @@ class SessionFacts:
         self.children: set[str] = set()
         self.turn_since = 0.0
         self._turns = False
-        self._rested = self._latest = 0
+        self._rested = self._latest = self._viewed = 0
         self._idle()
 
     def _idle(self) -> None:
@@ -105,8 +106,9 @@ class SessionFacts:
 
     def see(self, view: StatusView) -> None:
         """What the session says of itself. A view is made before it arrives: what events have changed since stays."""
-        self.sandbox, self.branch, self.approval = view.sandbox, view.branch, view.approval.value
+        self.sandbox, self.branch, self._viewed = view.sandbox, view.branch, view.seq
         if view.seq >= self._latest:
+            self.approval = view.approval.value
             self.mode, self.provider, self.model = view.mode.value, view.provider, view.model
             self.effort, self.queue = view.effort, view.queue
         if not view.busy:
@@ -147,6 +149,8 @@ class SessionFacts:
                 self.mode = mode.value
             case ModelChanged(provider=provider, model=model):
                 self.provider, self.model = provider, model
+            case ApprovalChanged(approval=approval) if self._latest > self._viewed:
+                self.approval = approval.value
             case EffortChanged(effort=effort):
                 self.effort = effort
             case Compacted(tokens_after=tokens):

@@ -82,6 +82,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.keys", "f2", first=True, does="open_screen('keys')"),
     Action("app.theme", "f3", first=True),
     Action("app.mouse", "f4", first=True),
+    Action("app.ask_again", "f6", first=True),
     Action("app.redraw", "ctrl+l", first=True),
     # The next ones are the transcript's; they hold wherever the focus is.
     Action("app.pager", "ctrl+p", first=True, does="transcript('pager')"),

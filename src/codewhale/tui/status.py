@@ -21,7 +21,7 @@ LEAST_DOING = 24
 FULL, NEARLY = 0.9, 0.75
 _GAP = "  "
 _MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
-_ASKS = {"approval_suggest": "muted", "rights_plan": "muted"}
+_ASKS = {"approval_suggest": "muted", "approval_sandbox": "accent", "rights_plan": "muted"}
 _MONEY = {"USD": "$", "CNY": "¥", "EUR": "€"}
 
 # What a line is made of: text, its colour, and how soon it is left out where there is no room (0 never).
@@ -168,7 +168,8 @@ class Status(TagLine):
         model = "/".join(part for part in (facts.provider, facts.model) if part)
         effort = f" · {facts.effort}" if facts.effort else ""
         asks = f"rights_{facts.mode}" if facts.mode != "agent" else f"approval_{facts.approval}"
-        held = facts.sandbox
+        # Who asks outside the sandbox says with that that there is one.
+        held = None if asks == "approval_sandbox" and facts.sandbox else facts.sandbox
         return [
             (words(f"status.mode_{facts.mode}"), _MODES.get(facts.mode, "text"), 0),
             (one_line(model + effort, 48), "text", 1),

@@ -22,15 +22,13 @@ async def shown(stage, *said: str) -> str:
 async def test_it_says_what_would_run_where_and_why() -> None:
     ask = approval("make test", subjects=(CommandSubject("make test", "src", background=True),))
     async with asked([ask]) as stage:
-        text = await shown(stage, "$ make test", "Run this command?", "folder   src", "in the background")
-        assert "it can change files in the workspace only" in text
+        text = await shown(stage, "$ make test", "Run this command?", "in src · in the background")
+        assert "writes in the workspace only, no network" in text
         assert "not known to be harmless. (shell.unknown)" in text
         await stage.armed()
         offered = "exec_shell: commands starting with make"
         await shown(stage, "› Yes, once", f"Yes, in this session  {offered}", f"Always, in this workspace  {offered}")
-        await shown(
-            stage, "No, change it first", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop the turn"
-        )
+        await shown(stage, "Edit, then run", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop the turn")
 
 
 async def test_enter_allows_once() -> None:
@@ -108,13 +106,103 @@ async def test_a_no_needs_no_reason_and_can_be_thought_over() -> None:
         assert stage.client.ops == [Answer("s-recorded", "ask_1")]
 
 
-async def test_the_command_can_be_changed() -> None:
+async def test_the_command_can_be_changed_and_run() -> None:
     async with asked([approval("make tset")]) as stage:
         await stage.armed()
-        await stage.take_row("change it first")
+        await stage.take_row("Edit, then run")
+        await shown(stage, "$ make tset", "enter runs this line")
+        await stage.press(*["backspace"] * 4, *"test")
+        await stage.press("enter")
         await stage.gone()
-        assert stage.client.ops == [Answer("s-recorded", "ask_1")]
-        await until(stage.pilot, lambda: stage.typed == "Run this instead: make tset")
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True, command="make test")]
+        assert stage.typed == ""
+
+
+async def test_a_command_that_is_left_as_it_is_is_a_yes_and_an_empty_one_nothing() -> None:
+    async with asked([approval()]) as stage:
+        await stage.armed()
+        await stage.take_row("Edit, then run")
+        await stage.press("ctrl+u", "enter")
+        await shown(stage, "enter runs this line")
+        assert stage.client.ops == []
+        await stage.press("escape")
+        await stage.armed()
+        await stage.take_row("Edit, then run")
+        await stage.press("enter")
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True)]
+
+
+@pytest.mark.parametrize("command", ["make a\nmake b", "make\ttest", "ls \u202eevil", "x" * 3000])
+async def test_what_no_line_can_hold_as_it_is_is_not_edited(command: str) -> None:
+    async with asked([approval(command)], (100, 60)) as stage:
+        await stage.armed()
+        text = await shown(stage, "say why")
+        assert "Edit, then run" not in text
+
+
+async def test_after_an_edit_was_left_a_no_is_a_no() -> None:
+    async with asked([approval()]) as stage:
+        await stage.armed()
+        await stage.take_row("Edit, then run")
+        await stage.press("escape")
+        await stage.armed()
+        await stage.take_row("say why")
+        await stage.press(*"rm x", "enter")
+        await stage.gone()
+        assert stage.client.ops == [SendMessage("s-recorded", "rm x", delivery="steer"), Answer("s-recorded", "ask_1")]
+
+
+async def test_the_test_command_of_the_project_is_allowed_for_good_in_two_keys() -> None:
+    offer = Offer("exec_shell", "tests", "pytest")
+    async with asked([approval("pytest -q", offer=offer)]) as stage:
+        await stage.armed()
+        await shown(stage, "Always allow the test command of this project  pytest")
+        await stage.press("down", "enter")
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True, (), "always")]
+
+
+async def test_a_key_held_down_never_allows_the_tests_for_good() -> None:
+    async with asked([approval("pytest -q", offer=Offer("exec_shell", "tests", "pytest"))]) as stage:
+        await stage.armed()
+        await stage.press(*["enter"] * 9)
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True)]
+
+
+async def test_what_the_sandbox_holds_need_not_be_asked_about() -> None:
+    async with asked([approval(held=True)], (100, 30)) as stage:
+        await stage.armed()
+        await stage.take_row("Don't ask for commands that the sandbox holds")
+        text = await shown(stage, "› Go back", "Don't ask for these", "use no network", "f6 asks again")
+        assert "Yes, once" not in text and "exact" not in text and stage.client.ops == []
+        await stage.take_row("Don't ask for these")
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True, (), "sandbox")]
+
+
+async def test_what_the_sandbox_does_not_hold_has_no_such_row() -> None:
+    async with asked([approval()]) as stage:
+        await stage.armed()
+        assert "sandbox holds" not in await shown(stage, "say why")
+
+
+@pytest.mark.parametrize(("row", "remember"), [("in this session", "session"), ("Always", "always")])
+async def test_of_a_prefix_the_one_line_can_be_kept(row: str, remember: str) -> None:
+    async with asked([approval()]) as stage:
+        await stage.armed()
+        await stage.take_row(row)
+        await stage.take_row("Only this exact line")
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True, (), remember, exact=True)]
+
+
+async def test_letters_and_numbers_choose_no_row() -> None:
+    async with asked([approval(held=True, offer=Offer("exec_shell", "tests", "pytest"))]) as stage:
+        await stage.armed()
+        await stage.press(*"yasheft123456")
+        assert stage.client.ops == [] and stage.panel.card.cursor == 0 and not stage.panel.card.writing
 
 
 async def test_escape_refuses_and_stops() -> None:
@@ -132,7 +220,7 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
         text = await shown(
             stage,
             "The sandbox stopped exec_shell",
-            "none: it runs with your full rights",
+            "no sandbox: it runs with your full rights",
             "› Yes, once, with more rights",
         )
         assert "Run this command" not in text
@@ -141,7 +229,7 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
 
 async def test_the_network_is_named_where_the_sandbox_leaves_it() -> None:
     async with asked([approval(sandbox="workspace-write", allowances=("network",))]) as stage:
-        await shown(stage, "it can change files in the workspace and use the network")
+        await shown(stage, "needs the network, writes in the workspace")
 
 
 HOSTILE = {
@@ -249,7 +337,7 @@ async def test_a_call_without_arguments_shows_its_tool() -> None:
 async def test_it_speaks_chinese() -> None:
     async with asked([approval()], language="zh-Hans") as stage:
         await stage.armed()
-        await shown(stage, "运行这个命令吗", "沙箱", "› 允许一次", "拒绝，并说明原因")
+        await shown(stage, "运行这个命令吗", "无网络", "› 允许一次", "拒绝，并说明原因")
         await shown(stage, "不清楚这个程序会做什么", "It runs a program that is not known", "(shell.unknown)")
 
 
@@ -267,7 +355,7 @@ async def test_it_fits_where_there_is_little_room() -> None:
         await stage.armed()
         lines = screen_text(stage.host).splitlines()
         text = " ".join(lines)
-        rows = ("Yes, once", "in this session", "Always, in this", "change it", "say why", "esc no", "tab write")
+        rows = ("Yes, once", "in this session", "Always, in this", "Edit, then", "say why", "esc no", "tab write")
         assert all(words in text for words in rows)
         assert all(len(line) <= 80 for line in lines)
 

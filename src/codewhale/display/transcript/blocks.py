@@ -11,6 +11,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.events import (
     AnswerDropped,
+    ApprovalChanged,
     BudgetChanged,
     Compacted,
     CompactionUndone,
@@ -253,6 +254,7 @@ _NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     CompactionUndone: lambda event: NoteBlock(key="restored", values={"number": event.number}),
     ResultsPruned: lambda event: NoteBlock(key="pruned", values={"n": len(event.results)}),
     ModeChanged: lambda event: NoteBlock(key="mode", values={"mode": str(event.mode), "previous": str(event.previous)}),
+    ApprovalChanged: lambda event: NoteBlock(key=f"approval_{event.approval}"),
     ModelChanged: lambda event: NoteBlock(key="model", values={"model": event.model, "provider": event.provider}),
     EffortChanged: lambda event: NoteBlock(
         key="effort" if event.effort else "own_effort", values={"effort": event.effort}

@@ -51,7 +51,8 @@ class ShellJudgement(Struct, frozen=True):
     """What the analysis says of a line. A deny is the hard floor's, its rule begins with "floor."; the rule of an ask
     names what the line would do. `commands` are all simple ones, also those behind wrappers; `plain` says that the
     line is one of literal words and nothing else. `sandbox` is the profile to run it in: of an ask, "none" where no
-    sandbox would make the question needless. `runs_input`: something in the line may run what it is given as input."""
+    sandbox would make the question needless. `runs_input`: something in the line may run what it is given as input.
+    `tests` are its first words where they run the project's tests."""
 
     verdict: Verdict
     rule: str
@@ -60,6 +61,7 @@ class ShellJudgement(Struct, frozen=True):
     sandbox: Profile = "none"
     plain: bool = False
     runs_input: bool = False
+    tests: str = ""
 
 
 def analyse(line: str, context: ShellContext) -> ShellJudgement:

@@ -135,13 +135,14 @@ TEMPORARY = ("/tmp", "/var/tmp")
 def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
     """The plan for one command. `site.temp` becomes /tmp. Reads what the guards and the machine's sockets need."""
     guards = find_guards(site) if confinement.writes else Guards()
-    args = [program, *_namespaces(confinement, site), *_machine(site)]
+    args = [program, *_namespaces(confinement, site), *_machine(site), *_toolchains(confinement, site)]
     own, absent = _own(confinement, site)
     args += (*_writable(confinement, site, guards), *own)
     for path in dict.fromkeys((*guards.fixed, *site.arms, *guards.folders, *guards.pointers)):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
-    args += ("{masks}", "--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
+    sealed = ("--remount-ro", site.home) if confinement.home is not None else ()
+    args += ("{masks}", *sealed, "--seccomp", "{filter}", "--chdir", site.cwd, "--", *argv)
     return SandboxPlan(
         argv=scoped(args) if confinement.network else tuple(args),
         env={"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", **private_caches(confinement.caches, "/tmp/.cache")},
@@ -191,19 +192,28 @@ def _machine(site: Site) -> Iterator[str]:
             yield from ("--bind", site.temp, place)
 
 
-def _covered(path: str) -> bool:
+def _toolchains(confinement: Confinement, site: Site) -> Iterator[str]:
+    """An empty home, and what is seen of it in its place; what is bound later stands in it as well."""
+    if confinement.home is not None:
+        yield from ("--tmpfs", site.home)
+        for path in confinement.home:
+            yield from ("--ro-bind", os.path.realpath(path), path)
+
+
+def _covered(path: str, *more: str) -> bool:
     """Whether a private folder lies over this place, so that it must be bound to be seen."""
-    return any(beneath(path, place) for place in (*TEMPORARY, "/run", "/var/run"))
+    return any(beneath(path, place) for place in (*TEMPORARY, "/run", "/var/run", *more))
 
 
 def _writable(confinement: Confinement, site: Site, guards: Guards) -> Iterator[str]:
     places = (site.workspace, *(place.path for place in site.git))
+    covers = () if confinement.home is None else (site.home,)
     for path in confinement.seen:
-        if _covered(path) and os.path.isdir(path):
+        if _covered(path, *covers) and os.path.isdir(path):
             yield from ("--ro-bind", path, path)
     if not confinement.writes:
         for path in places:
-            if _covered(path):
+            if _covered(path, *covers):
                 yield from ("--ro-bind", path, path)
     else:
         yield from ("--bind", site.workspace, site.workspace)

@@ -5,9 +5,10 @@ own processes, installs a seccomp filter, and executes. Whatever fails ends it b
 """
 
 # Arguments: folder=PATH (all below it may be written), file=PATH (it may be written), read=PATH (of /dev, it may be
-# read), tops=PATH (each entry of it may, but those named by except=NAME before it, lower case), filter=HEX, rights=1
-# (keep root's over files), listener=FD and notify=NUMBER:HEX (who answers what the filter HEX asks, and the number of
-# seccomp(2)), env=NAME=VALUE (for the command alone), `--`, the command. Or `scope` and a command, which then reaches
+# read), tops=PATH (each entry of it may, but those named by except=NAME before it, lower case), filter=HEX, home=PATH
+# (nothing below it is read but what show=PATH names), rights=1 (keep root's over files), listener=FD and
+# notify=NUMBER:HEX (who answers what the filter HEX asks, and the number of seccomp(2)), env=NAME=VALUE (for the
+# command alone), `--`, the command. Or `scope` and a command, which then reaches
 # abstract sockets of its own alone.
 import _socket
 import ctypes
@@ -131,7 +132,7 @@ def enter(words: "list[str]") -> None:
     kept: set[str] = set()
     own = {value for name, value in pairs if name == "own"}
     rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
-    rules.allow_but("/", devices(), READ_FILE)
+    rules.allow_but("/", devices() | {value for name, value in pairs if name == "home"}, READ_FILE)
     for fd in filter(os.isatty, (0, 1, 2)):
         rules.allow(f"/proc/self/fd/{fd}", WRITE_FILE | READ_FILE | IOCTL_DEV, follow=True)
     for name, value in pairs:
@@ -140,6 +141,8 @@ def enter(words: "list[str]") -> None:
             os.environ[variable] = text
         elif name == "folder":
             rules.allow_but(value, own)
+        elif name == "show":
+            rules.allow(value, READ_FILE)
         elif name in ("file", "read"):
             rules.allow(value, READ_FILE | IOCTL_DEV | (CHANGES if name == "file" else 0), follow=True)
         elif name == "except":

@@ -235,6 +235,7 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site, brokered
     for top, names in tops.items():
         words += [*(f"except={name}" for name in names), f"tops={top}"]
     words += [f"own={path}" for path in site.own]
+    words += _home(confinement, site)
     words.append(f"filter={build_filter(SeccompFilter(bare=True, network=confinement.network)).hex()}")
     if site.foreign:
         words.append("rights=1")
@@ -253,6 +254,16 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site, brokered
             if name.lower() in names and (path := os.path.join(top, name)) not in tops
         ),
     )
+
+
+def _home(confinement: Confinement, site: Site) -> list[str]:
+    """The home, which is not read, and what is for all that, in it or beside it."""
+    if confinement.home is None:
+        return []
+    seen = (*confinement.home, *confinement.seen, *confinement.folders, site.workspace, site.temp)
+    caches = cache_folders(confinement.caches, site.home, os.environ)
+    shown = (*seen, *(place.path for place in site.git), *caches)
+    return [f"home={site.home}", *(f"show={os.path.realpath(path)}" for path in shown)]
 
 
 def _tops(confinement: Confinement, site: Site, brokered: bool) -> dict[str, list[str]]:

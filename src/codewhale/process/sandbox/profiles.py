@@ -57,13 +57,13 @@ def private_caches(opened: tuple[str, ...], root: str) -> Mapping[str, str]:
 NONE, READ_ONLY, WORKSPACE_WRITE = PROFILES = ("none", "read-only", "workspace-write")
 NETWORK, CACHE, WRITE, READ = "network", "cache:", "write:", "read:"
 # Narrower than the profile: a place that cannot be seen, and that nobody offers the network.
-HIDE, OFFLINE = "hide:", "offline"
+HIDE, OFFLINE, TOOLCHAINS_ALONE = "hide:", "offline", "home:toolchains"
 
 
 class Confinement(Struct, frozen=True):
     """A profile with its allowances: whether the workspace and the network are open, which families' package caches
     are the real ones, and which folders beside the workspace may be written, or must be seen, and which places must not
-    be (absolute)."""
+    be (absolute). `home` is all that is seen of the home, None where that is everything."""
 
     writes: bool = False
     network: bool = False
@@ -71,6 +71,7 @@ class Confinement(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    home: tuple[str, ...] | None = None
 
 
 class GitPlace(Struct, frozen=True):
@@ -121,8 +122,8 @@ class SandboxPlan(Struct, frozen=True):
 def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
     """The confinement that a profile's name and its allowances stand for: "network", "cache:FAMILY", "write:FOLDER",
     "read:FOLDER" for one that the private /tmp would cover, "hide:PATH" for what must not be seen, "offline" where the
-    network is not to be had at all; paths are absolute. Raises ValueError, with what there is, for a name that is not
-    known."""
+    network is not to be had at all, "home:toolchains" where of the home only toolchains are seen; paths are
+    absolute. Raises ValueError, with what there is, for a name that is not known."""
     if profile not in (READ_ONLY, WORKSPACE_WRITE):
         raise ValueError(f"unknown sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
     caches, folders, seen, hidden, network = [], [], [], [], False
@@ -137,12 +138,15 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
             seen.append(os.path.realpath(allowance[len(READ) :]))
         elif allowance.startswith(HIDE) and os.path.isabs(allowance[len(HIDE) :]):
             hidden.append(os.path.realpath(allowance[len(HIDE) :]))
-        elif allowance != OFFLINE:
-            kinds = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {HIDE}/path, {OFFLINE}"
+        elif allowance not in (OFFLINE, TOOLCHAINS_ALONE):
+            kinds = f"{NETWORK}, {WRITE}/folder, {READ}/folder, {HIDE}/path, {OFFLINE}, {TOOLCHAINS_ALONE}"
             known = f"{kinds}, {CACHE}FAMILY with one of {', '.join(FAMILIES)}"
             raise ValueError(f"unknown sandbox allowance {allowance!r}; it is one of {known}")
     network = network and OFFLINE not in allowances
-    return Confinement(profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen), tuple(hidden))
+    home = () if TOOLCHAINS_ALONE in allowances else None
+    return Confinement(
+        profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen), tuple(hidden), home
+    )
 
 
 def beneath(path: str, folder: str) -> bool:

@@ -1,6 +1,7 @@
 """The sandbox of macOS: a profile for sandbox-exec. Written from Apple's public profiles and its rules' published
 behaviour; only its text is tested, it has not run on a Mac."""
 
+import os
 from collections.abc import Iterator, Sequence
 
 from codewhale.process.sandbox.profiles import Confinement, SandboxPlan, Site, cache_folders, private_caches
@@ -42,6 +43,11 @@ def _lines(confinement: Confinement, site: Site, caches: Sequence[str]) -> Itera
         for pattern in _protected():
             yield f'(deny file-write* (regex #"{pattern}"))'
     yield from (f"(deny file-write* (subpath {_quoted(path)}))" for path in site.own)
+    if confinement.home is not None:
+        seen = (*confinement.home, *confinement.seen, *confinement.folders, *caches, site.workspace, site.temp)
+        shown = (*seen, *(place.path for place in site.git))
+        yield f"(deny file-read-data (subpath {_quoted(site.home)}))"
+        yield f"(allow file-read-data {' '.join(f'(subpath {_quoted(os.path.realpath(path))})' for path in shown)})"
     if site.state:
         yield f"(deny file-read* file-write* (subpath {_quoted(site.state + '/secrets')}))"
 

@@ -18,6 +18,7 @@ from codewhale.display.asks import (
     held_by,
     hides,
     kind_of,
+    offer_of,
     reason_of,
     spans,
 )
@@ -27,7 +28,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import ApprovalAsked, Envelope
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
-from codewhale.tui.asking.card import AnswerRow, AskCard, Patience
+from codewhale.tui.asking.card import LONGEST_LINE, AnswerRow, AskCard, Patience
 from codewhale.tui.keys import bindings, first_key
 from codewhale.tui.widgets import hint, moves
 
@@ -59,7 +60,8 @@ class ApprovalCard(AskCard):
         self.expanded = False
         self.folded = 0
         # What is to be granted for longer and waits for a second answer, "" for nothing.
-        self.granting: Literal["", "session", "always"] = ""
+        self.granting: Literal["", "session", "always", "sandbox"] = ""
+        self.editing = False
         self._drawn: tuple[int, list[Spans]] = (0, [])
         self.set_class(self.ask.kind == "elevation", "elevation")
         self.retitle(words(f"asking.title_{kind_of(self.ask)}", tool=self.ask.tool))
@@ -146,12 +148,15 @@ class ApprovalCard(AskCard):
 
     def _facts(self) -> Iterable[Spans]:
         ask, words = self.ask, self.words
+        wide = ask.sandbox == "none" or "network" in ask.allowances
+        circumstances: list[Span] = [(held_by(ask, words), "warning" if wide else "text")]
         for subject in ask.subjects:
-            if isinstance(subject, CommandSubject) and (subject.background or subject.cwd not in ("", ".")):
+            if isinstance(subject, CommandSubject):
                 folder = words("asking.root") if subject.cwd in ("", ".") else subject.cwd
-                behind: list[Span] = [(f"  {words('asking.background')}", "warning")] if subject.background else []
-                yield self._fact("folder", *spans(folder, "text"), *behind)
-        yield self._fact("sandbox", (held_by(ask, words), "warning" if ask.sandbox == "none" else "text"))
+                behind = f" · {words('asking.background')} · " if subject.background else " · "
+                where = spans(words("asking.in_folder", folder=folder), "text")
+                circumstances = [*where, (behind, "warning" if subject.background else "muted"), *circumstances]
+        yield tuple(circumstances)
         rule = spans(f" ({ask.rule})", "muted") if ask.rule else []
         yield self._fact("why", *spans(flat(reason_of(ask, words), REASON), "text"), *rule)
         if any(hides(text) for text in self._texts()):
@@ -162,10 +167,9 @@ class ApprovalCard(AskCard):
     def _grant(self) -> str:
         """What a rule would allow from now on, in words."""
         offer = self.ask.offer
-        if offer is None:
-            return ""
-        value = "".join(text for text, _ in spans(offer.value, ""))
-        return self.words(f"asking.offer_{offer.field}", tool=flat(offer.tool), value=value)
+        if self.granting == "sandbox":
+            return self.words("asking.offer_sandbox", press=first_key("app.ask_again", self.keys))
+        return "" if offer is None else offer_of(offer, self.words)
 
     def _fact(self, name: str, *said: Span) -> Spans:
         return ((set_cell_size(self.words(f"asking.{name}"), LABEL), "muted"), *said)
@@ -184,7 +188,7 @@ class ApprovalCard(AskCard):
     def _keys(self) -> Iterable[Spans]:
         words, keys = self.words, self.keys
         if self.writing:
-            yield ((words("asking.reason_keys"), "muted"),)
+            yield ((words("asking.edit_keys" if self.editing else "asking.reason_keys"), "muted"),)
             return
         yield moves(self.PANEL, words("asking.move"), keys)
         yield hint("approval.choose", words("asking.choose"), keys)
@@ -200,16 +204,23 @@ class ApprovalCard(AskCard):
         """What can be answered. What grants more than this once has a row that leads to a second question, and that
         begins on its way back: a key held down grants nothing."""
         words = self.words
+        offer = self.ask.offer
         if self.granting:
-            return (
-                AnswerRow("back", words("asking.go_back")),
-                AnswerRow("grant", words(f"asking.grant_{self.granting}")),
-            )
+            rows = [AnswerRow("back", words("asking.go_back"))]
+            rows.append(AnswerRow("grant", words(f"asking.grant_{self.granting}")))
+            if self.granting != "sandbox" and offer is not None and offer.field in ("prefix", "tests") and offer.value:
+                rows.append(AnswerRow("exact", words("asking.grant_exact")))
+            return rows
         rows = [AnswerRow("allow", words(f"asking.allow_{self.ask.kind}"))]
-        if self.ask.offer is not None:
+        if offer is not None and offer.field == "tests":
+            rows.append(AnswerRow("tests", words("asking.do_tests"), flat(offer.value)))
+        if self.ask.held:
+            rows.append(AnswerRow("sandbox", words("asking.do_sandbox")))
+        if offer is not None:
             rows.append(AnswerRow("session", words("asking.do_session"), self._grant()))
+        if offer is not None and offer.field != "tests":
             rows.append(AnswerRow("always", words("asking.do_always"), self._grant()))
-        if self._edited():
+        if self._command():
             rows.append(AnswerRow("edit", words("asking.edit")))
         return (*rows, AnswerRow("deny", words("asking.deny")))
 
@@ -221,17 +232,23 @@ class ApprovalCard(AskCard):
                 self.post_message(self.Answered(self.answer(allowed=True)))
             case "grant" if self.granting:
                 self.post_message(self.Answered(self.answer(allowed=True, remember=self.granting)))
-            case "session" | "always" as name:
-                self._ask_again("session" if name == "session" else "always")
+            case "exact":
+                self.post_message(self.Answered(self.answer(allowed=True, remember=self.granting, exact=True)))
+            case "tests":
+                self.post_message(self.Answered(self.answer(allowed=True, remember="always")))
+            case "session" | "always" | "sandbox" as name:
+                self._ask_again(name)
             case "back":
                 self._ask_again("")
             case "edit":
-                text = self.words("asking.instead", command=self._edited())
-                self.post_message(self.Answered(self.answer(), edit=text))
+                self.write(True)
+                self.editing, self.line.value = True, self._command()
+                self.line.cursor_position = len(self.line.value)
             case "deny":
+                self.editing = False
                 self.write(True, self.words("asking.reason"))
 
-    def _ask_again(self, granting: Literal["", "session", "always"]) -> None:
+    def _ask_again(self, granting: Literal["", "session", "always", "sandbox"]) -> None:
         """Ask for a second answer, or go back to the first."""
         former, self.granting = self.granting, granting
         names = [row.name for row in self.rows]
@@ -239,9 +256,14 @@ class ApprovalCard(AskCard):
         self.lay_out()
 
     @on(Input.Submitted)
-    def _denied(self, event: Input.Submitted) -> None:
+    def _written(self, event: Input.Submitted) -> None:
+        """Deny with this reason, or run this command."""
         event.stop()
-        self.post_message(self.Answered(self.answer(), reason=event.value.strip()))
+        if not self.editing:
+            self.post_message(self.Answered(self.answer(), reason=event.value.strip()))
+        elif event.value.strip():
+            changed = event.value if event.value != self._command() else ""
+            self.post_message(self.Answered(self.answer(allowed=True, command=changed)))
 
     def action_cancel(self) -> None:
         """Close the line, go back, or refuse and stop the turn."""
@@ -252,8 +274,12 @@ class ApprovalCard(AskCard):
         else:
             self.post_message(self.Answered(self.answer(), stop=True))
 
-    def _edited(self) -> str:
-        return next((text for text in self._texts() if text), "")
+    def _command(self) -> str:
+        """The one command that is asked about, where a line can hold it as it is; "" else."""
+        match self.ask.subjects:
+            case (CommandSubject(command=command),) if self.ask.kind == "policy" and len(command) <= LONGEST_LINE:
+                return command if self.line.validate_value(command) == command else ""
+        return ""
 
     # -------------------------------------------------------------- moving about in it
 

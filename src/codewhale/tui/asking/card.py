@@ -23,6 +23,7 @@ SHARE = 0.6
 LEAST_ROWS = 4
 _BETWEEN = "  "
 _LEAST_MORE = 6
+LONGEST_LINE = 2000
 
 
 class Patience(Struct, frozen=True):
@@ -60,14 +61,12 @@ class AskCard(Leafed, Vertical, can_focus=True):
     """
 
     class Answered(Message):
-        """The person's answer. `reason` goes to the model beside a no, `edit` into the composer, `stop` ends the
-        turn."""
+        """The person's answer. `reason` goes to the model beside a no, `stop` ends the turn."""
 
-        def __init__(self, answer: Answer, reason: str = "", edit: str = "", stop: bool = False) -> None:
+        def __init__(self, answer: Answer, reason: str = "", stop: bool = False) -> None:
             super().__init__()
             self.answer = answer
             self.reason = reason
-            self.edit = edit
             self.stop_turn = stop
 
     class Left(Message):
@@ -92,7 +91,7 @@ class AskCard(Leafed, Vertical, can_focus=True):
         self.facts = TagLine(palette, "surface")
         self.choices = TagLine(palette, "surface")
         self.hints = TagLine(palette, "surface")
-        self.line = Field(max_length=2000)
+        self.line = Field(max_length=LONGEST_LINE, select_on_focus=False)
         self._seen = 0.0
 
     # -------------------------------------------------------------- being answered

@@ -31,13 +31,6 @@ class AskingPanel(Vertical):
     AskingPanel.asking { display: block; }
     """
 
-    class Edit(Message):
-        """Text for the composer, to be changed and sent."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     class Waits(Message):
         """Whether a card waits for an answer has changed."""
 
@@ -171,8 +164,6 @@ class AskingPanel(Vertical):
             self._answering = ""
             self.post_message(self.Failed(self._words("asking.failed", error=str(error))))
             return
-        if message.edit:
-            self.post_message(self.Edit(message.edit))
         self.asks.drop(answer.request_id)
         self.call_later(self._settle)
 
