@@ -122,3 +122,18 @@ def test_the_first_frame_of_the_screen_needs_no_engine(tmp_path: Path) -> None:
     assert screens <= {"context", "table"}
     cards = {name.rpartition(".")[2] for name in found if name.startswith("codewhale.tui.asking.")}
     assert cards <= {"asks", "panel"}
+
+
+def test_completion_loads_nothing_of_the_engine(tmp_path: Path) -> None:
+    for words in (["sessions", "show", ""], ["exec", "--provider", ""], ["exec", "--model", ""]):
+        found, _ = imported(tmp_path, "completion", "--words", *words)
+        heavy = {
+            "tomlkit",
+            "textual",
+            "httpcore2",
+            "sqlite3",
+            "yaml",
+            "codewhale.app.compose",
+            "codewhale.session.store",
+        }
+        assert found & heavy == set()

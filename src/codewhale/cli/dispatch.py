@@ -29,6 +29,7 @@ COMMANDS = {
     "history": "find commits by what they say and change",
     "index": "build or inspect the code search index",
     "tools": "list the tools, print exactly what a model is sent",
+    "completion": "print the completion script of a shell",
     "web": "the terminal interface in a browser on this machine",
 }
 
@@ -49,12 +50,12 @@ class Command(Protocol):
 
 def overview() -> str:
     """What `codewhale --help` says."""
-    rows = "\n".join(f"  {name:<10}{summary}" for name, summary in COMMANDS.items())
+    rows = "\n".join(f"  {name:<12}{summary}" for name, summary in COMMANDS.items())
     return (
         "usage: codewhale [options]\n       codewhale COMMAND [options]\n\n"
         "A terminal coding agent whose harness helps weaker models succeed.\n\n"
         "Without a command it opens the terminal interface (options: codewhale-tui --help).\n\n"
-        f"commands:\n{rows}\n  {'help':<10}show this help, or that of a command: codewhale help exec\n\n"
+        f"commands:\n{rows}\n  {'help':<12}show this help, or that of a command: codewhale help exec\n\n"
         'example:\n  codewhale exec "why does test_login fail?"\n\n'
         "options:\n  --version  print the version\n  --help     show this help; after a command, that of the command\n"
     )
@@ -107,7 +108,11 @@ def _run(arguments: list[str]) -> int:
     if name in ("help", "--help", "-h"):
         put(overview())
         return 0
-    module = _module(name)
+    if (name, rest[:1]) == ("completion", ["--words"]):
+        from codewhale.cli.completion import complete
+
+        return complete(rest[1:])
+    module = module_of(name)
     if module is None:
         say(_unknown(name))
         return USAGE
@@ -133,7 +138,7 @@ def _for_the_interface(arguments: list[str]) -> bool:
     return name in OPTIONS or (name.startswith("-w") and not name.startswith("--"))
 
 
-def _module(name: str) -> Command | None:
+def module_of(name: str) -> Command | None:
     module: Command
     match name:
         case "exec":
@@ -172,6 +177,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import index as module
         case "tools":
             from codewhale.cli import tools as module
+        case "completion":
+            from codewhale.cli import completion as module
         case "web":
             from codewhale.cli import web as module
         case _:
