@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.cli.completion import SCRIPTS, candidates
-from codewhale.cli.dispatch import COMMANDS, module_of
+from codewhale.cli.completion import SCRIPTS, SubCommands, candidates
+from codewhale.cli.dispatch import COMMANDS, build
 from support.program import codewhale_program, configure, environment, scripted
 from support.terminal import Terminal
 
@@ -74,13 +74,13 @@ def test_at_the_prompt(person: Path, name: str, options: list[str], setup: str) 
 
 
 def test_every_sub_command_and_option_is_offered() -> None:
-    assert {name for name, _ in candidates([], "")} == {*COMMANDS, "help"}
-    assert {name for name, _ in candidates([], "-")} >= {"--resume", "--version", "-w"}
+    every = SubCommands(COMMANDS, build)
+    assert {name for name, _ in candidates([], "", every)} == {*COMMANDS, "help"}
+    assert {name for name, _ in candidates([], "-", every)} >= {"--resume", "--version", "-w"}
     for name in COMMANDS:
-        assert module_of(name) is not None
-        offered = {value for value, _ in candidates([name], "-")}
+        offered = {value for value, _ in candidates([name], "-", every)}
         assert {"--help", "-h"} <= offered, name
-        assert all(about for _, about in candidates([name], "--")), name
+        assert all(about for _, about in candidates([name], "--", every)), name
 
 
 @pytest.mark.parametrize("words", [

@@ -10,9 +10,11 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from codewhale import models
 from codewhale.cli.parser import Parser
@@ -75,10 +77,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def complete(words: Sequence[str]) -> int:
+class SubCommands(Struct, frozen=True):
+    """The sub-commands with what each does, and `build(name, parser)`, which declares the arguments of one (False where
+    there is none)."""
+
+    summaries: Mapping[str, str]
+    build: Callable[[str, Parser], bool]
+
+
+def complete(words: Sequence[str], commands: SubCommands) -> int:
     """Print what the last of the words behind `codewhale` may become, a line each with what it is."""
     *before, typed = words or [""]
-    rows = {value: about for value, about in candidates(before, typed) if value.startswith(typed) and _plain(value)}
+    rows = {
+        value: about
+        for value, about in candidates(before, typed, commands)
+        if value.startswith(typed) and _plain(value)
+    }
     put("".join(f"{value}\t{one_line(about, 80)}\n" for value, about in list(rows.items())[:MOST]))
     return 0
 
@@ -87,14 +101,12 @@ def _plain(value: str) -> bool:
     return value.isprintable() and " " not in value
 
 
-def candidates(before: Sequence[str], typed: str) -> Choices:
+def candidates(before: Sequence[str], typed: str, commands: SubCommands) -> Choices:
     """What may stand behind the words of a command line, with what each is."""
-    from codewhale.cli.dispatch import COMMANDS, module_of
-
     parser = Parser(prog="codewhale")
-    commands = [*COMMANDS.items(), ("help", "show the help of a command")]
+    summaries = [*commands.summaries.items(), ("help", "show the help of a command")]
     if not before and not typed.startswith("-"):
-        return commands
+        return summaries
     if not before or before[0].startswith("-"):
         from codewhale.cli.tui import build as build_interface
 
@@ -102,11 +114,9 @@ def candidates(before: Sequence[str], typed: str) -> Choices:
         more = [("--version", "print the version")] if not before else []
         return [*_next(parser, "", list(before), typed), *more]
     if before[0] == "help":
-        return commands if len(before) == 1 else ()
-    module = module_of(before[0])
-    if module is None:
+        return summaries if len(before) == 1 else ()
+    if not commands.build(before[0], parser):
         return ()
-    module.build(parser)
     return _next(parser, before[0], list(before[1:]), typed)
 
 

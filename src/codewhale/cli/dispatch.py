@@ -10,6 +10,8 @@ from codewhale.protocol.errors import CodeWhaleError
 if TYPE_CHECKING:
     import argparse
 
+    from codewhale.cli.parser import Parser
+
 COMMANDS = {
     "exec": "run one prompt without the interface and print the answer",
     "sessions": "list, show, replay, import and remove sessions",
@@ -109,10 +111,10 @@ def _run(arguments: list[str]) -> int:
         put(overview())
         return 0
     if (name, rest[:1]) == ("completion", ["--words"]):
-        from codewhale.cli.completion import complete
+        from codewhale.cli.completion import SubCommands, complete
 
-        return complete(rest[1:])
-    module = module_of(name)
+        return complete(rest[1:], SubCommands(COMMANDS, build))
+    module = _module(name)
     if module is None:
         say(_unknown(name))
         return USAGE
@@ -138,7 +140,15 @@ def _for_the_interface(arguments: list[str]) -> bool:
     return name in OPTIONS or (name.startswith("-w") and not name.startswith("--"))
 
 
-def module_of(name: str) -> Command | None:
+def build(name: str, parser: "Parser") -> bool:
+    """Declare the arguments of a sub-command; whether there is one of that name."""
+    module = _module(name)
+    if module is not None:
+        module.build(parser)
+    return module is not None
+
+
+def _module(name: str) -> Command | None:
     module: Command
     match name:
         case "exec":
