@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from codewhale.protocol.events import (
     ContextAppended,
     Event,
+    FileChanged,
     ModelChanged,
     TitleSet,
     TurnFinished,
     TurnStarted,
     UnknownEvent,
 )
+from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Message, Text
 from codewhale.session import listing, records
 from codewhale.session.store import SessionStore
@@ -29,6 +31,7 @@ EVENTS = st.one_of(
     st.text(max_size=90).map(TitleSet),
     st.text("abc", max_size=5).map(lambda model: ModelChanged("p", model)),
     st.just(ContextAppended("mode", "plan")),
+    st.sampled_from("abc").map(lambda path: FileChanged("c1", FileChange(path, "a" * 64, "b" * 64))),
 )
 DAMAGE = st.sampled_from(["", "", "", "torn", "flipped", "doubled", "open end"])
 
@@ -82,7 +85,9 @@ def test_what_a_listing_says(tmp_path: Path) -> None:
     harness = Message("user", (Text("context", source="harness"), Text("\n  Mend the\tbuild \nand more")))
     log.append([TurnStarted(1), said("too early", "assistant"), said("")])
     log.append([type(said(""))(harness), said("second question"), ModelChanged("p", "big")])
+    log.append([FileChanged("c1", FileChange(path, None, "b" * 64)) for path in ("a.py", "b.py", "a.py")])
     (row,) = store.summaries()
+    assert row.files == 2
     assert (row.title, row.turns, row.messages, row.model) == ("Mend the build", 1, 4, "big")
     assert (row.workspace, row.parent, row.state) == ("/w", "", "open")
     assert row.created < row.updated

@@ -109,7 +109,8 @@ class PreviewSession(Query["SessionPreview"], frozen=True, tag="preview_session"
 
 class SessionSummary(Struct, frozen=True):
     """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id; `owner`
-    is that of the session it works for, with the `kind` of its work and its `name` there."""
+    is that of the session it works for, with the `kind` of its work and its `name` there; `files` counts the files
+    that it changed."""
 
     id: str
     title: str
@@ -124,6 +125,7 @@ class SessionSummary(Struct, frozen=True):
     owner: str = ""
     kind: str = ""
     name: str = ""
+    files: int = 0
 
 
 class SessionPreview(Struct, frozen=True):

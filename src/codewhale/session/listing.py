@@ -11,7 +11,7 @@ from msgspec import Struct
 from codewhale.lib.files import DISK, FileOps, atomic_write
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import MessageAdded, ModelChanged, SessionOpened, TitleSet
+from codewhale.protocol.events import FileChanged, MessageAdded, ModelChanged, SessionOpened, TitleSet
 from codewhale.protocol.messages import Text
 from codewhale.protocol.views import SessionSummary
 from codewhale.session import records
@@ -20,7 +20,8 @@ from codewhale.session.records import Record
 
 LISTING_FILE = "listing.json"
 TITLE_LIMIT = 80
-_VERSION = 1
+_VERSION = 2
+MOST_FILES = 1000
 
 
 class Fold(Struct):
@@ -37,6 +38,7 @@ class Fold(Struct):
     owner: str = ""
     kind: str = ""
     name: str = ""
+    files: set[str] = msgspec.field(default_factory=set)
 
     def take(self, record: Record) -> None:
         """Fold one record in; only the few events that show in a listing are decoded."""
@@ -49,7 +51,7 @@ class Fold(Struct):
                 self.messages += 1
                 if not self.title:
                     self._decode(record)
-            case "session_opened" | "model_changed" | "title_set":
+            case "session_opened" | "model_changed" | "title_set" | "file_changed":
                 self._decode(record)
 
     def _decode(self, record: Record) -> None:
@@ -65,6 +67,8 @@ class Fold(Struct):
                 self.model = event.model
             case TitleSet():
                 self.title = one_line(event.title, TITLE_LIMIT)
+            case FileChanged(change=change) if len(self.files) < MOST_FILES:
+                self.files.add(change.path)
             case MessageAdded(message=message) if message.role == "user":
                 self.title = _first_line(message.parts)
 
@@ -174,4 +178,5 @@ def summary(session: str, fold: Fold, state: str) -> SessionSummary:
         owner=fold.owner,
         kind=fold.kind,
         name=fold.name,
+        files=len(fold.files),
     )

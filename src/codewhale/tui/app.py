@@ -103,7 +103,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
     def _build(self, folder: str) -> None:
         words, palette, clock = self.words, self.palette, self._setup.clock
         submit = self.link.submit
-        self.context = ScreenContext(words, palette, self._ask, submit, self.own_keys)
+        self.context = ScreenContext(words, palette, self._ask, submit, self.own_keys, clock.now)
         self.context.workspace = folder
         self.transcript = Transcript(words, palette, now=clock.now)
         self.asking = AskingPanel(words, palette, submit, self._quiet, self.own_keys, self._setup.patience)

@@ -1,5 +1,6 @@
 """The slash commands of the interface itself: those that open a screen, and the lines of completion they add."""
 
+from collections.abc import Mapping
 from typing import TypeVar, cast
 
 from codewhale.display.palette import theme_names
@@ -7,6 +8,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.requests import Query
 from codewhale.protocol.screen import INTERFACE_COMMANDS
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, ListCommands
+from codewhale.tui.keys import ACTIONS, first_key
 
 T = TypeVar("T")
 
@@ -34,6 +36,22 @@ COMMANDS: dict[str, str] = {
 # Those whose first word is handed to the screen; the others run as commands where they have one.
 _TAKE_A_WORD = frozenset({"/diff", "/undo", "/restore", "/help"})
 QUIT = ("/quit", "/exit")
+# What belongs together in a list of commands, in this order; what is not here stands in the last group.
+GROUPS: dict[str, str] = {
+    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /status /quit /exit",
+    "changes": "/diff /undo /restore /rewind /retry /review",
+    "model": "/model /models /provider /providers /connect /login /doctor /effort",
+    "context": "/context /compact /cost /tokens /cache /budget",
+    "safety": "/mode /yolo /approval /permissions /network /trust /add-dir",
+    "project": "/init /search /skills /tools /hooks",
+    "interface": "/help /keys /theme /config",
+    "other": "",
+}
+# Commands that a key does as well, beside those whose screen has one.
+_KEYS = {
+    "/mode": "composer.mode", "/effort": "composer.effort", "/quit": "app.leave", "/theme": "app.theme",
+    "/queue": "composer.edit_queue",
+}  # fmt: skip
 OWN = (*INTERFACE_COMMANDS, "/diff", "/models")
 
 
@@ -85,3 +103,15 @@ def screen_of(line: str) -> tuple[str, str] | None:
     if len(words) == 2 and words[0] in _TAKE_A_WORD and words[1] not in ("yes", "preview"):
         return COMMANDS[words[0]], words[1]
     return None
+
+
+def group_of(name: str) -> str:
+    """The group of GROUPS in which a command stands."""
+    return next((group for group, names in GROUPS.items() if name in names.split()), "other")
+
+
+def key_of(name: str, changed: Mapping[str, str]) -> str:
+    """The key that does what a command does, as it is shown; "" where there is none."""
+    opens = f"open_screen('{COMMANDS.get(name, '')}')"
+    action = _KEYS.get(name) or next((row.id for row in ACTIONS if row.does == opens), "")
+    return first_key(action, changed) if action else ""

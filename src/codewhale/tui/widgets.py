@@ -19,6 +19,8 @@ MOST_LINES = 20_000
 MOST_COLUMNS = 20_000
 _MOST_MEASURED = 300
 GAP: Span = ("  ", "muted")
+# What a line of a page may begin with that stands before each of its rows where it is wrapped.
+BAR, INDENT = "┃ ", "  "
 
 
 class TagLine(Widget):
@@ -100,7 +102,7 @@ class Page(ScrollView, can_focus=True):
     def lines_at(self, width: int) -> int:
         """The lines that they take in so many columns, about as many where there are more than a screen has."""
         short = self._lines if len(self._lines) <= _MOST_MEASURED else ()
-        return sum(len(wrap_whole(line, max(8, width - 1))) for line in short) or len(self._lines)
+        return sum(len(_rows(line, max(8, width - 1))) for line in short) or len(self._lines)
 
     @property
     def below(self) -> int:
@@ -137,7 +139,7 @@ class Page(ScrollView, can_focus=True):
     def _wrap(self) -> None:
         self._width = self.size.width
         width = max(8, self._width - 1)
-        self._wrapped = [piece for line in self._lines for piece in wrap_whole(line, width)]
+        self._wrapped = [piece for line in self._lines for piece in _rows(line, width)]
         self.virtual_size = Size(width, len(self._wrapped))
         self.refresh()
 
@@ -172,6 +174,13 @@ class Leafed:
 
     def action_last(self) -> None:
         self.page.scroll_end(animate=False)
+
+
+def _rows(line: Spans, width: int) -> list[Spans]:
+    """A line in the rows that it takes, each behind its bar or indent."""
+    if not line or line[0][0] not in (BAR, INDENT):
+        return wrap_whole(line, width)
+    return [(line[0], *piece) for piece in wrap_whole(line[1:], width - len(INDENT))]
 
 
 def _bounded(line: Spans) -> Spans:

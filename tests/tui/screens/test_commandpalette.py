@@ -1,8 +1,11 @@
 """The palette over commands, keys, sessions, files, models and tools."""
 
+from codewhale.app.families import COMMANDS
+from codewhale.display.words import catalogue
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ListSessions, SetModel
 from codewhale.protocol.views import FileMatch, FindFiles, GetTools, ListCommands, ListModels
+from codewhale.tui.commands import GROUPS, OWN, group_of
 from codewhale.tui.screens.context import (
     InsertText,
     OpenPath,
@@ -36,9 +39,23 @@ async def best(stage, sought: str, key: str) -> None:
 
 async def test_everything_is_there_in_groups() -> None:
     async with opened("palette", ANSWERS, size=(100, 60)) as stage:
-        await stage.shown("Commands", "/mode [plan|agent|yolo]", "Keys", "Sessions", "crane 1")
+        await stage.shown("Commands", "/mode     Show the mode.", "Keys", "Sessions", "crane 1")
         groups = {item.group for item in stage.screen.list.items}
-        assert groups == {"Commands", "Keys", "Sessions", "Models", "Tools"}
+        assert groups == {"Session", "Permissions", "Project", "Keys", "Sessions", "Models", "Tools"}
+
+
+async def test_columns_stand_in_line_and_keys_at_the_right() -> None:
+    async with opened("palette", ANSWERS, size=(100, 60)) as stage:
+        lines = (await stage.shown("alt+j", "shift+tab")).splitlines()
+        jobs, mode = (next(line for line in lines if line[:60].count(name)) for name in ("/jobs", "/mode"))
+        assert jobs.index("List the jobs.") == mode.index("Show the mode.")
+        assert jobs.index("alt+j") + len("alt+j") == mode.index("shift+tab") + len("shift+tab")
+
+
+def test_every_command_has_a_group() -> None:
+    assert [name for name in (*COMMANDS, *OWN) if group_of(name) == "other"] == []
+    assert group_of("/of-a-persons-own") == "other"
+    assert {key.removeprefix("commands_") for key in catalogue("en", "palette") if key[:9] == "commands_"} == {*GROUPS}
 
 
 async def test_a_command_runs_or_waits_for_its_argument() -> None:

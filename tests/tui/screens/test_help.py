@@ -3,6 +3,7 @@
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.views import ListCommands
 from codewhale.tui.keys import ACTIONS
+from codewhale.tui.screens.context import RunLine
 from support.tuiscreens import HOSTILE, command, opened
 
 ROWS = (command(), command("/undo", "[N]", "Undo."))
@@ -11,7 +12,12 @@ ROWS = (command(), command("/undo", "[N]", "Undo."))
 async def test_help_tells_of_typing_keys_and_commands() -> None:
     async with opened("help", {ListCommands: ROWS}, size=(100, 48)) as stage:
         text = await stage.shown("Prefixes", "a file in the workspace", "Keys", "ctrl+k")
-        assert "/mode [plan|agent|yolo]" in text and "Undo." in text
+        flat = " ".join(text.split())
+        assert "/mode Show the mode." in flat and "/undo Undo." in flat and text.index("Changes") < text.index("/undo")
+        await stage.type("mode")
+        await stage.shown("/mode [plan|agent|yolo]")
+        await stage.press("enter")
+        assert await stage.done() == RunLine("/mode")
 
 
 async def test_help_of_one_command() -> None:

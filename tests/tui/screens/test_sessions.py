@@ -1,5 +1,8 @@
 """The session picker."""
 
+import time
+from datetime import UTC, datetime
+
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ListSessions
 from codewhale.protocol.views import PreviewSession, SessionPreview
@@ -8,7 +11,7 @@ from support.tuiscreens import HOSTILE, SESSION, opened, preview, session
 
 ROWS = (
     session(1, workspace="/elsewhere", title="Far away"),
-    session(2, state="open"),
+    session(2, state="open", files=3),
     session(3, state="damaged", title="Broken one"),
     session(4, id=SESSION, title="This one", parent="s-0002"),
     session(5, title=""),
@@ -25,7 +28,7 @@ async def test_those_of_this_folder_come_first_and_tell_how_they_stand() -> None
             "This folder", "● Mend the harbour crane 2", "! Broken one", "› This one", "(no title)"
         )
         assert text.index("This one") < text.index("Other folders") < text.index("Far away")
-        assert "2 turns · 2026-03-03 10:30 · grey-1" in text
+        assert "Mend the harbour crane 2  2026-03-03  2 turns  3 files  open elsewhere" in text
 
 
 async def test_a_copy_is_gone_on_with() -> None:
@@ -46,7 +49,7 @@ async def test_the_preview_tells_where_it_comes_from() -> None:
     async with opened("sessions", ANSWERS) as stage:
         await stage.shown("Open in another process")
         await stage.press("down", "down")
-        await stage.shown("forked from s-0002", "you  Please", "model  It is")
+        await stage.shown("forked from s-0002", "┃ Please look at s-recorded", "  It is **done**.")
 
 
 async def test_a_preview_that_cannot_be_had_is_said() -> None:
@@ -76,3 +79,20 @@ async def test_it_fits_and_speaks_chinese() -> None:
         text = await stage.shown("会话", "此目录", "标题、ID 或目录")
         assert "…" in text and "回车" not in text
         stage.clean()
+
+
+async def test_times_are_told_from_now_and_a_long_answer_keeps_its_indent() -> None:
+    def at(seconds: float) -> str:
+        return datetime.fromtimestamp(time.time() - seconds, UTC).isoformat().replace("+00:00", "Z")
+
+    ages = {"just now": 5, "2 minutes ago": 130, "2 hours ago": 7300, "yesterday": 90_000, "3 days ago": 260_000}
+    rows = tuple(session(n, title=name, updated=at(age)) for n, (name, age) in enumerate(ages.items()))
+    said = SessionPreview(rows[0], (("user", "why " * 40), ("assistant", "because " * 40)))
+    async with opened("sessions", {ListSessions: rows, PreviewSession: said}, size=(140, 30)) as stage:
+        text = await stage.shown("┃ why", "because")
+        for name in ages:
+            assert text.count(name) >= 2, name
+        (wrapped,) = {line.partition("│ ")[2].rpartition("│ ")[2][:2] for line in text.splitlines() if "why" in line}
+        assert wrapped == "┃ "
+    async with opened("sessions", {ListSessions: rows, PreviewSession: said}, language="zh-Hans") as stage:
+        await stage.shown("刚刚", "2 小时前", "昨天")

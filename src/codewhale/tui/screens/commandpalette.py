@@ -1,17 +1,27 @@
-"""The palette: commands, sessions, files, models, tools and what keys do, in one list; what was chosen last comes
-first."""
+"""Help, and the palette: commands, sessions, files, models, tools and what keys do, in one list; what was chosen last
+comes first."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from msgspec.structs import replace
+from textual.widget import Widget
 
+from codewhale.display.when import ago
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import ListSessions, SetModel
-from codewhale.protocol.views import FindFiles, GetTools, ListCommands, ListModels, ModelRow
-from codewhale.tui.commands import screen_of
-from codewhale.tui.keys import ACTIONS, key_shown, keys_of
+from codewhale.protocol.views import (
+    CommandRow,
+    FindFiles,
+    GetTools,
+    ListCommands,
+    ListModels,
+    ModelRow,
+    SessionSummary,
+)
+from codewhale.tui.commands import GROUPS, group_of, key_of, screen_of
+from codewhale.tui.keys import ACTIONS, first_key, key_shown, keys_of
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import (
     InsertText,
@@ -25,6 +35,7 @@ from codewhale.tui.screens.context import (
     ShowLine,
 )
 from codewhale.tui.screens.frame import Chooser
+from codewhale.tui.widgets import TagLine
 
 MOST_SESSIONS = 50
 MOST_FILES = 30
@@ -32,7 +43,72 @@ _SETTLE_SECONDS = 0.05
 _T = TypeVar("_T")
 
 
-class CommandPalette(Chooser):
+# What a person needs first, in this order.
+FIRST: tuple[str, ...] = (
+    "composer.send", "composer.newline", "composer.steer", "composer.escape", "app.interrupt", "app.palette",
+    "composer.complete_or_mode", "composer.effort", "app.sessions", "app.models", "app.jobs", "app.focus_transcript",
+    "app.search", "app.fold_all", "app.copy_answer", "app.keys",
+)  # fmt: skip
+_TYPED: tuple[tuple[str, str], ...] = (("/", "slash"), ("@", "file"), ("!", "shell"))
+
+
+class CommandList(Chooser):
+    """Commands in groups, each with what it does and its key. Enter runs one, or puts it into the composer where it
+    needs more words."""
+
+    def commands(self, rows: Iterable[CommandRow]) -> list[Item]:
+        order = list(GROUPS)
+        return [self._command(row) for row in sorted(rows, key=lambda row: (order.index(group_of(row.name)), row.name))]
+
+    def _command(self, row: CommandRow) -> Item:
+        screen = screen_of(row.name)
+        needs = bool(row.usage) and not row.usage.startswith("[") and screen is None
+        opened = OpenScreen(*screen) if screen is not None else RunLine(row.name)
+        outcome: Outcome = InsertText(f"{row.name} ") if needs else opened
+        group = self.words(f"palette.commands_{group_of(row.name)}")
+        key = key_of(row.name, self.context.keys)
+        return Item(f"command:{row.name}", row.name, row.summary, group, more=row.usage, value=outcome, side=(key,))
+
+    def beneath(self, item: Item) -> str:
+        """How a command is written, and its sentence where the row cuts it."""
+        usage = f"{item.label} {item.more}" if item.key.partition(":")[0] in ("command", "recent") and item.more else ""
+        return " · ".join(part for part in (usage, super().beneath(item)) if part)
+
+    def chosen(self, item: Item) -> None:
+        self.dismiss(item.value)
+
+
+class HelpScreen(CommandList):
+    """What is typed first, the keys that a person needs first, and the commands; `argument` is one to tell of alone."""
+
+    PANEL = "help"
+
+    def body(self) -> Iterable[Widget]:
+        yield self._intro
+        yield from super().body()
+
+    def on_mount(self) -> None:
+        self._intro.show([((self.words("help.intro"), "text"),), ()])
+
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self._intro = TagLine(context.palette, id="intro")
+
+    async def rows(self) -> Sequence[Item] | None:
+        rows = await self.ask(self.context.query(ListCommands(self.context.session)), "frame.loading") or ()
+        name = f"/{self.argument.lstrip('/')}"
+        if alone := [row for row in rows if row.name == name]:
+            return self.commands(alone)
+        words, changed = self.words, self.context.keys
+        typed = [Item(f"typed:{sign}", sign, words(f"help.{id}"), words("help.typing")) for sign, id in _TYPED]
+        keys = [
+            Item(f"action:{id}", first_key(id, changed), words(f"keys.{id}"), words("help.keys"), value=RunAction(id))
+            for id in FIRST
+        ]
+        return [*typed, *keys, *self.commands(rows)]
+
+
+class CommandPalette(CommandList):
     """Everything there is to choose. Enter runs, opens or inserts it; the other key inserts a command, opens a file or
     forks a session."""
 
@@ -57,34 +133,26 @@ class CommandPalette(Chooser):
             self._had(query(ListSessions(self.context.workspace))),
         )
         words = self.words
-        rows = [self._command(row) for row in commands or ()]
+        rows = self.commands(commands or ())
         rows += [_action(row, self) for row in ACTIONS if row.panel == "app"]
         rows += [self._session(row) for row in (sessions or ())[:MOST_SESSIONS]]
         rows += [self._model(row) for row in models or ()]
         group = words("palette.group_tools")
         for name, size in tools.tools if tools is not None else ():
             said = words("palette.tool", bytes=f"{size:,}")
-            rows.append(Item(f"tool:{name}", name, said, group, value=OpenScreen("tools", name)))
+            rows.append(Item(f"tool:{name}", name, "", group, value=OpenScreen("tools", name), side=(said,)))
         return [*self._recent(rows), *rows]
 
     async def _had(self, asked: Awaitable[_T]) -> _T | None:
         return await self.ask(asked)
 
-    def _command(self, row: Any) -> Item:
-        screen = screen_of(row.name)
-        needs = bool(row.usage) and not row.usage.startswith("[") and screen is None
-        opened = OpenScreen(*screen) if screen is not None else RunLine(row.name)
-        outcome: Outcome = InsertText(f"{row.name} ") if needs else opened
-        label = f"{row.name} {row.usage}".strip()
-        group = self.words("palette.group_commands")
-        return Item(f"command:{row.name}", label, row.summary, group, value=outcome)
-
-    def _session(self, row: Any) -> Item:
+    def _session(self, row: SessionSummary) -> Item:
         here = row.id == self.context.session
-        said = self.words("palette.session", n=row.turns, when=row.updated[:16].replace("T", " "))
+        when = ago(self.words, row.updated, self.context.now())
         group = self.words("palette.group_sessions")
         title = row.title or self.words("sessions.untitled")
-        return Item(f"session:{row.id}", title, said, group, "›" if here else "", more=row.id, value=Resume(row.id))
+        mark = "›" if here else ""
+        return Item(f"session:{row.id}", title, "", group, mark, more=row.id, value=Resume(row.id), side=(when,))
 
     def _model(self, row: ModelRow) -> Item:
         mark = "›" if row.current else "" if row.ready else "·"
@@ -187,4 +255,8 @@ def _file(path: str, group: str, before: str = "") -> Item:
 def _action(row: Any, palette: Chooser) -> Item:
     keys = ", ".join(key_shown(key) for key in keys_of(row, palette.context.keys))
     said = palette.words(f"keys.{row.id}")
-    return Item(f"action:{row.id}", said, keys, palette.words("palette.group_actions"), value=RunAction(row.id))
+    group = palette.words("palette.group_actions")
+    return Item(f"action:{row.id}", said, "", group, value=RunAction(row.id), side=(keys,))
+
+
+SCREENS: dict[str, type[Chooser]] = {"palette": CommandPalette, "help": HelpScreen}

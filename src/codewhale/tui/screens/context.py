@@ -1,8 +1,9 @@
 """What every screen is handed (the words, the colours, a way to ask and to act), and the outcomes that the app carries
 out."""
 
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -24,12 +25,14 @@ class ScreenContext:
         query: Ask,
         submit: Do,
         keys: Mapping[str, str],
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.words = words
         self.palette = palette
         self.query = query
         self.submit = submit
         self.keys = keys
+        self.now = now
         self.session = ""
         self.workspace = ""
         self.recent: deque[str] = deque(maxlen=RECENT_MOST)

@@ -269,7 +269,8 @@ class Chooser(Frame):
         rows = await self.rows()
         if rows is None:
             return
-        self.say("")
+        if self.said == self.words("frame.loading"):
+            self.say("")  # what failed meanwhile stays said
         self._all = rows
         self.filter(stay=self.list.current is not None)
 

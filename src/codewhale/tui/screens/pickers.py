@@ -1,9 +1,10 @@
 """Screens to choose from: models, providers, sessions, keys."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from codewhale.display.text import Spans, flat, safe_lines
+from codewhale.display.text import Spans, flat
+from codewhale.display.when import ago
 from codewhale.protocol.ops import ListSessions, SetModel
 from codewhale.protocol.views import (
     FindLocal,
@@ -18,6 +19,7 @@ from codewhale.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import OpenScreen, Resume, ShowLine
 from codewhale.tui.screens.frame import Chooser, Frame
+from codewhale.tui.widgets import BAR, INDENT
 
 READY, LACKS, CURRENT = ("✓", "success"), ("·", "warning"), ("›", "accent")
 MOST_SESSIONS = 1000
@@ -181,40 +183,46 @@ class SessionPicker(Chooser):
         ]
 
     def _item(self, row: SessionSummary, group: str) -> Item:
-        mark, tone = _MARKS.get(row.state, ("", "muted"))
-        if row.id == self.context.session:
-            mark, tone = "›", "accent"
-        said = self.words("sessions.row", n=row.turns, when=_when(row.updated), model=flat(row.model, 60))
-        if group == "sessions.elsewhere":
-            said = f"{said} · {flat(row.workspace)}"
-        title = row.title or self.words("sessions.untitled")
-        return Item(row.id, title, said, self.words(group), mark, tone, f"{row.id} {row.workspace}", row)
+        words = self.words
+        here = row.id == self.context.session
+        mark, tone = CURRENT if here else _MARKS.get(row.state, ("", "muted"))
+        state = "this" if here else row.state if row.state in _MARKS else ""
+        side = (
+            ago(words, row.updated, self.context.now()),
+            words("sessions.turns", n=row.turns),
+            words("sessions.files", n=row.files) if row.files else "",
+            words(f"sessions.state_{state}") if state else "",
+        )
+        title = row.title or words("sessions.untitled")
+        more = f"{row.id} {row.workspace} {row.model}"
+        return Item(row.id, title, "", words(group), mark, tone, more, row, side)
 
     async def preview(self, item: Item) -> Sequence[Spans]:
         row: SessionSummary = item.value
+        words = self.words
         lines: list[Spans] = [
-            ((flat(row.title) or self.words("sessions.untitled"), "bold text"),),
-            ((f"{flat(row.id)} · {flat(row.workspace)}", "muted"),),
+            ((flat(row.title) or words("sessions.untitled"), "bold text"),),
+            ((f"{flat(row.id)} · {flat(row.workspace)} · {flat(row.model, 60)}", "muted"),),
         ]
         if row.parent:
-            lines.append(((self.words("sessions.forked", parent=flat(row.parent)), "muted"),))
+            lines.append(((words("sessions.forked", parent=flat(row.parent)), "muted"),))
         if row.id == self.context.session:
-            lines.append(((self.words("sessions.this"), "accent"),))
+            lines.append(((words("sessions.this"), "accent"),))
         elif row.state in _MARKS:
-            lines.append(((self.words(f"sessions.{row.state}"), _MARKS[row.state][1]),))
-        found = await self.ask(self.context.query(PreviewSession(row.id, PREVIEWED)))
-        if found is None:
+            lines.append(((words(f"sessions.{row.state}"), _MARKS[row.state][1]),))
+        view = await self.ask(self.context.query(PreviewSession(row.id, PREVIEWED)))
+        if view is None:
             return lines
-        for role, text in found.lines:
-            tone = "user" if role == "user" else "accent"
-            first, *rest = safe_lines(text[:_SHOWN_CHARS].strip())
-            lines += [((f"{self._role(role)}  ", f"bold {tone}"), *first), *rest]
-        if not found.lines:
-            lines += [(("", "text"),), ((self.words("sessions.empty"), "muted"),)]
-        return lines
+        lines += self._turns(view.lines)
+        return lines if view.lines else [*lines, (), ((words("sessions.empty"), "muted"),)]
 
-    def _role(self, role: str) -> str:
-        return self.words(f"sessions.role_{role}") if role in ("user", "assistant", "tool") else flat(role, 20)
+    def _turns(self, said: Iterable[tuple[str, str]]) -> Iterable[Spans]:
+        """Each turn: what was asked behind a bar, then how it was answered."""
+        for role, text in said:
+            if role == "user":
+                yield ()
+            edge, tone = (BAR, "user") if role == "user" else (INDENT, "text" if role == "assistant" else "muted")
+            yield ((edge, tone), (flat(text, _SHOWN_CHARS), tone))
 
     def chosen(self, item: Item) -> None:
         if item.value.state == "damaged":
@@ -228,10 +236,6 @@ class SessionPicker(Chooser):
         item = self.list.current
         if item is not None and item.value.state != "damaged":
             self.dismiss(Resume(item.key, fork=True))
-
-
-def _when(updated: str) -> str:
-    return flat(updated[:16].replace("T", " "), 20)
 
 
 class KeysScreen(Chooser):
@@ -251,7 +255,7 @@ class KeysScreen(Chooser):
             keys = ", ".join(key_shown(key) for key in keys_of(row, changed))
             mark = "*" if row.id in changed else ""
             group = words(f"keysview.panel_{row.panel}")
-            rows.append(Item(row.id, words(f"keys.{row.id}"), keys, group, mark, "accent", row.id, row))
+            rows.append(Item(row.id, words(f"keys.{row.id}"), "", group, mark, "accent", row.id, row, (keys,)))
         return rows
 
     def chosen(self, item: Item) -> None:

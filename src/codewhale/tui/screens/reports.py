@@ -1,4 +1,4 @@
-"""Screens to read, search and copy: what a command said, differences, figures, help; and bars for long work."""
+"""Screens to read, search and copy: what a command said, differences, figures; and bars for long work."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -16,8 +16,8 @@ from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import Envelope, ProgressShown
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionUsage, UsageView
-from codewhale.protocol.views import ContextView, GetContext, GetDiff, GetTools, ListCommands, ToolsView
-from codewhale.tui.keys import bindings, first_key
+from codewhale.protocol.views import ContextView, GetContext, GetDiff, GetTools, ToolsView
+from codewhale.tui.keys import bindings
 from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.frame import Frame
 from codewhale.tui.widgets import Field, Leafed, Page, TagLine
@@ -30,15 +30,6 @@ BAR = 30
 _NAME = 24
 MOST_CALLS = 50
 SOURCES = ("configured", "reported", "catalog", "name", "fallback", "overflow")
-# What a person needs first, in this order.
-FIRST: tuple[str, ...] = (
-    "composer.send", "composer.newline", "composer.steer", "composer.escape", "app.interrupt", "app.palette",
-    "composer.complete_or_mode", "composer.effort", "app.sessions", "app.models", "app.jobs", "app.focus_transcript",
-    "app.search", "app.fold_all", "app.copy_answer", "app.keys",
-)  # fmt: skip
-_TYPED: tuple[tuple[str, str], ...] = (("/", "slash"), ("@", "file"), ("!", "shell"))
-_KEY = 14
-_COMMAND = 30
 MOST_BARS = 4
 PROGRESS_BAR = 20
 TASKS = ("index", "install", "tool")
@@ -342,46 +333,6 @@ def _money(amounts: dict[str, float]) -> str:
     return " + ".join(f"{amount:.4f} {flat(currency, 8)}" for currency, amount in amounts.items()) or "0"
 
 
-class HelpScreen(ReportScreen):
-    """Help; `argument` is a command to tell of alone."""
-
-    PANEL = "help"
-    HINTS: ClassVar[tuple[tuple[str, str], ...]] = ReportScreen.HINTS
-
-    async def report(self) -> Sequence[Spans] | None:
-        rows: Sequence[Any] = (
-            await self.ask(self.context.query(ListCommands(self.context.session)), "frame.loading") or ()
-        )
-        if self.argument:
-            name = f"/{self.argument.lstrip('/')}"
-            alone = [row for row in rows if row.name == name]
-            if alone:
-                return list(self._commands(alone))
-        return [*self._intro(), *self._commands(rows)]
-
-    def _intro(self) -> Iterable[Spans]:
-        words = self.words
-        yield ((words("help.intro"), "text"),)
-        yield ()
-        yield ((words("help.typing"), "bold accent"),)
-        for sign, name in _TYPED:
-            yield ((set_cell_size(f"  {sign}", _KEY), "bold text"), (words(f"help.{name}"), "text"))
-        yield ()
-        yield ((words("help.keys"), "bold accent"),)
-        for action in FIRST:
-            key = first_key(action, self.context.keys)
-            yield ((set_cell_size(f"  {key}", _KEY), "bold text"), (words(f"keys.{action}"), "text"))
-        yield ()
-
-    def _commands(self, rows: Sequence[Any]) -> Iterable[Spans]:
-        if rows:
-            yield ((self.words("help.commands"), "bold accent"),)
-        for row in rows:
-            name = f"  {flat(f'{row.name} {row.usage}'.strip(), 100)}"
-            wide = max(_COMMAND, cell_len(name) + 2)
-            yield ((set_cell_size(name, wide), "bold text"), (flat(row.summary, 300), "text"))
-
-
 class ProgressPanel(TagLine):
     """The bars, each on its line at any width. It takes no room while nothing goes on."""
 
@@ -428,6 +379,5 @@ SCREENS: dict[str, type[Frame]] = {
     "cost": CostReport,
     "tools": ToolsReport,
     "diff": DiffReport,
-    "help": HelpScreen,
     "report": CommandReport,
 }

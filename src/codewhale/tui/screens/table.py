@@ -21,10 +21,10 @@ def load(name: str) -> "type[Frame]":
     """A screen, made as `load(name)(context, argument)`; it dismisses itself with an outcome or None. Raises KeyError
     for a name that is not in SCREENS."""
     match name:
-        case "palette":
-            from codewhale.tui.screens.commandpalette import CommandPalette
+        case "palette" | "help":
+            from codewhale.tui.screens.commandpalette import SCREENS as commands
 
-            return CommandPalette
+            return commands[name]
         case "sessions" | "models" | "providers" | "keys":
             from codewhale.tui.screens.pickers import SCREENS as pickers
 
