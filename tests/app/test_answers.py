@@ -55,6 +55,7 @@ from codewhale.protocol.views import (
 from codewhale.testing import Harness, collect, harness
 from support.loopserver import LoopServer
 from support.machine import MAKES_FILES
+from support.modelserver import ModelServer as AnsweringServer
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
@@ -289,7 +290,7 @@ async def test_settings_are_shown_with_their_origin_and_changed(tmp_path: Path, 
 async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, shop: Path) -> None:
     home = tmp_path / "home"
     async with harness(home, shop, []) as agent:
-        session, client = await agent.open(), agent.client
+        session, client = await agent.open(authority=Authority.PERSON), agent.client
         rows = {row.name: row for row in await client.query(ListProviders(session))}
         assert not rows["deepseek"].ready and "DEEPSEEK_API_KEY" in rows["deepseek"].why
         assert rows["ollama"].local and "scripted" not in rows
@@ -299,19 +300,22 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
         assert "not a key" in await client.submit(ConnectProvider(session, "deepseek", key="no key"))
         assert "there is no provider" in await client.submit(ConnectProvider(session, "nobody", key="k" * 20))
         assert (await client.query(SessionStatus(session))).provider == "scripted"
-        assert await client.submit(ConnectProvider(session, "deepseek", key="sk-" + "a" * 30)) == ""
+        key = "sk-" + "a" * 30
+        assert "does not answer" in await client.submit(ConnectProvider(session, "box", key, "http://127.0.0.1:9"))
+        async with AnsweringServer(["m"], key=key) as server:
+            assert await client.submit(ConnectProvider(session, "box", key, server.url)) == ""
+            status = await client.query(SessionStatus(session))
+            assert (status.provider, status.model) == ("box", "m")
+            models = await client.query(ListModels(session))
+            assert models[0].current and models[0].ready and models[0].model == "m"
+            kept = (home / "secrets" / "keys.json").read_text()
+            assert server.address in kept and (home / "secrets" / "keys.json").stat().st_mode & 0o077 == 0
+            assert '"provider": "box"' in (home / "choices.json").read_text()
+            assert "sk-aaa" not in (home / "config.toml").read_text() + (home / "choices.json").read_text()
+        async with AnsweringServer(["m", "n"]) as server:
+            assert await client.submit(ConnectProvider(session, "llama-cpp", base_url=server.url, model="n")) == ""
         status = await client.query(SessionStatus(session))
-        assert (status.provider, status.model) == ("deepseek", "deepseek-v4-pro")
-        models = await client.query(ListModels(session))
-        assert models[0].current and models[0].ready and models[0].model == "deepseek-v4-pro"
-        kept = (home / "secrets" / "keys.json").read_text()
-        assert "api.deepseek.com" in kept and (home / "secrets" / "keys.json").stat().st_mode & 0o077 == 0
-        assert 'provider = "deepseek"' in (home / "config.toml").read_text()
-        assert "sk-aaa" not in (home / "config.toml").read_text()
-        url = "http://127.0.0.1:9/v1"
-        assert await client.submit(ConnectProvider(session, "llama-cpp", base_url=url, model="m")) == ""
-        status = await client.query(SessionStatus(session))
-        assert (status.provider, status.model) == ("llama-cpp", "m")
+        assert (status.provider, status.model) == ("llama-cpp", "n")
 
 
 @MAKES_FILES

@@ -4,7 +4,6 @@ Window, room for the answer and what the next request takes are kept apart. Toke
 provider's own last count; no vocabulary is needed, and what was billed in all decides nothing here.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from codewhale.agent.model_call import ModelCalls
 from codewhale.agent.turn import Turn
 from codewhale.models.dialects.base import ModelFacts
+from codewhale.models.dialects.failures import headline
 from codewhale.protocol.events import Compacted, CompactionUndone, PrefixInvalidated
 from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
 from codewhale.protocol.modes import Authority
@@ -242,21 +242,22 @@ def explain(session: Session, failure: Failed, now: Quantities) -> str:
     """Why the turn ends and what to do, a line each: in an interface its own commands, else those of a shell."""
     name, person = session.state.provider, session.rights.authority is Authority.PERSON
     test = f"codewhale provider test {name}"
-    status = re.match(r"HTTP (\d{3})\b", failure.message)
-    code = f" ({status[1]})" if status is not None else ""
+    head = headline(name, session.state.model, failure.kind, failure.message)
     answer = f"{failure.message}{'' if failure.message.endswith('.') else '.'}"
     match failure.kind:
         case "auth":
             login = "/login to change it" if person else f"codewhale login {name} changes it, {test} tries it"
-            return f"{name} rejected the key{code}. {login}.\nIt answered: {answer}"
+            return f"{head}. {login}.\nIt answered: {answer}"
         case "no_model":
-            choose = "/model to choose another" if person else 'Choose another: --model M (codewhale exec "/models")'
-            return f"{name} does not serve {session.state.model}{code}. {choose}.\nIt answered: {answer}"
+            choose = (
+                "/model to choose another" if person else "Choose with --model M; codewhale model list --live shows all"
+            )
+            return f"{head}. {choose}.\nIt answered: {answer}"
         case "connect":
             check = (
                 "/connect changes the address, /doctor checks it" if person else f"codewhale doctor or {test} checks it"
             )
-            return f"{name} does not answer: {answer}\nCheck that the server runs; {check}; then /retry."
+            return f"{head}: {answer}\nCheck that the server runs; {check}; then /retry."
         case "context_length":
             return _too_long(name, answer, now, session.provider.model)
         case "quota":

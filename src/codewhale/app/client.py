@@ -28,6 +28,7 @@ from codewhale.session.session import Session
 from codewhale.session.standing import standing
 
 if TYPE_CHECKING:
+    from codewhale.app.connecting import Connections
     from codewhale.app.provider_queries import ProviderQueries
     from codewhale.app.work_queries import WorkQueries
     from codewhale.commands.files import FileCommands
@@ -95,7 +96,8 @@ class EngineClient:
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
             views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings, self._root(query))),
-            views.FindLocal.done_by(lambda query: self.providers.local()),
+            views.FindLocal.done_by(lambda query: self.providers.found()),
+            views.CheckEndpoint.done_by(lambda query: self.connections.check(query)),
             views.GetQueue.done_by(lambda query: self.queued(query.session)),
             views.GetContext.done_by(lambda query: control.context(query.session, query.brief)),
             views.GetTools.done_by(lambda query: control.tools(query.session)),
@@ -167,8 +169,10 @@ class EngineClient:
         if not self._engine.turn(op.session).idle:
             return "A turn is running; interrupt it or wait for its end."
         try:
-            provider, model = await asyncio.to_thread(self.providers.connect, op)
-            self.parts.control.reconnect(op.session, provider, model)
+            provider, model = await self.connections.connect(op)
+            state = session.state
+            if op.use or provider == state.provider:
+                self.parts.control.reconnect(op.session, provider, model if op.use else state.model)
             await session.barrier()
         except CodeWhaleError as error:
             return str(error)
@@ -194,13 +198,27 @@ class EngineClient:
     def providers(self) -> "ProviderQueries":
         from codewhale.app.provider_queries import ProviderQueries
 
-        return ProviderQueries(self.parts.place, self.parts.routes, self.parts.redactors)
+        return ProviderQueries(self.parts.place, self.parts.routes)
+
+    @cached_property
+    def connections(self) -> "Connections":
+        from codewhale.app.connecting import Connections
+
+        return Connections(self.parts.place, self.parts.routes, self.parts.redactors)
 
     @cached_property
     def work(self) -> "WorkQueries":
         from codewhale.app.work_queries import WorkQueries
 
         return WorkQueries(self.parts.services, self.parts.sessions, self.parts.redact)
+
+    async def examine(self, session: str) -> tuple[str, bool]:
+        """The doctor's words about the machine and the session's provider, and whether all is well."""
+        from codewhale.app.doctor import examine, read_aloud
+
+        place, state = self.parts.place, self._engine.session(session).state
+        found = await examine(place.home, state.workspace, place.environ, state.provider, state.model)
+        return read_aloud(found), found.ok
 
     def queued(self, session: str) -> tuple[views.QueuedRow, ...]:
         return self._engine.queue(session).rows()
@@ -222,7 +240,7 @@ class EngineClient:
 
     async def _models(self, query: views.ListModels) -> tuple[views.ModelRow, ...]:
         state = self._session(query).state
-        return await self.providers.models((state.provider, state.model))
+        return await self.providers.models((state.provider, state.model), query)
 
     async def _commands(self, query: views.ListCommands) -> tuple[views.CommandRow, ...]:
         specs = await self.commands.specs(self._root(query))

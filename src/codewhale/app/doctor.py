@@ -1,20 +1,27 @@
-"""Is this machine fit to work on: checks that look and never dial, start or repair anything."""
+"""Is this machine fit to work on: checks that look and never start or repair anything; `examine` also asks the
+provider."""
 
+import asyncio
 import os
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale import __version__
+from codewhale.app.connecting import reach
 from codewhale.app.keys import MISSING
-from codewhale.app.routes import KeyState, open_routes
+from codewhale.app.routes import KeyState, Routes, open_routes
 from codewhale.app.sessions import summaries
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
+from codewhale.lib.text import sanitise
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import DEFAULT_PROVIDER
 from codewhale.models.loopback import plain_url
@@ -27,6 +34,7 @@ from codewhale.services.testruns.runners import runner_program
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 LITTLE_SPACE, NO_SPACE = 1024 * MEBI, 64 * MEBI
 
 
@@ -64,9 +72,54 @@ class Diagnosis(Struct, frozen=True):
     checks: tuple[Check, ...]
 
 
-def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis:
+async def examine(
+    home: str, workspace: str, environ: Mapping[str, str], provider: str = "", model: str = ""
+) -> Diagnosis:
+    """The diagnosis with what the provider answers, the configured one or that of a session."""
+    over = {key: value for key, value in (("provider", provider), ("model", model)) if value}
+    found = await asyncio.to_thread(diagnose, home, workspace, environ, over)
+    if not found.base_url or found.api_key.source == MISSING or not found.ok:
+        return found
+    config = await asyncio.to_thread(open_config, home, workspace, environ, over)
+    check = await _answer(open_routes(home, config, environ), found.provider, found.model, in_session=bool(over))
+    return replace(found, checks=(*found.checks, check), ok=found.ok and check.status != "fail")
+
+
+async def _answer(routes: Routes, name: str, model: str, in_session: bool) -> Check:
+    begun = time.monotonic()
+    reached = await reach(routes, name, model)
+    failed = reached.failure
+    if failed is None:
+        listed = f"{len(reached.models):,} models listed, " if reached.models else ""
+        return Check("answer", "ok", f"{name} answers; {listed}{time.monotonic() - begun:.1f} s")
+    match failed.kind:
+        case "auth":
+            fix = "/login" if in_session else f"codewhale login {name}"
+        case "no_model":
+            fix = "/model" if in_session else f"codewhale model list --live --provider {name}, then --model M"
+        case _:
+            fix = "/connect" if in_session else f"codewhale provider test {name}"
+            fix = f"check that the server runs and its address is right: {fix}"
+    return Check("answer", "fail", reached.why(name), fix)
+
+
+_MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+
+
+def read_aloud(found: Diagnosis) -> str:
+    """The diagnosis as lines for people."""
+    lines = [f"codewhale {found.version}"]
+    for check in found.checks:
+        fix = f"\n{'':18}-> {check.fix}" if check.fix else ""
+        lines.append(sanitise(f"{_MARKS[check.status]}  {check.name:<10}  {check.detail}{fix}"))
+    warned = any(check.status == "warn" for check in found.checks)
+    lines.append("not ready: see FAIL above" if not found.ok else "usable; see warn above" if warned else "ready")
+    return "\n".join(lines)
+
+
+def diagnose(home: str, workspace: str, environ: Mapping[str, str], over: Mapping[str, str] = _NOTHING) -> Diagnosis:
     path = config_file(home)
-    config, rows = _config(home, workspace, environ)
+    config, rows = _config(home, workspace, environ, over)
     route = _Route() if config is None else _route(config, home, environ)
     checks = (
         *rows,
@@ -84,10 +137,12 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str]) -> Diagnosis
                      route.base_url, route.key, route.capability, ok, checks)  # fmt: skip
 
 
-def _config(home: str, workspace: str, environ: Mapping[str, str]) -> tuple[Config | None, list[Check]]:
+def _config(
+    home: str, workspace: str, environ: Mapping[str, str], over: Mapping[str, str]
+) -> tuple[Config | None, list[Check]]:
     path = config_file(home)
     try:
-        config = open_config(home, workspace, environ, {})
+        config = open_config(home, workspace, environ, over)
     except ConfigError as error:
         return None, [Check("config", "fail", str(error), f"edit {path}")]
     if config.notices:
@@ -145,7 +200,7 @@ def _route(config: Config, home: str, environ: Mapping[str, str]) -> _Route:
         fix = f"add the table to {config.path}, or: codewhale config set provider {DEFAULT_PROVIDER}"
         return _Route((Check("provider", "fail", detail, fix), Check("api_key", "warn", MISSING)), name, model)
     where = f" at {plain_url(settings.base_url)}" if settings.base_url else ""
-    check = Check("provider", "ok", f"{name} ({settings.dialect}){where}; not contacted")
+    check = Check("provider", "ok", f"{name} ({settings.dialect}){where}")
     can = Capability()
     try:
         facts = routes.build(name, model).model

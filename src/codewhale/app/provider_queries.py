@@ -1,59 +1,61 @@
 """What a person may choose from: providers and models with what they lack, model servers on this machine, settings; and
-choosing: a provider that is connected, a value that is set."""
+setting a value."""
 
 import asyncio
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import Enum
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
+from codewhale.app.connecting import model_rows, reach
 from codewhale.app.keys import MISSING, is_local
-from codewhale.app.routes import Routes, open_routes
+from codewhale.app.routes import Routes
 from codewhale.app.settings import Place, Settings
 from codewhale.config import Entry
-from codewhale.config.edit import kind_at, parse_key, set_value, set_values
+from codewhale.config.edit import kind_at, parse_key, set_value
 from codewhale.config.values import bare, variable
 from codewhale.lib.text import one_line
 from codewhale.models.dialects.base import ProviderSettings
-from codewhale.models.keys import KeyStore
-from codewhale.models.known_models import load_known, resolve_model
-from codewhale.models.listings import Listings
+from codewhale.models.dialects.failures import ProviderFailure
+from codewhale.models.known_models import load_known
+from codewhale.models.listings import ListedModel, Listings
 from codewhale.models.loopback import host_of, plain_url
-from codewhale.protocol.errors import CodeWhaleError, ConfigError
-from codewhale.protocol.ops import ConnectProvider
-from codewhale.protocol.views import ModelRow, ProviderRow, SettingRow
-from codewhale.session.redaction import Redactors
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.views import ListModels, ModelRow, ProviderRow, SettingRow
 
 LOCAL_SECONDS = 1.5
-MOST_SERVED = 200
 # Model servers by the names they are known by, each asked at its usual port.
 LOCAL = ("ollama", "lm-studio", "llama-cpp", "vllm", "sglang")
 _HIDDEN = ("scripted",)
 
 
-class ProviderQueries:
-    """The choices of one process. Keys that are kept are hidden by `redactors` from then on."""
+class LocalServer(Struct, frozen=True):
+    """A model server on this machine that answered, with what it lists."""
 
-    def __init__(self, place: Place, routes: Routes, redactors: Redactors) -> None:
+    name: str
+    models: tuple[ListedModel, ...]
+
+
+class ProviderQueries:
+    """The choices of one process."""
+
+    def __init__(self, place: Place, routes: Routes) -> None:
         self._place = place
         self._routes = routes
-        self._redactors = redactors
+        self._lists: dict[tuple[str, str, str], tuple[ListedModel, ...]] = {}
 
     async def providers(self, current: str) -> tuple[ProviderRow, ...]:
         """Every provider, usable ones first, `current` before all others. Those on this machine are asked whether they
         are there, nobody else is."""
-        return await asyncio.to_thread(self._providers, current, await self._answering())
+        return await asyncio.to_thread(self._providers, current, {row.name for row in await self.local()})
 
-    def _providers(self, current: str, served: Mapping[str, ProviderRow]) -> tuple[ProviderRow, ...]:
+    def _providers(self, current: str, served: Set[str]) -> tuple[ProviderRow, ...]:
         rows = [self._provider(name, current) for name in self._routes.tables if name not in _HIDDEN]
-        rows = [served.get(row.name, row) if not row.current else row for row in rows]
         rows = [_absent(row) if row.name in LOCAL and row.local and row.name not in served else row for row in rows]
         return tuple(sorted(rows, key=lambda row: (not row.current, not row.ready, row.local, row.name)))
-
-    async def _answering(self) -> dict[str, ProviderRow]:
-        return {row.name: row for row in await self.local()}
 
     def _provider(self, name: str, current: str) -> ProviderRow:
         settings = self._routes.tables[name]
@@ -71,82 +73,76 @@ class ProviderQueries:
             return ""
         return "; ".join(key.refused) or f"{self._routes.settings(name).api_key_env} is not set"
 
-    async def models(self, current: tuple[str, str]) -> tuple[ModelRow, ...]:
-        """The models that are known by name at providers that can be asked, and what a server on this machine says that
-        it serves; then, of providers that lack something, what they are asked for by default."""
-        return await asyncio.to_thread(self._models, current, await self._answering())
+    async def models(self, current: tuple[str, str], query: ListModels) -> tuple[ModelRow, ...]:
+        """The models that are known by name at providers that can be asked, and what servers on this machine say that
+        they serve; with `dial` also what the current provider lists, or the one that is named. Then, of providers that
+        lack something, what they are asked for by default."""
+        served = {row.name: row.models for row in await self.local()}
+        name, said = query.provider or current[0], ""
+        if query.dial and name not in served and name in self._routes.tables and not self._lacks(name):
+            served[name], said = await self._listed(name, query.fresh)
+        return await asyncio.to_thread(self._models, current, served, said)
 
-    def _models(self, current: tuple[str, str], served: Mapping[str, ProviderRow]) -> tuple[ModelRow, ...]:
-        rows = []
-        for provider in self._providers(current[0], served):
+    async def _listed(self, name: str, fresh: bool) -> tuple[tuple[ListedModel, ...], str]:
+        """What a provider lists, asked once for each address and key, and why it lists nothing."""
+        place = (name, self._routes.settings(name).base_url, self._routes.key(name).value)
+        if fresh or place not in self._lists:
+            reached = await reach(self._routes, name, knocks=False)
+            if reached.failure is not None:
+                return (), reached.why(name)
+            self._lists[place] = reached.models
+        return self._lists[place], ""
+
+    def _models(
+        self, current: tuple[str, str], served: Mapping[str, tuple[ListedModel, ...]], said: str
+    ) -> tuple[ModelRow, ...]:
+        rows: list[ModelRow] = []
+        for provider in self._providers(current[0], set(served)):
             if provider.local and not provider.ready:
                 continue  # nothing answers there
-            names = served[provider.name].models if provider.name in served else ()
-            for model in self._names(provider, current, names):
-                rows.append(self._model(provider, model, current))
+            name = provider.name
+            listed = {model.id: model for model in served.get(name, ())}
+            models = [listed.get(model) or ListedModel(model) for model in self._names(provider, current, listed)]
+            for row in model_rows(name, self._routes.settings(name), models):
+                own = (name, row.model) == current
+                note = said if own else provider.why
+                rows.append(msgspec.structs.replace(row, ready=provider.ready, why=note, current=own))
         return tuple(sorted(rows, key=lambda row: (not row.current, not row.ready, row.provider)))
 
-    def _names(self, provider: ProviderRow, current: tuple[str, str], served: tuple[str, ...]) -> list[str]:
+    def _names(self, provider: ProviderRow, current: tuple[str, str], listed: Mapping[str, ListedModel]) -> list[str]:
         name = provider.name
         names = [current[1]] if name == current[0] else []
-        if not served:
+        if not listed:
             names.append(self._routes.default_model(name))
-        if provider.ready and not served:
+        if provider.ready and not listed:
             row = load_known().provider(name, self._routes.settings(name))
             patterns = (pattern for known in row.models for pattern in known.match.split())
             names += [pattern for pattern in patterns if not set(pattern) & set("*?[")]
-        return [model for model in dict.fromkeys((*names, *served[:MOST_SERVED])) if model]
+        return [model for model in dict.fromkeys((*names, *listed)) if model]
 
-    def _model(self, provider: ProviderRow, model: str, current: tuple[str, str]) -> ModelRow:
-        settings, facts = resolve_model(provider.name, self._routes.settings(provider.name), model)
-        price = None if facts.price is None else msgspec.to_builtins(facts.price)
-        own, images = (provider.name, model) == current, bool(settings.facts.get("images", True))
-        return ModelRow(provider.name, model, facts.window, price, provider.ready, provider.why, own, images)
-
-    async def local(self) -> tuple[ProviderRow, ...]:
-        """The model servers on this machine that answer, with the models they serve. Each is asked at its port for a
-        moment, all at the same time."""
-        found = await asyncio.gather(*(self._served(name) for name in LOCAL if name in self._routes.tables))
+    async def local(self) -> tuple[LocalServer, ...]:
+        """The model servers on this machine that answer, with what they list. Each is asked at its port for a moment,
+        all at the same time."""
+        names = [name for name, table in self._routes.tables.items() if _local(table) and name not in _HIDDEN]
+        found = await asyncio.gather(*map(self._served, names))
         return tuple(row for row in found if row is not None)
 
-    async def _served(self, name: str) -> ProviderRow | None:
-        settings = self._routes.tables[name]
-        if not _local(settings):
-            return None
+    async def found(self) -> tuple[ProviderRow, ...]:
+        """The same as rows for people."""
+        return tuple(
+            msgspec.structs.replace(self._provider(row.name, ""), models=tuple(one_line(one.id) for one in row.models))
+            for row in await self.local()
+        )
+
+    async def _served(self, name: str) -> LocalServer | None:
         try:
             async with asyncio.timeout(LOCAL_SECONDS):
-                models = await Listings(name, settings, {}).ids()
-        except (TimeoutError, CodeWhaleError, OSError):
+                models = await Listings(name, self._routes.tables[name], {}).models()
+        except (TimeoutError, CodeWhaleError, ProviderFailure, OSError):
             return None
-        if not models:
-            return None
-        row = self._provider(name, "")
-        return msgspec.structs.replace(row, models=tuple(one_line(model) for model in models[:MOST_SERVED]))
+        return LocalServer(name, models) if models else None
 
-    # ------------------------------------------------------------------ choosing
-
-    def connect(self, op: ConnectProvider) -> tuple[str, str]:
-        """Keep a provider's key and address and make it the one that is asked; (provider, model) to ask from now on.
-        Raises ConfigError, and then nothing has changed."""
-        key = _checked_key(op.key)
-        over: dict[str, Any] = {"provider": op.name, "model": op.model}
-        changes: dict[tuple[str, ...], Any] = {("provider",): op.name, ("model",): op.model}
-        if op.base_url:
-            table = {"base_url": op.base_url.strip().rstrip("/")}
-            over["providers"] = {op.name: table}
-            changes[("providers", op.name, "base_url")] = table["base_url"]
-        trial = open_routes(self._place.home, self._place.config(over), self._place.environ, key)
-        settings = trial.settings(op.name)
-        trial.may_ask(op.name)
-        trial.build(op.name, op.model)
-        if key and not host_of(settings.base_url):
-            raise ConfigError(f"provider {op.name} has no base_url that a key could be sent to")
-        if key:
-            self._redactors.learn({f"key of {op.name}": key})
-            KeyStore(self._place.home).put(op.name, key, host_of(settings.base_url))
-        set_values(self._place.home, changes, Settings)
-        self._routes.renew(self._place.config())
-        return op.name, op.model or trial.default(op.name)[1]
+    # ------------------------------------------------------------------ settings
 
     def settings(self, workspace: str) -> tuple[SettingRow, ...]:
         config = self._place.config(workspace=workspace)
@@ -189,10 +185,3 @@ def _setting(entry: Entry) -> SettingRow:
         choices = tuple(str(one.value) for one in kind)
     fixed = entry.secret or isinstance(entry.value, dict | list | tuple)
     return SettingRow(entry.key, entry.shown, entry.origin, choices, fixed)
-
-
-def _checked_key(text: str) -> str:
-    key = text.strip()
-    if key and (not key.isascii() or not key.isprintable() or " " in key):
-        raise ConfigError("this is not a key: a key is one line of ASCII characters without spaces; nothing was stored")
-    return key

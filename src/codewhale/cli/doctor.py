@@ -1,36 +1,29 @@
-"""Check the machine, the configuration and the provider settings. Nothing is contacted or changed; a key is
-looked for and never shown. Exits with 1 when something must be fixed first."""
+"""Check the machine and the configuration, and ask the provider: for its list of models, and where a key is sent or
+the model is not on it with one very small request. Nothing is changed; a key is never shown. Exits with 1 when
+something must be fixed first."""
 
 import argparse
+import asyncio
 import os
 
 from codewhale.cli.parser import add_workspace, workspace
 from codewhale.cli.stdio import put
-from codewhale.lib.text import sanitise
-
-_MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--offline", action="store_true", help="ask nobody, not even the provider")
     add_workspace(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    from codewhale.app.doctor import diagnose
+    from codewhale.app.doctor import diagnose, examine, read_aloud
     from codewhale.config import home_dir
     from codewhale.display.lines import object_line
 
-    found = diagnose(home_dir(os.environ), workspace(args), os.environ)
-    if args.json:
-        put(object_line(found) + "\n")
-        return 0 if found.ok else 1
-    put(f"codewhale {found.version}\n")
-    for check in found.checks:
-        fix = f"\n{'':18}-> {check.fix}" if check.fix else ""
-        put(sanitise(f"{_MARKS[check.status]}  {check.name:<10}  {check.detail}{fix}") + "\n")
-    warned = any(check.status == "warn" for check in found.checks)
-    put("not ready: see FAIL above\n" if not found.ok else "usable; see warn above\n" if warned else "ready\n")
+    place = (home_dir(os.environ), workspace(args), os.environ)
+    found = diagnose(*place) if args.offline else asyncio.run(examine(*place))
+    put((object_line(found) if args.json else read_aloud(found)) + "\n")
     return 0 if found.ok else 1

@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from codewhale.models.dialects.base import ProviderSettings
-from codewhale.models.loopback import on_loopback, plain_url
+from codewhale.models.loopback import host_of, on_loopback, plain_url
 from codewhale.models.proxy import ProxyAddress, environment_proxy
 from codewhale.protocol.errors import ConfigError
 
@@ -21,6 +21,36 @@ _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", 
 # What the dialects' paths end with, behind the version.
 ENDINGS = ("/chat/completions", "/messages", "/responses", "/completions")
 _VERSION = re.compile(r"/v\d[a-z0-9]*$")
+
+
+def addresses(written: str) -> tuple[str, ...]:
+    """The base URLs that an address may mean as a person writes it, likeliest first: a port alone is this machine's,
+    the scheme may be left out, and what stands behind the version is taken off. Raises ConfigError."""
+    text = written.strip().strip("'\"<>").strip()
+    scheme, mark, rest = text.partition("://")
+    scheme, rest = (scheme.lower(), rest) if mark else ("", text)
+    if not rest or re.search(r"\s", text):
+        raise ConfigError(
+            f"{text!r} is not an address such as http://127.0.0.1:8000/v1: it {'has blanks' if rest else 'is empty'}"
+        )
+    if scheme not in ("", "http", "https"):
+        raise ConfigError(f"{text!r} is not an address such as http://127.0.0.1:8000/v1: {scheme}:// cannot be asked")
+    rest = re.split(r"[?#]", rest)[0].rstrip("/")
+    rest = f"127.0.0.1:{rest.lstrip(':')}" if rest.lstrip(":").isdecimal() else rest
+    rest = next((rest.removesuffix(end) for end in (*ENDINGS, "/models") if rest.endswith(end)), rest).rstrip("/")
+    here = on_loopback(f"http://{rest}")
+    schemes = (scheme or ("http" if here else "https"), *(("http", "https") if here else ()))
+    return tuple(f"{one}://{rest}" for one in dict.fromkeys(schemes))
+
+
+def name_of(url: str) -> str:
+    """A short name for what is at a base URL."""
+    host = host_of(url)
+    bare, _, port = host.rpartition(":") if host[-1:].isdecimal() and ":" in host else (host, "", "")
+    if on_loopback(url):
+        return f"local-{port}" if port else "local"
+    labels = re.sub(r"[^a-z0-9.-]", "", bare).split(".")
+    return "-".join(labels) if labels[-1].isdecimal() or len(labels) < 2 else labels[-2]
 
 
 def in_place(settings: ProviderSettings, path: str, as_written: bool) -> ProviderSettings:

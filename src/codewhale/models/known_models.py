@@ -104,10 +104,12 @@ def default_model(name: str, settings: ProviderSettings) -> str:
     return named or known.providers[DEFAULT_PROVIDER].default_model
 
 
-def resolve_model(name: str, settings: ProviderSettings, model: str) -> tuple[ProviderSettings, ModelFacts]:
+def resolve_model(
+    name: str, settings: ProviderSettings, model: str, known: Known | None = None
+) -> tuple[ProviderSettings, ModelFacts]:
     """What is known of a model at a provider: the settings with their facts as they hold for it, and the rest. Facts of
     the configuration win over those of the model, and those over the provider's; the closest row wins among rows."""
-    known = load_known()
+    known = known or load_known()
     row = known.provider(name, settings)
     rows = list(known.rows(row, model))
     facts = dict(row.facts)

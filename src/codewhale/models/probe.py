@@ -27,6 +27,7 @@ from codewhale.protocol.stream import (
 from codewhale.protocol.tools import Effect, ToolSpec
 
 MAX_OUTPUT = 1024
+KNOCK_OUTPUT = 16
 SECONDS, SECONDS_NEAR = 60.0, 600.0  # for one answer; a machine of one's own may be slow
 SLOW = 1.0  # Seconds after which an answer in one piece was held back: a quick one may just have come in one packet.
 FINDINGS = ("streams", "tool_calls", "parallel_calls", "reasoning", "undeclared_calls", "cache_telemetry", "window")
@@ -88,6 +89,11 @@ _HIDDEN = (
 _POPULATION = "How many people live in Oslo? Call get_population; do not answer from memory."
 
 
+async def knock(provider: Provider, model: str, seconds: float) -> Failed | None:
+    """Why a provider does not answer one very small request; None where it does. The provider stays open."""
+    return (await _Prober(provider, model, SLOW, seconds).ask("", "Say OK.", most=KNOCK_OUTPUT)).failure
+
+
 async def probe(provider: Provider, model: str, find_window: FindWindow, slow: float = SLOW) -> Probe:
     """Ask a provider for `model`. `find_window()` tells the window that the endpoint reports, in tokens, and where it
     says so. The provider stays open."""
@@ -95,10 +101,10 @@ async def probe(provider: Provider, model: str, find_window: FindWindow, slow: f
 
 
 class _Prober:
-    def __init__(self, provider: Provider, model: str, slow: float) -> None:
+    def __init__(self, provider: Provider, model: str, slow: float, seconds: float = 0) -> None:
         self._slow = slow
         self._provider = provider
-        self._seconds = SECONDS_NEAR if is_near(provider.settings.base_url) else SECONDS
+        self._seconds = seconds or (SECONDS_NEAR if is_near(provider.settings.base_url) else SECONDS)
         self._model = model
         self._heard: list[Heard] = []
         self._written = False
@@ -106,14 +112,14 @@ class _Prober:
 
     async def run(self, find_window: FindWindow) -> Probe:
         begun = time.monotonic()
-        first = await self._ask(_BALLAST, _COUNT)
+        first = await self.ask(_BALLAST, _COUNT)
         if first.failure is not None:
             return self._report(one_line(first.failure.message, 400), 0, begun)
         self._streams(first)
-        self._cache(first, await self._ask(_BALLAST, _COUNT))
-        self._calls(await self._ask("", _BOTH, WEATHER))
+        self._cache(first, await self.ask(_BALLAST, _COUNT))
+        self._calls(await self.ask("", _BOTH, WEATHER))
         if self._found["tool_calls"].answer == "yes":
-            self._undeclared(await self._ask(_HIDDEN, _POPULATION, WEATHER))
+            self._undeclared(await self.ask(_HIDDEN, _POPULATION, WEATHER))
         else:
             self._note("undeclared_calls", "unknown", "not asked: no declared tool was called")
         self._reasoning()
@@ -122,11 +128,11 @@ class _Prober:
         self._note("window", "yes" if window else "unknown", f"{window:,} tokens, says {where}" if window else where)
         return self._report("", window, begun)
 
-    async def _ask(self, system: str, prompt: str, *tools: ToolSpec) -> Heard:
+    async def ask(self, system: str, prompt: str, *tools: ToolSpec, most: int = MAX_OUTPUT) -> Heard:
         """One answer; what the provider would send again is given up."""
         dialect = self._provider.dialect
         message = dialect.message(Message("user", (Text(prompt),)), _no_image)
-        options = RequestOptions(min(MAX_OUTPUT, self._provider.model.max_output or MAX_OUTPUT))
+        options = RequestOptions(min(most, self._provider.model.max_output or most))
         body = dialect.body(self._model, system, dialect.tools_json(tools) if tools else "", [message], options)
         heard = Heard()
         self._heard.append(heard)

@@ -92,7 +92,7 @@ class Transport:
             return 0
         return sum(connection.is_idle() and not connection.has_expired() for connection in self._pool.connections)
 
-    async def post(self, body: bytes, method: str = "POST") -> HttpAnswer:
+    async def post(self, body: bytes, method: str = "POST", connect: float = _CONNECT_SECONDS) -> HttpAnswer:
         """Send a request and wait for the head of its answer; a GET has an empty body. Raises Unreachable, WireCut,
         WireError."""
         import httpcore2
@@ -104,7 +104,7 @@ class Transport:
             raise Unreachable(f"the trusted certificates cannot be loaded: {error} (check SSL_CERT_FILE)", True)
         url = httpcore2.URL(scheme=there.scheme, host=there.host.strip("[]"), port=there.port, target=there.target)
         length = (b"content-length", b"%d" % len(body))
-        within = {"timeout": {"connect": _CONNECT_SECONDS}}
+        within = {"timeout": {"connect": connect}}
         request = httpcore2.Request(method, url, headers=[*self._headers, length], content=body, extensions=within)
         kept = self.kept > 0
         try:
@@ -117,7 +117,7 @@ class Transport:
             certificate = type(_cause(error)).__name__ == "SSLCertVerificationError"
             raise Unreachable(f"{self._where()}: {_reason(error)}", certificate)
         except httpcore2.ConnectTimeout:
-            raise Unreachable(f"{self._where()} within {_CONNECT_SECONDS:g} seconds", False)
+            raise Unreachable(f"{self._where()} within {connect:g} seconds", False)
         except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
             if isinstance(error, httpcore2.ProtocolError) and _cause(error) is not error:  # The parser's own finding.
                 raise WireError(f"the server's answer is not HTTP/1.1: {_reason(error)}")

@@ -144,14 +144,16 @@ class NoteFile(Op[None], frozen=True, tag="note_file"):
 
 
 class ConnectProvider(Op[str], frozen=True, tag="connect_provider", omit_defaults=True):
-    """Use a provider from now on: keep its `key` as a login does, or its `base_url` in config.toml, and ask it in this
-    session. Answered by "" or by what is wrong, in one sentence: then nothing has changed."""
+    """Use a provider from now on, once it has answered: keep its `key` as a login does, or its `base_url` in
+    config.toml, and ask it in this session; without `use` only its key is checked and kept. Answered by "" or by what
+    is wrong, in one sentence: then nothing has changed."""
 
     session: str
     name: str
     key: str = ""
     base_url: str = ""
     model: str = ""
+    use: bool = True
 
 
 class ChangeSetting(Op[str], frozen=True, tag="change_setting"):

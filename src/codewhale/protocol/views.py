@@ -52,10 +52,14 @@ class FileMatch(Struct, frozen=True):
     score: float
 
 
-class ListModels(Query[tuple["ModelRow", ...]], frozen=True, tag="list_models"):
-    """Ask which models can be chosen; answered by ModelRow rows, usable ones first."""
+class ListModels(Query[tuple["ModelRow", ...]], frozen=True, tag="list_models", omit_defaults=True):
+    """Ask which models can be chosen; answered by ModelRow rows, usable ones first. With `dial` the session's own
+    provider, or the one of that name, is asked which it serves, once and again when `fresh`."""
 
     session: str
+    dial: bool = False
+    provider: str = ""
+    fresh: bool = False
 
 
 class ModelRow(Struct, frozen=True):
@@ -98,6 +102,28 @@ class ProviderRow(Struct, frozen=True, omit_defaults=True):
     key_env: str = ""
     models: tuple[str, ...] = ()
     current: bool = False
+
+
+class CheckEndpoint(Query["EndpointView"], frozen=True, tag="check_endpoint", omit_defaults=True):
+    """Ask what answers at an address as a person wrote it, or at the provider of a `name`; with a `key` that is not
+    kept yet. Answered by an EndpointView."""
+
+    session: str
+    address: str = ""
+    name: str = ""
+    key: str = ""
+
+
+class EndpointView(Struct, frozen=True, omit_defaults=True):
+    """What answered: a `name` for it, its `base_url`, the `models` it lists and the one to begin with. `why` says in
+    one sentence why it cannot be used; `wants_key` that it is for want of a key, or of another one."""
+
+    name: str
+    base_url: str
+    models: tuple[ModelRow, ...] = ()
+    model: str = ""
+    why: str = ""
+    wants_key: bool = False
 
 
 class PreviewSession(Query["SessionPreview"], frozen=True, tag="preview_session", omit_defaults=True):

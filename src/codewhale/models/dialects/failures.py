@@ -117,6 +117,21 @@ def from_error(error: Any) -> Failure:
     return Failure(kind, message, kind in RETRYABLE, _wait_said(words), window)
 
 
+def headline(name: str, model: str, kind: str, message: str) -> str:
+    """What a failure of a provider means, as the beginning of what people are told; "" where the message alone says
+    it."""
+    status = re.match(r"HTTP (\d{3})\b", message)
+    code = f" ({status[1]})" if status is not None else ""
+    match kind:
+        case "auth":
+            return f"{name} rejected the key{code}"
+        case "no_model":
+            return f"{name} does not serve {model}{code}"
+        case "connect" | "timeout":
+            return f"{name} does not answer"
+    return ""
+
+
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that the server asks to wait (milliseconds, seconds or an HTTP date), None where it does not say.
     `now` is in seconds since the epoch."""
