@@ -65,8 +65,8 @@ def test_a_call_is_told_when_it_runs_and_when_it_ended() -> None:
         CallStarted("c1", "exec_shell", call.arguments, (), "rule"),
         CallFinished("c1", "exec_shell", False, "boom", 1200, "failed", display=(block,)),
     )
-    assert lines[0] == "running: exec_shell pytest -q"
-    assert lines[1].startswith("failed: exec_shell pytest -q, exit 1")
+    assert lines[0] == "Running pytest -q"
+    assert lines[1].startswith("failed: Ran pytest -q, exit 1")
     assert (
         len(lines) == MOST_LINES + 2
         and "line 499 \\x1b[2J" in lines[-1]

@@ -25,7 +25,7 @@ def test_a_session_line_by_line(tmp_path: Path, kind: str) -> None:
     with Terminal([sys.executable, "-m", "codewhale", "--plain"], environ, cwd=tmp_path, size=(200, 50)) as terminal:
         terminal.sees("Session")
         terminal.type("hello\r")
-        terminal.sees("hostile \\x1b]0;title\\x07 \\x1b[2J words", "tokens in")
+        terminal.sees("hostile \\x1b]0;title\\x07 \\x1b[2J words", "k tokens")
         terminal.type("go\r")
         terminal.sees("$ touch made", "Type y for yes")
         terminal.until_quiet(0.6)
@@ -34,7 +34,7 @@ def test_a_session_line_by_line(tmp_path: Path, kind: str) -> None:
         terminal.type("wait\r")
         terminal.until_quiet(0.5)
         terminal.type("\x03")
-        terminal.sees("Stopping the turn", "interrupted")
+        terminal.sees("Stopping the turn", "you stopped it")
         terminal.type("\x04")
         assert terminal.wait() == 0
         assert CONTROL.search(bytes(terminal.raw)) is None

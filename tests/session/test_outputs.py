@@ -140,6 +140,7 @@ def test_an_error_tells_kind_tool_reason_and_the_next_call() -> None:
         "total": 3,
         "error": {
             "code": "invalid_input",
+            "message": "`limit` must be an integer; got the string '5'.",
             "field": "limit",
             "expected": "an integer",
             "received": "the string '5'",

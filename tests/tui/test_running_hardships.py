@@ -73,7 +73,7 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(world: World) -> None:
     for _ in range(60):
         term.resize(sizes.randint(10, 200), sizes.randint(3, 60))
     term.resize(80, 24)
-    term.sees("一二三", "done", "scripted/m")
+    term.sees("一二三", "tokens", "scripted/m")
     before, after = repainted(term)
     assert before == after
     assert_sound(world)
@@ -85,7 +85,7 @@ def test_every_script_stands_in_its_columns(world: World) -> None:
     term.type("写点什么 مرحبا 👍🏽")
     term.sees("写点什么")
     term.type("\r")
-    text = term.sees("一二三", "done")
+    text = term.sees("一二三", "tokens")
     for shown in ("你好，世界。", "한국어", "שלום", "مرحبا", "🎉"):
         assert shown in text.replace("\u200f", ""), text
     before, after = repainted(term)

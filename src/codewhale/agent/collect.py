@@ -1,5 +1,6 @@
 """From a stream of deltas to one whole answer. Nothing of it runs or is recorded before it is complete."""
 
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
@@ -43,13 +44,15 @@ class RawCall(Struct, frozen=True):
 
 class ModelAnswer(Struct, frozen=True):
     """One model message as it came: its parts in the order in which they began. `finish` is "" when the stream
-    failed, and then `failure` says how. `held` is the end of its text that nobody was shown yet: it may be calls."""
+    failed, and then `failure` says how. `held` is the end of its text that nobody was shown yet: it may be calls. For
+    `thought` seconds it came as thoughts."""
 
     items: tuple[Reasoning | Opaque | Text | RawCall, ...]
     usage: Usage | None
     finish: str
     failure: Failed | None
     held: str = ""
+    thought: float = 0.0
 
     @property
     def text(self) -> str:
@@ -115,6 +118,7 @@ class Collector:
         self._usage: Usage | None = None
         self._finish = ""
         self._failure: Failed | None = None
+        self._thinks_since = self._thought = 0.0
 
     async def read(self, stream: AsyncIterator[StreamEvent]) -> ModelAnswer:
         try:
@@ -127,6 +131,7 @@ class Collector:
         return self.answer()
 
     def add(self, event: StreamEvent) -> None:
+        self._time(event)
         match event:
             case TextDelta(text=text):
                 text = self._add_words(Text, text) + text
@@ -158,6 +163,14 @@ class Collector:
             case Failed():
                 self._failure = event
 
+    def _time(self, event: StreamEvent) -> None:
+        """Count how long the model thinks: from its first thought to what comes next."""
+        now = time.monotonic()
+        if isinstance(event, ReasoningDelta):
+            self._thinks_since = self._thinks_since or now
+        elif self._thinks_since and isinstance(event, TextDelta | CallDelta | Finished | Failed):
+            self._thought, self._thinks_since = self._thought + now - self._thinks_since, 0.0
+
     def _add_words(self, kind: type[Text] | type[Reasoning], text: str) -> str:
         words, between = self._current.get(kind), ""
         if words is None:
@@ -184,4 +197,4 @@ class Collector:
         whole = (item if isinstance(item, Opaque) else item.whole() for item in items)
         kept = tuple(item for item in whole if isinstance(item, (Opaque, RawCall)) or item.text)
         held = "" if self._hold is None else self._hold.end()
-        return ModelAnswer(kept, self._usage, self._finish, self._failure, held)
+        return ModelAnswer(kept, self._usage, self._finish, self._failure, held, round(self._thought, 1))

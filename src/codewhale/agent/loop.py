@@ -100,7 +100,7 @@ class AgentLoop:
         calls do not."""
         self._answers.show(answer)
         if answer.text.strip():
-            self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish))
+            self._session.emit(MessageAdded(Message("assistant", answer.parts(())), finish, answer.thought))
             self.report.answer = answer.text
 
     def salvage(self) -> None:
@@ -133,7 +133,7 @@ class AgentLoop:
             )
         parts = answer.parts([item.call for item in prepared])
         if parts:
-            self._session.emit(MessageAdded(Message("assistant", parts), answer.finish))
+            self._session.emit(MessageAdded(Message("assistant", parts), answer.finish, answer.thought))
         for item in prepared:
             if item.repairs:
                 call = item.call

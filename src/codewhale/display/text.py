@@ -13,8 +13,13 @@ Spans = tuple[Span, ...]
 # No drawn line holds more than so many characters for each of its cells: combining marks take no cell of their own.
 _CHARS_A_CELL = 4
 _TAB = 4
+# Words are wrapped here however wide the window is; tables, code and output use all of it.
+PROSE = 100
 # What does not begin a line in Chinese or Japanese (JIS X 4051 and GB/T 15834 agree on these).
-_NOT_FIRST = "，。、；：！？）》」』】〉’”…,.;:!?)]}"
+_JOINER = "\u200d"
+_NOT_FIRST = (
+    "，。、；：！？）》」』】〉’”…,.;:!?)]}\u200d\ufe0f\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+)
 _WIDE_FROM = "\u2e80"
 
 
@@ -98,13 +103,13 @@ def wrap(spans: Sequence[Span], width: int, first: Sequence[Span] = (), rest: Se
 
 
 def fold_hard(spans: Sequence[Span], width: int, before: Sequence[Span] = (), fill: str = "") -> list[StyledLine]:
-    """Code as lines of at most `width` cells, cut wherever they are full; `before` stands before each of them, blanks
-    where it is not the first."""
+    """Code as lines of at most `width` cells that lose nothing, cut behind blanks where there are some; `before` stands
+    before each of them, blanks where it is not the first."""
     blank = tuple((" " * cells(text), style) for text, style in before)
     room = max(4, width - columns(before))
     return [
         StyledLine((*(blank if number else before), *piece), fill)
-        for number, piece in enumerate(_pieces(spans, (room, room), soft=False, trim=False))
+        for number, piece in enumerate(_pieces(spans, (room, room), soft=True, trim=False))
     ]
 
 
@@ -142,7 +147,8 @@ def _end(text: str, start: int, width: int) -> int:
 
     at, used, bound = start, 0, min(len(text), start + width * _CHARS_A_CELL)
     while at < bound:
-        size = 2 if text[at + 1 : at + 2] == "\ufe0f" else get_character_cell_size(text[at])
+        joined = at > start and text[at - 1] == _JOINER
+        size = 0 if joined else 2 if text[at + 1 : at + 2] == "\ufe0f" else get_character_cell_size(text[at])
         if used + size > width:
             break
         used += size
@@ -151,13 +157,14 @@ def _end(text: str, start: int, width: int) -> int:
 
 
 def _soft(text: str, start: int, end: int, trim: bool) -> int:
-    """The last place up to `end` where words may part; `end` when there is none."""
+    """The last place up to `end` where words may part; `end` when there is none but behind an indentation."""
     if trim and text[end] == " ":
         return end
     for at in range(end, start, -1):
         before, after = text[at - 1], text[at]
-        if before == " " or ((before >= _WIDE_FROM or after >= _WIDE_FROM) and after not in _NOT_FIRST):
-            return at
+        wide = before >= _WIDE_FROM or after >= _WIDE_FROM
+        if before == " " or (wide and before != _JOINER and after not in _NOT_FIRST):
+            return at if text[start:at].strip() else end
     return end
 
 

@@ -19,6 +19,7 @@ from codewhale.display.asks import (
     reason_of,
 )
 from codewhale.display.transcript.blocks import CallCard, Countdown, NoteBlock, Receipt, TranscriptBlock, Work
+from codewhale.display.transcript.calls import call_text
 from codewhale.display.transcript.drawing import lines_of
 from codewhale.display.transcript.model import TranscriptModel
 from codewhale.display.words import Words
@@ -46,7 +47,7 @@ MOST_LINES = 60
 _TAIL_LINES = 20
 _LINE = 2_000
 _SIGN = re.compile(r"^(\s*)([^\x00-\x7f\w])\s")
-_NAMED = {"✗": "plain.failed", "✓": "plain.done"}
+_NAMED = {"✗": "plain.failed", "✓": "plain.done", "●": "plain.done"}
 YES, NO = frozenset({"y", "yes", "是"}), frozenset({"n", "no", "否"})
 MOST_ASKED_LINES = 400
 _ASKED_TAIL = 150
@@ -84,7 +85,7 @@ class PlainRenderer:
                 return self._message(whole)
             case CallStarted(call_id=call_id):
                 begun = self._model.open_calls.get(call_id)
-                return [self._words("plain.runs", call=_call(begun))] if begun is not None else []
+                return [one_line(call_text(self._words, begun), 300)] if begun is not None else []
             case CallFinished() if card is not None:
                 return self._plain(card)
             case RetryCountdown() if not event.broke:  # of one that broke, the line of what was dropped says it
@@ -122,8 +123,10 @@ class PlainRenderer:
         return lines if self._told else [self._words("plain.model"), *lines]
 
     def _plain(self, block: TranscriptBlock) -> list[str]:
-        first, *rest = lines_of(block, self._words) or [""]
+        first, *rest = lines_of(block, self._words, said=False) or [""]
         head = _SIGN.sub(self._sign, first).replace(" · ", ", ")
+        if isinstance(block, CallCard):
+            head = head.replace("  ", " ", 1).replace("  ", ", ")
         lines = [head, *(_SIGN.sub(r"\1  ", line) for line in rest)]
         if len(lines) > MOST_LINES:
             more = self._words("plain.more", n=len(lines) - MOST_LINES)
@@ -140,10 +143,6 @@ def _is_told(block: TranscriptBlock) -> bool:
     if isinstance(block, NoteBlock):
         return block.key != "told"
     return isinstance(block, Receipt | Work) or (isinstance(block, CallCard) and not block.call_id)
-
-
-def _call(card: CallCard) -> str:
-    return one_line(f"{card.name} {card.subject}".strip(), 300)
 
 
 class Reply(Struct, frozen=True):

@@ -3,10 +3,15 @@
 import re
 
 _UNPRINTED = re.compile(r"[^\x00-\x7e]")
-# C0 but tab and newline, DEL, C1, zero-width, bidi controls, line separators, BOM, tags, lone surrogates.
+# C0 but tab and newline, DEL, C1, zero-width, bidi controls, line separators, BOM, tags, lone surrogates. A joiner is
+# no part of it where it joins: between two emoji, and between two letters of a script that writes with joiners.
+_EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+_JOINING = "\u0620-\u064a\u066e-\u06d3\u0750-\u077f\u0900-\u0dff"
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
+    f"|(?<![{_EMOJI}\ufe0f{_JOINING}])\u200d|\u200d(?![{_EMOJI}{_JOINING}])"
+    f"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
 )
 _LONE = re.compile("[\ud800-\udfff]")
 

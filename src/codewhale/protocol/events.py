@@ -157,10 +157,12 @@ class TurnStarted(EventBase, frozen=True):
 
 
 class MessageAdded(EventBase, frozen=True):
-    """A whole message joined the conversation. `finish` is why an assistant message ended."""
+    """A whole message joined the conversation. `finish` is why an assistant message ended, `thought` how many seconds
+    its model had thought before it."""
 
     message: Message
     finish: str = ""
+    thought: float = 0.0
 
 
 class TurnFinished(EventBase, frozen=True):

@@ -116,6 +116,7 @@ def error_fields(error: ToolError) -> dict[str, object]:
     fix = None if error.fix is None else {"name": error.fix.name, "arguments": error.fix.arguments}
     return {
         "code": error.kind,
+        "message": error.message,
         "field": error.field,
         "expected": error.expected,
         "received": _received(error),

@@ -169,9 +169,9 @@ def _text(space: Workspace, file: OpenFile, args: ReadFile, session: str) -> Too
     lines = _lines(form.text)
     ranged = args.start_line is not None or args.max_lines is not None
     if lines and not ranged and len(lines) <= WHOLE_LINES and len(data) <= WHOLE_BYTES:
-        return ToolResult(form.bom.decode(form.encoding) + form.text)
+        return ToolResult(form.bom.decode(form.encoding) + form.text, metadata={"lines": len(lines)})
     start, count = args.start_line or 1, min(args.max_lines or WHOLE_LINES, MOST_LINES)
-    return ToolResult(_window(name, lines[start - 1 : start - 1 + count], start, count, len(lines)))
+    return _window(name, lines[start - 1 : start - 1 + count], start, count, len(lines))
 
 
 def _lines(text: str) -> list[str]:
@@ -197,10 +197,10 @@ def _streamed(name: str, stream: BinaryIO, args: ReadFile) -> ToolResult:
     if line and start <= at < start + count:
         kept.append(line)
     texts = [line.decode("utf-8", "replace").removesuffix("\r") for line in kept]
-    return ToolResult(_window(name, texts, start, count, None))
+    return _window(name, texts, start, count, None)
 
 
-def _window(name: str, lines: list[str], start: int, count: int, total: int | None) -> str:
+def _window(name: str, lines: list[str], start: int, count: int, total: int | None) -> ToolResult:
     """Numbered lines in a `<file>` element that fits the inline limit; `lines` begin at `start`. A line that does
     not fit is left for the next call, or cut when it is the first. `total` is None when it was not counted."""
     body: list[str] = []
@@ -219,7 +219,8 @@ def _window(name: str, lines: list[str], start: int, count: int, total: int | No
     if not body:
         known = "" if total is None else f' total_lines="{total}"'
         said = "the file is empty" if total == 0 else "no content: the file ends before this line"
-        return f'<file path="{name}"{known} shown_lines="none" truncated="false">\n({said})\n</file>'
+        text = f'<file path="{name}"{known} shown_lines="none" truncated="false">\n({said})\n</file>'
+        return ToolResult(text, metadata={"lines": 0})
     after = start + len(body)
     more = len(body) < len(lines) or (len(lines) == count if total is None else after <= total)
     attributes = f'path="{name}" total_lines="{"unknown" if total is None else total}"'
@@ -229,7 +230,8 @@ def _window(name: str, lines: list[str], start: int, count: int, total: int | No
         attributes += f' next_start_line="{after}"'
         going_on = json.dumps({"path": name, "start_line": after, "max_lines": count}, ensure_ascii=False)
         note += f"\n[more lines follow: read_file {going_on}]"
-    return f"<file {attributes}>\n" + "\n".join(body) + note + "\n</file>"
+    text = f"<file {attributes}>\n" + "\n".join(body) + note + "\n</file>"
+    return ToolResult(text, metadata={"lines": len(body)})
 
 
 def _page_range(args: ReadFile) -> tuple[int, int]:

@@ -25,19 +25,19 @@ def done(*display: Block, **fields: object) -> CallCard:
 
 def test_a_terminal_shows_its_end_and_opens_to_all() -> None:
     card = done(TerminalBlock("make", "\n".join(map(str, range(30))), 2))
-    assert drawn(card)[:3] == ["✓ tool a.py · exit 2", "  $ make", "  … 22 lines above"]
+    assert drawn(card)[:3] == ["● Called  tool a.py  exit 2", "  + 25 lines above", "  │ 25"]
     assert drawn(card)[-1] == "  │ 29"
-    assert len(drawn(card, opened=True)) == 32
+    assert drawn(card, opened=True)[1] == "  $ make" and len(drawn(card, opened=True)) == 32
 
 
 def test_a_diff_shows_signs_and_counts() -> None:
     assert drawn(done(DiffBlock("a.py", DIFF)))[:3] == [
-        "✓ tool a.py · +2 · -1",
+        "● Called  tool a.py  +2 -1",
         "   ⋯ def parse(text):",
         '  10       lines = text.split("\\n")',
     ]
     long = "@@ -1,0 +1,50 @@\n" + "+x\n" * 50
-    assert drawn(done(DiffBlock("b.py", long)))[-1].startswith("  … 3")
+    assert drawn(done(DiffBlock("b.py", long)))[-1].startswith("  + 3")
 
 
 def test_tables_hits_and_lists() -> None:
@@ -45,7 +45,9 @@ def test_tables_hits_and_lists() -> None:
     assert drawn(done(table))[1:] == ["  gate │ status", "  ─────┼───────", "  lint │ passed"]
     hits = TableBlock(("file", "line", "text"), (("src/a.py", "3", "  def parse():"),))
     assert drawn(done(hits))[1:] == ["  src/a.py:3  def parse():"]
-    assert drawn(done(TableBlock(("commit", "date", "subject"), ())))[1:] == ["  no match"]
+    assert drawn(done(TableBlock(("commit", "date", "subject"), ()), count=("hits", 0))) == [
+        "● Called  tool a.py  no matches"
+    ]
     items = ChecklistBlock((("completed", "one"), ("in_progress", "two"), ("pending", "three")))
     assert drawn(done(items))[1:] == ["  ☑ one", "  ◐ two", "  ☐ three"]
     assert drawn(done(MarkdownBlock("**bold** move")))[1:] == ["  bold move"]
@@ -55,24 +57,29 @@ def test_a_running_call_shows_its_last_lines_and_its_time() -> None:
     card = CallCard(
         name="exec_shell", subject="make", status=RUNNING, started=100.0, tail=tuple(f"line {n}" for n in range(9))
     )
-    assert drawn(card, now=112.0)[0] == "◐ exec_shell make · running 12 s"
-    assert drawn(card, now=112.0)[1:] == ["  … 3 lines above", *(f"  │ line {n}" for n in range(3, 9))]
+    assert drawn(card, now=112.0) == ["◐ Running  make  12 s", *(f"  │ line {n}" for n in range(6, 9))]
+    stopped = CardDrawer(Words("en"), Pen(), "Esc").lines(card, DrawOptions(60, False, 113.0))
+    assert stopped[0].text == "◓ Running  make  13 s  Esc stops it"
 
 
-def test_a_failure_says_what_was_answered() -> None:
-    card = CallCard(name="grep", status=FAILED, said="Error: no such file\nTry list_dir.\n", error="not_found")
-    assert drawn(card) == ["✗ grep · not_found", "  │ Error: no such file", "  │ Try list_dir."]
+def test_a_failure_says_why_and_not_what_the_model_reads() -> None:
+    said = "Error (invalid_input) in read_file: no.py does not exist. Next call: list_dir {}\n"
+    card = CallCard(name="read_file", subject="no.py", status=FAILED, said=said, error="invalid_input")
+    assert drawn(card) == ["✗ Read  no.py", "  The arguments do not fit"]
+    card.why = "no.py does not exist"
+    assert drawn(card) == ["✗ Read  no.py", "  no.py does not exist"]
+    assert "Next call: list_dir {}" in " ".join(drawn(card, width=120, opened=True))
 
 
 def test_a_result_without_a_display_is_there_when_opened() -> None:
     card = done(said="one\ntwo\n")
-    assert drawn(card) == ["✓ tool a.py"]
-    assert drawn(card, opened=True) == ["✓ tool a.py", "  │ one", "  │ two"]
+    assert drawn(card) == ["● Called  tool a.py"]
+    assert drawn(card, opened=True) == ["● Called  tool a.py", "  │ one", "  │ two"]
 
 
 def test_mended_calls_say_so() -> None:
     card = done(repairs=("R3", "R7"), lossy=True)
-    assert drawn(card)[0] == "✓ tool a.py · call repaired by a guess"
+    assert drawn(card)[0] == "● Called  tool a.py  call repaired by a guess"
     assert drawn(card, opened=True)[-1] == "  repaired: R3 R7"
 
 
@@ -82,7 +89,7 @@ def test_what_is_no_longer_kept_is_said() -> None:
 
 def test_a_narrow_screen_gets_the_facts_on_a_line_of_their_own() -> None:
     card = CallCard(name="run_tests", subject="a/long/path/of/tests.py", status=FAILED, error="not_found", ms=1_500)
-    assert drawn(card, width=30)[1].strip() == "· not_found · 1.5 s"
+    assert [line.strip() for line in drawn(card, width=30)[1:]] == ["1.5 s", "not found"]
 
 
 @pytest.mark.parametrize("opened", [False, True])

@@ -1,6 +1,7 @@
 """Diffs: numbers, signs, what changed, whatever the lines look like."""
 
-from codewhale.display.transcript.code import Highlighter, counts, diff_lines, diff_rows
+from codewhale.display.transcript.calls import counts
+from codewhale.display.transcript.code import Highlighter, diff_lines, diff_rows
 from support.transcripts import DIFF
 
 

@@ -42,22 +42,25 @@ def test_everything_is_drawn_within_its_width(language: str, width: int) -> None
 
 def test_words_of_the_person() -> None:
     (block,) = parts_of("person", "Mend it\n  **please**")
-    assert drawn(block) == ["❯ Mend it", "    **please**"]
+    assert drawn(block) == ["┃ Mend it", "┃   **please**"]
 
 
 def test_long_words_of_the_person_are_folded() -> None:
     parts = parts_of("person", "\n".join(f"line {number}" for number in range(2_000)))
     assert len(drawn(parts[0])) == 13 and drawn(parts[0])[-1].endswith("more characters")
     assert drawn(parts[1]) == []
-    assert drawn(parts[1], opened=True)[-1].strip().startswith("line")
+    assert drawn(parts[1], opened=True)[-1].startswith("┃ line")
 
 
 def test_thoughts_are_one_line_until_they_are_opened() -> None:
     (block,) = parts_of("thought", "First.\nThen.")
-    assert drawn(block) == ["▸ thought (12 characters)"]
-    assert drawn(block, opened=True) == ["▾ thought (12 characters)", "  │ First.", "  │ Then."]
-    live = TextBlock(id=-1, who="thought", text="First.\nThen I look")
-    assert drawn(live) == ["▸ thinking: Then I look"]
+    assert drawn(block) == ["▸ Thought"]
+    block.seconds = 4.2
+    assert drawn(block, opened=True) == ["▾ Thought for 4.2 s", "  │ First.", "  │ Then."]
+    live = TextBlock(id=-1, who="thought", text="First.\nThen I look", began=100.0)
+    assert drawn(live, now=112.0) == ["▸ Thinking 12 s"]
+    live.seconds = 14.0
+    assert drawn(live, now=120.0) == ["▸ Thought for 14 s"]
 
 
 def test_an_approval_shows_every_character() -> None:
@@ -77,7 +80,7 @@ def test_a_long_command_is_never_cut_in_silence() -> None:
     assert drawn(asked)[-1].endswith("END")
     assert "… +1," in " ".join(drawn(asked))
     asked.rows = (("command", "\n".join(f"echo {number}" for number in range(30))),)
-    assert drawn(asked)[-1] == "  … 26 more lines"
+    assert drawn(asked)[-1] == "  + 26 lines"
 
 
 def test_work_is_one_line_each() -> None:
@@ -90,16 +93,16 @@ def test_work_is_one_line_each() -> None:
 
 
 RECEIPTS = [
-    (Receipt(seconds=12.3, usage=USAGE), "─ done · 12 s · 4,210 tokens in (95% cached), 300 out · $0.0012"),
-    (Receipt(seconds=1.0, changed=2, verified="3 passed"), "─ done · 1.0 s · 2 files changed · verified: 3 passed"),
-    (Receipt(changed=1), "─ done · 0.0 s · 1 file changed · not verified"),
+    (Receipt(seconds=12.3, usage=USAGE), "✓ 12 s · 4.5k tokens, 95% cached · $0.0012"),
+    (Receipt(seconds=1.0, changed=2, verified="3 passed"), "✓ 1.0 s · 2 files changed · tests passed on this tree"),
+    (Receipt(changed=1), "✓ 0.0 s · 1 file changed · not tested"),
     (
         Receipt(changed=1, stale="3 passed"),
-        "─ done · 0.0 s · 1 file changed · changed since the check (3 passed)",
+        "✓ 0.0 s · 1 file changed · changed since the tests passed",
     ),
-    (Receipt(usage={"input": 5, "output": 1, "cost": None}), "─ done · 0.0 s · 5 tokens in, 1 out · no price"),
-    (Receipt(usage={"input": 5, "cost": 2.5, "currency": "CNY"}), "─ done · 0.0 s · 5 tokens in, 0 out · 2.50 CNY"),
-    (Receipt(status="sleepy"), "─ ended: sleepy · 0.0 s"),
+    (Receipt(usage={"input": 5, "output": 1, "cost": None}), "✓ 0.0 s · 6 tokens"),
+    (Receipt(usage={"input": 5, "cost": 2.5, "currency": "CNY"}), "✓ 0.0 s · 5 tokens · 2.50 CNY"),
+    (Receipt(status="sleepy"), "✗ ended: sleepy · 0.0 s"),
 ]
 
 
@@ -110,13 +113,13 @@ def test_receipts(receipt: Receipt, line: str) -> None:
 
 def test_a_failure_has_its_reason() -> None:
     assert drawn(Receipt(status="infra", reason="No connection.")) == [
-        "─ connection failed · 0.0 s",
+        "✗ connection failed · 0.0 s",
         "  No connection.",
     ]
 
 
 def test_what_is_on_its_way() -> None:
-    assert drawn(Writing(name="grep")) == ["◌ preparing a grep call"]
+    assert drawn(Writing(name="grep")) == ["◌ Call grep …"]
     count = Countdown(attempt=2, attempts=5, delay=4.0, until=110.0, reason="busy")
     assert drawn(count, now=107.0) == ["↻ request failed, retry 2 of 5 in 3.0 s: busy"]
 
@@ -160,7 +163,7 @@ def test_whatever_text_is_hostile_none_of_it_is_obeyed(opened: bool) -> None:
 
 def test_plain_lines_hold_everything() -> None:
     text = "\n".join(line for block in told(whole_session()).blocks for line in lines_of(block, WORDS))
-    for part in ("❯ Mend the parser, please.", "• ☑ two", "$ pytest -q", "line 39", "→ this", "three callers"):
+    for part in ("┃ Mend the parser, please.", "• ☑ two", "$ pytest -q", "line 39", "→ this", "three callers"):
         assert part in text
 
 
@@ -169,7 +172,7 @@ def test_what_a_card_tells_is_told_once() -> None:
     assert drawn(asked) == []
     assert drawn(asked, opened=True)[0] == "✓ exec_shell needs approval: allowed once"
     card = CallCard(name="exec_shell", subject="ls", status="done", answer="allowed_session")
-    assert drawn(card) == ["✓ exec_shell ls · allowed for this session"]
+    assert drawn(card) == ["● Ran  ls  allowed for this session"]
 
 
 def test_what_the_harness_told_the_model_is_seen_unfolded() -> None:
@@ -182,5 +185,5 @@ def test_what_a_person_asked_for_is_seen_whole_unless_it_is_very_long() -> None:
     text = "\n".join(f"line {number}" for number in range(150))
     assert [len(drawn(NoteBlock(text=text[: text.index(f"line {rows}") - 1]))) for rows in (6, 30)] == [6, 7]
     assert len(drawn(NoteBlock(text=text[: text.index("line 100") - 1], asked=True))) == 100
-    assert drawn(NoteBlock(text=text, asked=True))[-1] == "  … 50 more lines"
+    assert drawn(NoteBlock(text=text, asked=True))[-1] == "  + 50 lines"
     assert drawn(NoteBlock(text=text, asked=True), opened=True)[-1] == "  line 149"

@@ -31,4 +31,5 @@ def test_lines_are_where_line_ends_are(text: str) -> None:
 def test_what_the_invisible_looks_like() -> None:
     held = hold("a\x1b[31m\u200db\x7f\u202e\U000e0041")
     assert drawn(held) == "a\u241b[31m·b\u2421··" and cell_len(drawn(held)) == cell_len(held)
-    assert hold("می\u200cشود \ud800 \U00100041") == "می\U0010200cشود \ufffd \ufffd"
+    assert hold("می\u200cشود \ud800 \U00100041") == "می\u200cشود \ufffd \ufffd"
+    assert hold("a\u200cb") == "a\U0010200cb"

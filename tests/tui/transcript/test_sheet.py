@@ -19,7 +19,7 @@ def sheet(*events: Event) -> TranscriptSource:
 def test_gaps_belong_to_the_block_below() -> None:
     found = sheet(*whole_session())
     lines = found.lines(1, 60)
-    assert lines[0].text == "" and lines[1].text.startswith("❯")
+    assert lines[0].text == "" and lines[1].text.startswith("┃")
     assert found.lines(0, 60)[0].text != ""
 
 
@@ -37,7 +37,7 @@ def test_folding_concerns_all_parts_of_a_message() -> None:
     assert all(len(found.lines(index, 60)) > 10 for index in parts)
     assert found.set_open(found.block(parts[0]), False) == parts
     assert [len(found.lines(index, 60)) for index in parts[1:]] == [0] * (len(parts) - 1)
-    assert found.lines(parts[0], 60)[-1].text.startswith("▸ thought")
+    assert found.lines(parts[0], 60)[-1].text.startswith("▸ Thought")
 
 
 def test_what_was_opened_while_it_grew_stays_open() -> None:

@@ -1,5 +1,5 @@
 """What a transcript is made of: a struct for each kind of block. A block's id never changes, its version counts what
-happened to it, and none refers to another."""
+happened to it, and none but a group refers to another."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,17 +37,20 @@ _MOST_DETAIL = 20_000
 
 
 class TranscriptBlock(Struct, gc=False):
-    """Base of all blocks. `turn` is the turn it belongs to, 0 before the first."""
+    """Base of all blocks. `turn` is the turn it belongs to, 0 before the first; `group` the id of the group that it is
+    shown in, -1 for none."""
 
     id: int = 0
     version: int = 0
     turn: int = 0
+    group: int = -1
 
 
 class TextBlock(TranscriptBlock, gc=False):
     """Words, or a part of long ones: `who` is person, model, thought or told (by the harness to the model). `part`
     counts from 0 and `opening` is how markdown stands where it begins; `whole` is the id of the first part. `size` is
-    that of all parts, in characters."""
+    that of all parts, in characters. A thought `began` at that time, in seconds since the epoch, and took `seconds` (0
+    while it goes on, or where nobody knows)."""
 
     who: str = "model"
     text: str = ""
@@ -56,12 +59,16 @@ class TextBlock(TranscriptBlock, gc=False):
     whole: int = 0
     size: int = 0
     label: str = ""
+    began: float = 0.0
+    seconds: float = 0.0
 
 
 class CallCard(TranscriptBlock, gc=False):
-    """A tool call. `subject` is what it is about, in a few words; `tail` are the last lines it told while running,
-    `said` what the model was answered. `started` is in seconds since the epoch. `shortened` counts the characters that
-    are no longer kept here; `answer` is how the person (or a rule) answered when it was asked about."""
+    """A tool call. `subject` is what it is about, in a few words, `where` the path that it looks in; `tail` are the
+    last lines it told while running, `said` what the model was answered, `why` in one sentence why it failed. `started`
+    is in seconds since the epoch. `shortened` counts the characters that are no longer kept here; `answer` is how the
+    person (or a rule) answered when it was asked about. `count` is what came of it, as a unit and a number, `summary`
+    what a test run says of itself; `background`: it goes on behind the turn."""
 
     call_id: str = ""
     name: str = ""
@@ -79,6 +86,17 @@ class CallCard(TranscriptBlock, gc=False):
     lossy: bool = False
     files: tuple[str, ...] = ()
     answer: str = ""
+    where: str = ""
+    why: str = ""
+    count: tuple[str, int] = ("", 0)
+    summary: str = ""
+    background: bool = False
+
+
+class Explored(TranscriptBlock, gc=False):
+    """Neighbouring calls that only look, and went well so far, as one: their cards carry its id."""
+
+    cards: list[CallCard] = field(default_factory=list)
 
 
 class AskRecord(TranscriptBlock, gc=False):

@@ -5,33 +5,32 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codewhale.display.text import Span, StyledLine, cells, clean, ends, fit, fold_hard, one_row, wrap
-from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, CallCard
-from codewhale.display.transcript.code import counts, diff_lines, diff_rows
+from codewhale.display.text import Span, StyledLine, cells, clean, columns, ends, fit, fold_hard, one_row, wrap
+from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, CallCard, Explored
+from codewhale.display.transcript.calls import Spoken, counts, glyph_of, problems_in, tally_of
+from codewhale.display.transcript.code import diff_lines, diff_rows
 from codewhale.display.transcript.markdown import Cell, Pen, markdown_lines, table_lines
 from codewhale.display.words import Words
-from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 
 _STATES = ("open", "allowed", "allowed_session", "allowed_always", "denied", "cancel", "timeout", "answered")
-GLYPHS = {
-    WAITING: ("◌", "muted"),
-    ASKING: ("?", "warning"),
-    RUNNING: ("◐", "accent"),
-    DONE: ("✓", "success"),
-    FAILED: ("✗", "error"),
-}
 _CHECKS = {"completed": ("☑", "success"), "in_progress": ("◐", "accent")}
 # Lines of one display that are shown folded, and opened; what is beyond is in the pager.
-FOLDED = {DiffBlock: 16, TerminalBlock: 8, TableBlock: 8, ChecklistBlock: 16, MarkdownBlock: 10}
+FOLDED = {DiffBlock: 16, TerminalBlock: 5, TableBlock: 8, ChecklistBlock: 16, MarkdownBlock: 10}
 OPENED = 400
-TAIL = 6
-_FAILED_LINES = 4
+# Of a patch over several files so many are shown, with so many rows each.
+_FILES, _FILE_ROWS = 8, 6
+_TAIL = 3
+_FAILED_LINES = 8
+# Errors that are no fault of the call: the heading says them.
+_STOPPED = ("interrupted", "lost")
+_PROBLEM_LINES = 4
 _MOST_ROW = 2_000
 _MOST_CELL = 300
 _MOST_MARKDOWN = 30_000
 _INDENT: Span = ("  ", "text")
+_GAP: Span = ("  ", "muted")
 _BAR: tuple[Span, Span] = (("  ", "text"), ("│ ", "border"))
 # Tables whose rows are places in files: the columns of the path and the line.
 _HITS = {("file", "line", "text"): 2, ("place", "name", "text"): 1, ("place", "score"): 1}
@@ -43,80 +42,135 @@ def state_text(words: Words, state: str) -> str:
 
 
 class DrawOptions(msgspec.Struct, frozen=True):
-    """How wide a block is drawn, whether it is opened, and what time it is (seconds since the epoch, 0 for never)."""
+    """How wide a block is drawn, whether it is opened, and what time it is (seconds since the epoch, 0 for never).
+    `said`: what the model was answered is shown in an opened call that has nothing else to show."""
 
     width: int
     opened: bool = False
     now: float = 0.0
+    said: bool = True
 
 
 class CardDrawer:
-    """Draws cards."""
+    """Draws cards; `stop` is the key that stops what runs."""
 
-    def __init__(self, words: Words, pen: Pen) -> None:
+    def __init__(self, words: Words, pen: Pen, stop: str = "") -> None:
         self._words = words
         self._pen = pen
+        self._stop = stop
+        self._spoken = Spoken(words)
 
     def lines(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         return [*self._head(card, view), *self._body(card, view)]
 
+    def explored(self, group: Explored, view: DrawOptions) -> list[StyledLine]:
+        """A group of calls that only look, in a line or two; opened it is the heading of their cards."""
+        cards = [card for card in group.cards if card.status == DONE]
+        running = [card for card in group.cards if card.status != DONE]
+        if not group.cards:
+            return []
+        first = running[0] if running else cards[0]
+        what = self._spoken.explored(cards)
+        if running:
+            verb = self._words("calls.exploring")
+            now = (f"{self._spoken.verb(first)} {self._spoken.subject(first)}", "text")
+            what = [*what, *([(" · ", "muted")] if what else []), now]
+        elif len(cards) == 1 and not view.opened:
+            verb, came = self._spoken.verb(first), ", ".join(text for text, _ in self._spoken.outcome(first))
+            what = [(", ".join(filter(None, (self._spoken.subject(first), came))), "text")]
+        else:
+            verb = self._words("calls.explored")
+        since = min((card.started for card in running if card.started), default=0.0)
+        time = self._time(since, view.now) if running else self._took(sum(card.ms for card in cards))
+        glyph, colour = glyph_of(RUNNING if running else DONE, view.now)
+        heading: list[Span] = [(f"{glyph} ", colour), (f"{verb} ", "text bold")]
+        return wrap([*heading, *what, *time], view.width, (), (_INDENT,))[: None if view.opened else 3]
+
     def _head(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
-        glyph, colour = GLYPHS[card.status]
-        name = one_row(card.name)
-        first: list[Span] = [(f"{glyph} ", colour), (fit(name, max(8, view.width // 2)), "text bold")]
-        subject = one_row(card.subject)
+        glyph, colour = glyph_of(card.status, view.now)
+        verb = fit(self._spoken.verb(card), max(8, view.width // 2))
+        first: list[Span] = [(f"{glyph} ", colour), (verb, "error bold" if card.status == FAILED else "text bold")]
+        subject = self._spoken.subject(card)
         meta = self._meta(card, view.now)
         if view.opened:
-            spans = [*first, (f" {subject}" if subject else "", "text"), *meta]
+            spans = [*first, (f"  {subject}" if subject else "", "text"), *meta]
             return wrap(spans, view.width, (), (_INDENT,))
-        room = view.width - sum(cells(text) for text, _ in (*first, *meta)) - 1
-        if room < 12 and meta:
-            head = StyledLine(
-                (*first, (f" {fit(subject, view.width - sum(cells(text) for text, _ in first) - 1)}", "text"))
-            )
-            return [head, *wrap(meta, view.width, (_INDENT,), (_INDENT,))]
-        return [StyledLine((*first, *(((f" {fit(subject, room)}", "text"),) if subject else ()), *meta))]
+        room = view.width - columns((*first, *meta)) - 2
+        if room < min(12, cells(subject)) and meta:
+            head = StyledLine((*first, (f"  {fit(subject, max(1, view.width - columns(first) - 2))}", "text")))
+            return [head, *wrap(meta[1:], view.width, (_INDENT,), (_INDENT,))]
+        return [StyledLine((*first, *(((f"  {fit(subject, room)}", "text"),) if subject else ()), *meta))]
 
     def _meta(self, card: CallCard, now: float) -> list[Span]:
-        """What is said of a call behind what it is about."""
-        words, found = self._words, []
-        if card.status == RUNNING and card.started and now > card.started:
-            found.append((words("transcript.running", time=time_text(words, now - card.started)), "accent"))
-        elif card.status in (ASKING, WAITING, RUNNING):
-            found.append((words(f"transcript.{card.status}"), "muted"))
+        """What is said of a call behind what it is about: what came of it, and how long it took."""
+        words = self._words
+        pieces: list[list[Span]] = []
+        if card.status in (ASKING, WAITING):
+            pieces.append([(words(f"transcript.{card.status}"), "warning" if card.status == ASKING else "muted")])
+        outcome = self._spoken.outcome(card)
+        if outcome:
+            pieces.append([span for at, one in enumerate(outcome) for span in ([(" ", "muted")] if at else []) + [one]])
         if card.answer:
-            found.append((state_text(words, card.answer), "muted"))
-        for display in card.display:
-            if isinstance(display, DiffBlock):
-                added, removed = counts(display.diff)
-                found += [(f"+{added}", "added"), (f"-{removed}", "removed")]
-            elif isinstance(display, TerminalBlock) and display.exit_code:
-                found.append((words("transcript.exit", code=display.exit_code), "error"))
-        if card.status == FAILED and card.error:
-            found.append((one_row(card.error)[:60], "error"))
-        if card.ms >= 100:
-            found.append((time_text(words, card.ms / 1000), "muted"))
+            pieces.append([(state_text(words, card.answer), "error" if card.answer == "denied" else "muted")])
+        if card.status == RUNNING:
+            pieces.append(self._time(card.started, now))
+        elif card.error in _STOPPED and card.answer != "cancel":
+            pieces.append([(words(f"calls.error_{card.error}"), "warning")])
+        pieces.append(self._took(card.ms))
         if card.repairs:
-            found.append((words("transcript.guessed" if card.lossy else "transcript.repaired"), "warning"))
-        return [span for text, style in found for span in ((" · ", "muted"), (text, style))]
+            pieces.append([(words("transcript.guessed" if card.lossy else "transcript.repaired"), "warning")])
+        return [span for piece in pieces if piece for span in ((_GAP, *piece) if piece[0] != _GAP else piece)]
+
+    def _time(self, since: float, now: float) -> list[Span]:
+        """How long it has been running, and what stops it."""
+        seconds = now - since if since and now > since else 0.0
+        stop = self._words("calls.stop", stop=self._stop) if self._stop and seconds >= 1 else ""
+        return [_GAP, (time_text(self._words, seconds), "accent"), *([_GAP, (stop, "muted")] if stop else [])]
+
+    def _took(self, ms: int) -> list[Span]:
+        return [_GAP, (time_text(self._words, ms / 1000), "muted")] if ms >= 100 else []
 
     # ------------------------------------------------------------------ what it shows
 
     def _body(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         if card.tail:
-            rows = card.tail[-(OPENED if view.opened else TAIL) :]
-            return self._rows(rows, view, len(card.tail) - len(rows), "muted")
-        lines = [line for display in card.display for line in self._display(display, card, view)]
+            rows = card.tail[-(OPENED if view.opened else _TAIL) :]
+            return self._rows(rows, view, len(card.tail) - len(rows) if view.opened else 0, "muted")
+        lines = self._displays(card, view)
         if card.repairs and view.opened:
             codes = one_row(" ".join(card.repairs))
             lines += wrap(
                 [(self._words("transcript.repairs", codes=codes), "muted")], view.width, (_INDENT,), (_INDENT,)
             )
-        if not card.display and card.said and (view.opened or card.status == FAILED):
+        if not card.display and card.said and view.opened and view.said:
             lines += self._said(card, view)
+        elif not card.display and card.status == FAILED and card.error not in _STOPPED:
+            why = self._spoken.why(card)
+            lines += wrap([(why, "error")], view.width, (_INDENT,), (_INDENT,)) if why else []
         if card.shortened:
             text = self._words("transcript.shortened", n=card.shortened)
             lines += wrap([(text, "muted")], view.width, (_INDENT,), (_INDENT,))
+        return lines
+
+    def _displays(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
+        diffs = [display for display in card.display if isinstance(display, DiffBlock)]
+        if len(diffs) < 2:
+            return [line for display in card.display for line in self._display(display, card, view)]
+        shown = diffs if view.opened else diffs[:_FILES]
+        lines: list[StyledLine] = []
+        for diff in shown:
+            added, removed = counts(diff.diff)
+            room = view.width - len(f"  +{added} -{removed}") - 2
+            head = (
+                (fit(one_row(diff.path), room), "accent"),
+                ("  ", "text"),
+                (f"+{added} ", "added"),
+                (f"-{removed}", "removed"),
+            )
+            lines += [StyledLine((_INDENT, *head)), *self._diff(diff, view, OPENED if view.opened else _FILE_ROWS)]
+        if left := len(diffs) - len(shown):
+            more = self._words("transcript.more_files", n=left)
+            lines += wrap([(more, "muted italic")], view.width, (_INDENT,), (_INDENT,))
         return lines
 
     def _said(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
@@ -149,7 +203,7 @@ class CardDrawer:
             case TerminalBlock():
                 return self._terminal(display, card, view, most)
             case DiffBlock():
-                return self._diff(display, card, view, most)
+                return self._diff(display, view, most)
             case TableBlock():
                 return self._table(display, view, most)
             case ChecklistBlock():
@@ -161,31 +215,33 @@ class CardDrawer:
 
     def _terminal(self, display: TerminalBlock, card: CallCard, view: DrawOptions, most: int) -> list[StyledLine]:
         output = display.output.rstrip("\n")
+        lines: list[StyledLine] = []
+        if view.opened:
+            for row in clean(display.command).strip().split("\n", 20)[:20]:
+                lines += fold_hard(self._pen.colours.single(row, "bash"), view.width, (*_BAR[:1], ("$ ", "accent")))
+        elif tally_of(card):
+            if card.status == DONE and not display.exit_code:
+                return []  # the heading says it
+            if problems := problems_in(output):
+                left = output.count("\n") + 1 - len(problems[:_PROBLEM_LINES])
+                return self._rows(problems[:_PROBLEM_LINES], view, 0, "error") + self.more(left, view.width)
+            most = _FAILED_LINES
+        elif card.status == FAILED:
+            most = _FAILED_LINES
         rows = output.rsplit("\n", most)
         left = rows.pop(0).count("\n") + 1 if len(rows) > most else 0
-        lines: list[StyledLine] = []
-        command = clean(display.command).strip()
-        if command and (view.opened or one_line(display.command, 300) != card.subject):
-            for row in command.split("\n", 20)[:20]:
-                lines += fold_hard(self._pen.colours.single(row, "bash"), view.width, (*_BAR[:1], ("$ ", "accent")))
         return lines + (self._rows(rows, view, left, "text") if output else [])
 
-    def _diff(self, display: DiffBlock, card: CallCard, view: DrawOptions, most: int) -> list[StyledLine]:
+    def _diff(self, display: DiffBlock, view: DrawOptions, most: int) -> list[StyledLine]:
         rows = diff_rows(display.diff, most + 1)
-        path = one_row(display.path)
-        lines = (
-            []
-            if path in card.subject or path == "."
-            else [StyledLine((_INDENT, (fit(path, view.width - 2), "accent")))]
-        )
-        named = path in ("", ".")
+        named = display.path in ("", ".")
         drawn = diff_lines(rows[:most], display.path, view.width - 2, self._pen.colours, named)
-        lines += [StyledLine((_INDENT, *line.spans), line.fill) for line in drawn]
+        lines = [StyledLine((_INDENT, *line.spans), line.fill) for line in drawn]
         return lines + self.more(display.diff.count("\n") - most if len(rows) > most else 0, view.width)
 
     def _table(self, display: TableBlock, view: DrawOptions, most: int) -> list[StyledLine]:
         if not display.rows:
-            return wrap([(self._words("transcript.search_none"), "muted italic")], view.width, (_INDENT,), (_INDENT,))
+            return []  # the heading says it
         rows = [[_cell(value) for value in row] for row in display.rows[:most]]
         place = _HITS.get(display.header)
         if place is not None:

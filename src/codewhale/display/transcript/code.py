@@ -137,12 +137,6 @@ class DiffRow(NamedTuple):
     changed: tuple[int, int] = (0, 0)
 
 
-def counts(diff: str) -> tuple[int, int]:
-    """How many lines a diff adds and removes."""
-    whole = "\n" + diff
-    return whole.count("\n+") - whole.count("\n+++ "), whole.count("\n-") - whole.count("\n--- ")
-
-
 def diff_rows(diff: str, most: int = 100_000) -> list[DiffRow]:
     """The rows of a diff, at most `most` of them."""
     found: list[DiffRow] = []

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from codewhale.display.text import Span, StyledLine, cells, clean, ends, fit, one_row, safe_rows, wrap
+from codewhale.display.text import PROSE, Span, StyledLine, cells, clean, columns, ends, fit, one_row, safe_rows, wrap
 from codewhale.display.transcript.blocks import (
     RUNNING,
     AskRecord,
     CallCard,
     Countdown,
+    Explored,
     NoteBlock,
     Receipt,
     TextBlock,
@@ -16,12 +17,16 @@ from codewhale.display.transcript.blocks import (
     Work,
     Writing,
 )
+from codewhale.display.transcript.calls import call_text
 from codewhale.display.transcript.cards import OPENED, CardDrawer, DrawOptions, state_text, time_text
 from codewhale.display.transcript.markdown import Growing, Pen
 from codewhale.display.words import Words
 
 _INDENT: Span = ("  ", "text")
 _BAR: tuple[Span, Span] = (("  ", "text"), ("│ ", "border"))
+_TINT = "on:surface"
+_PERSON = f"text {_TINT}"
+_PERSON_BAR: tuple[Span] = (("┃ ", f"user bold {_TINT}"),)
 # Words of the person that are longer are folded to their beginning.
 _LONG_CHARS = 2_400
 _LONG_ROWS = 24
@@ -39,16 +44,17 @@ _PLAIN_WIDTH = 1_000
 
 
 class Drawer:
-    """Draws blocks. Holds the parser and lexers, and the texts that are growing."""
+    """Draws blocks. Holds the parser and lexers, and texts that are growing; `stop` is the key that stops a turn."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Words, stop: str = "") -> None:
         self._words = words
         self._pen = Pen()
-        self._cards = CardDrawer(words, self._pen)
+        self._cards = CardDrawer(words, self._pen, stop)
         self._growing: dict[int, Growing] = {}
         self._draw: dict[type, Callable[[Any, DrawOptions], list[StyledLine]]] = {
             TextBlock: self._said,
             CallCard: self._cards.lines,
+            Explored: self._cards.explored,
             AskRecord: self._asked,
             Work: self._work,
             NoteBlock: self._note,
@@ -64,7 +70,10 @@ class Drawer:
         self, former: TranscriptBlock | None, block: TranscriptBlock, width: int, opened: bool, now: float
     ) -> list[StyledLine]:
         """The lines of a block with the gap between it and the one before."""
-        lines = self.lines(block, DrawOptions(width, opened, now))
+        within = 2 if block.group >= 0 else 0
+        lines = self.lines(block, DrawOptions(width - within, opened, now))
+        if within:
+            lines = [StyledLine((_INDENT, *line.spans), line.fill) for line in lines]
         return [StyledLine(), *lines] if lines and gap_before(former, block) else lines
 
     def warm(self) -> None:
@@ -104,26 +113,24 @@ class Drawer:
             return []
         rows = block.text.rstrip("\n").split("\n")
         shown = rows[:_SHOWN_ROWS] if folded else rows
+        width = min(view.width, PROSE + 2)
         lines: list[StyledLine] = []
         for row in shown:
             text = one_row(row[: _LONG_CHARS // 4] if folded else row)
-            before = _INDENT if lines or block.part else ("❯ ", "user bold")
-            lines += wrap([(text, "user")], view.width, (before,), (_INDENT,))
+            lines += wrap([(text, _PERSON)], width, _PERSON_BAR, _PERSON_BAR)
         left = block.size - sum(map(len, shown))
         if folded and left > len(shown):
-            lines += wrap(
-                [(self._words("transcript.more_chars", n=f"{left:,}"), "muted italic")],
-                view.width,
-                (_INDENT,),
-                (_INDENT,),
-            )
-        return lines
+            more = self._words("transcript.more_chars", n=f"{left:,}")
+            lines += wrap([(more, f"muted italic {_TINT}")], width, _PERSON_BAR, _PERSON_BAR)
+        return [StyledLine(line.spans, _TINT) for line in lines]
 
     def _thought_head(self, block: TextBlock, view: DrawOptions) -> str:
-        if block.id < 0:
-            last = block.text.rstrip().rpartition("\n")[2][-view.width * 2 :]
-            return self._words("transcript.thinking", text=one_row(last))
-        return self._words("transcript.thought", n=f"{block.size:,}")
+        if block.id < 0 and not block.seconds:
+            now = max(0.0, view.now - block.began) if view.now and block.began else 0.0
+            return self._words("transcript.thinking", time=time_text(self._words, now))
+        if block.seconds:
+            return self._words("transcript.thought", time=time_text(self._words, block.seconds))
+        return self._words("transcript.thought_once")
 
     def _folded(self, block: TextBlock, view: DrawOptions, head: str) -> list[StyledLine]:
         """Words that are one line until they are opened."""
@@ -131,7 +138,7 @@ class Drawer:
             return [] if block.part else [self._head_line("▸", head, view.width)]
         lines = [] if block.part else [self._head_line("▾", head, view.width)]
         for row in clean(block.text).strip("\n").split("\n"):
-            lines += wrap([(row, "muted italic")], view.width, _BAR, _BAR)
+            lines += wrap([(row, "muted italic")], min(view.width, PROSE + 4), _BAR, _BAR)
         return lines
 
     def _head_line(self, glyph: str, text: str, width: int) -> StyledLine:
@@ -207,24 +214,26 @@ class Drawer:
 
     def _receipt(self, block: Receipt, view: DrawOptions) -> list[StyledLine]:
         items = _receipt_items(self._words, block)
+        tone = _ENDINGS.get(block.status, "error")
+        sign = "✓" if block.status == "done" else "■" if tone == "warning" else "✗"
         lines: list[StyledLine] = []
-        row: list[Span] = [("─ ", "border")]
+        row: list[Span] = [(f"{sign} ", tone)]
         for text, style in items:
             joint = " · " if len(row) > 1 else ""
-            if joint and sum(cells(part) for part, _ in row) + cells(joint + text) > view.width:
+            if joint and columns(row) + cells(joint + text) > view.width:
                 lines += wrap(row, view.width, (), (_INDENT,))
                 row, joint = [_INDENT], ""
             row += [(joint, "muted"), (text, style)]
         lines += wrap(row, view.width, (), (_INDENT,))
-        if block.reason and block.status != "done":
+        if block.reason and block.status not in ("done", "interrupted"):
             for part in clean(ends(block.reason, _MOST_ROW)).split("\n"):
-                lines += wrap([(part, _ENDINGS.get(block.status, "error"))], view.width, (_INDENT,), (_INDENT,))
+                lines += wrap([(part, tone)], min(view.width, PROSE), (_INDENT,), (_INDENT,))
         return lines
 
     # ------------------------------------------------------------------ what is on its way
 
     def _writing(self, block: Writing, view: DrawOptions) -> list[StyledLine]:
-        return [self._head_line("◌", self._words("transcript.writing", name=one_row(block.name)), view.width)]
+        return [self._head_line("◌", f"{call_text(self._words, CallCard(name=block.name))} …", view.width)]
 
     def _countdown(self, block: Countdown, view: DrawOptions) -> list[StyledLine]:
         left = max(0.0, block.until - view.now) if view.now else block.delay
@@ -238,47 +247,57 @@ class Drawer:
         return wrap([("↻ ", "warning"), (text, "warning")], view.width, (), (_INDENT,))
 
 
-def lines_of(block: TranscriptBlock, words: Words) -> list[str]:
-    """A block as plain lines, opened and not wrapped; safe to print."""
-    found = Drawer(words).lines(block, DrawOptions(_PLAIN_WIDTH, opened=True))
+def lines_of(block: TranscriptBlock, words: Words, said: bool = True) -> list[str]:
+    """A block as plain lines, opened and not wrapped; safe to print. `said` as in DrawOptions."""
+    found = Drawer(words).lines(block, DrawOptions(_PLAIN_WIDTH, opened=True, said=said))
     return [line.text.rstrip() for line in found]
 
 
 def gap_before(former: TranscriptBlock | None, block: TranscriptBlock) -> bool:
-    """Whether a blank line stands between two neighbours: around words, and behind a turn's end."""
-    if former is None or (isinstance(block, TextBlock) and block.part > 0):
+    """Whether a blank line stands between two neighbours: around words, what a call shows, and behind a turn's end."""
+    if former is None or block.group >= 0 or (isinstance(block, TextBlock) and block.part > 0):
         return False
     return _spacious(former) or _spacious(block)
 
 
 def _spacious(block: TranscriptBlock) -> bool:
-    return isinstance(block, Receipt) or (isinstance(block, TextBlock) and block.who in ("person", "model"))
+    return isinstance(block, Receipt | CallCard | Explored) or (
+        isinstance(block, TextBlock) and block.who in ("person", "model")
+    )
 
 
 def _receipt_items(words: Words, block: Receipt) -> list[Span]:
     usage = block.usage
-    known = block.status in ("failed", "infra", *_ENDINGS)
-    ending = f"transcript.end_{block.status}" if known else "transcript.end_other"
-    items = [(words(ending, status=one_row(block.status)), _ENDINGS.get(block.status, "error"))]
+    items: list[Span] = []
+    if block.status != "done":
+        known = block.status in ("failed", "infra", *_ENDINGS)
+        ending = f"transcript.end_{block.status}" if known else "transcript.end_other"
+        items.append((words(ending, status=one_row(block.status)), _ENDINGS.get(block.status, "error")))
     items.append((time_text(words, block.seconds), "muted"))
-    asked, hit = usage.get("input") or 0, usage.get("cache_hit") or 0
-    if asked:
-        key = "transcript.tokens_cached" if hit else "transcript.tokens"
-        items.append(
-            (words(key, n=f"{asked:,}", out=f"{usage.get('output') or 0:,}", hit=f"{hit / asked:.0%}"), "muted")
-        )
-        cost = usage.get("cost")
-        unknown = words("transcript.no_price")
-        items.append((unknown if cost is None else _money(cost, str(usage.get("currency") or "USD")), "muted"))
     if block.changed:
         items.append((words("transcript.files", n=block.changed), "muted"))
     if block.verified:
-        items.append((words("transcript.verified", check=one_row(block.verified)), "success"))
+        items.append((words("transcript.verified"), "success"))
     elif block.stale and block.changed:
-        items.append((words("transcript.stale", check=one_row(block.stale)), "warning"))
+        items.append((words("transcript.stale"), "warning"))
     elif block.changed:
         items.append((words("transcript.unverified"), "warning"))
+    asked, hit = usage.get("input") or 0, usage.get("cache_hit") or 0
+    if asked:
+        key = "transcript.tokens_cached" if hit else "transcript.tokens"
+        size = rounded(asked + (usage.get("output") or 0))
+        items.append((words(key, n=size, hit=f"{hit / asked:.0%}"), "muted"))
+    if (cost := usage.get("cost")) is not None:
+        items.append((_money(cost, str(usage.get("currency") or "USD")), "muted"))
     return items
+
+
+def rounded(count: int) -> str:
+    """A number of tokens as people say it: 950, 6.1k, 120k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}" if count < 100 * size else f"{count / size:.0f}{unit}"
+    return str(count)
 
 
 def _money(cost: float, currency: str) -> str:

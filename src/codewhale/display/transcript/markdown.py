@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from codewhale.display.text import Span, StyledLine, cells, clean, fold_hard, one_row, wrap
+from codewhale.display.text import PROSE, Span, StyledLine, cells, clean, fold_hard, one_row, wrap
 from codewhale.display.transcript.code import GROUND, Highlighter, grounded
 from codewhale.display.transcript.splitting import MarkdownPiece, Opening, Splitter
 
@@ -204,12 +204,12 @@ class Flow:
             rows[0][0] = (_TASKS[text[:4]] + text[4:], style)
         for row in rows:
             first = self._before()
-            self._lines += wrap(row, self._width, first, self._before(peek=True))
+            self._lines += wrap(row, min(self._width, PROSE), first, self._before(peek=True))
 
     def _on_hr(self, token: Any) -> None:
         self._put_gap(token.map)
         before = self._before()
-        room = self._width - cells("".join(text for text, _ in before))
+        room = min(self._width, PROSE) - cells("".join(text for text, _ in before))
         self._lines.append(StyledLine((*before, ("─" * max(3, room), "border"))))
 
     def _on_fence(self, token: Any) -> None:
@@ -323,7 +323,7 @@ class Pen:
         """Markdown without fences of its own level."""
         text = clean(text)
         if _plain(text):
-            return [line for row in text.split("\n") for line in wrap(((row.strip(), "text"),), width)]
+            return [line for row in text.split("\n") for line in wrap(((row.strip(), "text"),), min(width, PROSE))]
         if self._parser is None:
             self._parser = _parser()
         return Flow(width, self.colours).lines(self._parser.parse(text))

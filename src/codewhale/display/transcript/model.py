@@ -1,6 +1,7 @@
 """A session's events as the blocks of its transcript. Settled blocks depend on the durable events alone, so that a
 record gives the same blocks again; what is still on its way stands behind them, in `live`."""
 
+import re
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime
@@ -16,6 +17,7 @@ from codewhale.display.transcript.blocks import (
     AskRecord,
     CallCard,
     Countdown,
+    Explored,
     NoteBlock,
     Receipt,
     TextBlock,
@@ -68,6 +70,13 @@ TAIL_CHARS = 2_000
 MOST_KEPT = 48_000_000
 _SHORT = 400
 _MOST_ARGUMENTS = 4_000
+# Tools that only look: neighbouring calls of them are shown as one.
+EXPLORING = frozenset({"read_file", "list_dir", "grep_files", "file_search", "codebase_search", "code_symbols"})
+# What came of a call, by the name in its metadata.
+_COUNTS = (
+    ("total_matches", "hits"), ("results", "hits"), ("total", "matching"), ("entries", "entries"), ("lines", "lines")
+)  # fmt: skip
+_SENTENCE = re.compile(r"\.\s|\n")
 _ABOUT = (
     "command", "cmd", "path", "file_path", "pattern", "query", "url", "name", "objective", "prompt", "question", "title"
 )  # fmt: skip
@@ -91,6 +100,7 @@ class TranscriptModel:
         self._asked: dict[str, AskRecord] = {}
         self._askers: dict[str, str] = {}
         self._late: dict[str, CallCard] = {}
+        self._lost: dict[str, CallCard] = {}
         self._kept: deque[tuple[CallCard, int]] = deque()
         self._kept_size = 0
         self._most_kept = most_kept
@@ -102,9 +112,11 @@ class TranscriptModel:
         self._turn_began = 0.0
         self.work: dict[str, Work] = {}
         self._shell: CallCard | None = None
+        self._exploring: Explored | None = None
+        self._thoughts: list[TextBlock] = []
         self._folds: dict[type, Callable[[Any, Envelope], None]] = {
-            TextStreamed: lambda event, _: self._stream("model", event.text),
-            ReasoningStreamed: lambda event, _: self._stream("thought", event.text),
+            TextStreamed: lambda event, envelope: self._stream("model", event.text, envelope),
+            ReasoningStreamed: lambda event, envelope: self._stream("thought", event.text, envelope),
             CallStreamed: self._call_streamed,
             RetryCountdown: self._retry,
             RequestSent: self._request,
@@ -163,13 +175,16 @@ class TranscriptModel:
         self._next_live -= 1
         self.live.append(block)
 
-    def _stream(self, who: str, text: str) -> None:
+    def _stream(self, who: str, text: str, envelope: Envelope) -> None:
         self._drop_live(Countdown)
         stream = self._streams.get(who)
         if stream is None:
+            if who != "thought":
+                self._thought_ends(envelope)
             stream = self._streams[who] = TextParts(who)
             self._put_live(stream.parts[0])
             stream.parts[0].whole = stream.parts[0].id
+            stream.parts[0].began = seconds_of(envelope.at)
         had = len(stream.parts)
         stream.feed(text)
         for part in stream.parts[had:]:
@@ -179,14 +194,22 @@ class TranscriptModel:
             self.live.remove(part)
             self.live.insert(1 + max(at for at, block in enumerate(self.live) if block in stream.parts), part)
 
+    def _thought_ends(self, envelope: Envelope) -> None:
+        thought = self._streams.get("thought")
+        if thought is not None and not thought.parts[0].seconds:
+            thought.parts[0].seconds = max(0.1, seconds_of(envelope.at) - thought.parts[0].began)
+            thought.parts[0].version += 1
+
     def _call_streamed(self, event: CallStreamed, envelope: Envelope) -> None:
         self._drop_live(Countdown)
+        self._thought_ends(envelope)
         self._put_live(Writing(name=event.name))
 
     def _retry(self, event: RetryCountdown, envelope: Envelope) -> None:
         self._drop_live(Countdown)
         until = seconds_of(envelope.at) + event.delay
-        put = Countdown(0, 0, 0, event.attempt, event.attempts, event.delay, until, event.reason, event.broke)
+        put = Countdown(attempt=event.attempt, attempts=event.attempts, delay=event.delay, until=until)
+        put.reason, put.broke = event.reason, event.broke
         self._put_live(put)
 
     def _drop_live(self, kind: type[TranscriptBlock]) -> None:
@@ -216,9 +239,13 @@ class TranscriptModel:
         message = event.message
         if message.role == "assistant":
             streamed = {who: stream.parts for who, stream in self._streams.items()}
+            first = len(self.settled)
             self._drop_words()
             for part in message.parts:
                 self._assistant_part(part, streamed)
+            thought = next((block for block in self.settled[first:] if _is_thought(block)), None)
+            if isinstance(thought, TextBlock):
+                thought.seconds = event.thought
         elif message.role == "user":
             self._user_message(message)
 
@@ -283,8 +310,9 @@ class TranscriptModel:
         self.settle(receipt)
 
     def _resumed(self, event: SessionResumed, envelope: Envelope) -> None:
-        """What an earlier process left open will not end any more."""
-        self.close_calls()
+        """What an earlier process left open will not end any more; what became of its calls nobody knows."""
+        self._lost = dict(self.open_calls)
+        self.close_calls("lost")
         for work in self.work.values():
             work.status = "stale"
             self.touch(work)
@@ -345,7 +373,7 @@ class TranscriptModel:
     @property
     def running(self) -> bool:
         """Whether something on the screen counts seconds."""
-        return bool(self.work or self.open_calls or self._shell or any(isinstance(b, Countdown) for b in self.live))
+        return bool(self.work or self.open_calls or self._shell or any(map(counts_seconds, self.live)))
 
     @property
     def asking(self) -> bool:
@@ -357,12 +385,42 @@ class TranscriptModel:
     def settle(self, block: TranscriptBlock) -> None:
         block.id, block.turn = len(self.settled), self.turn
         self.settled.append(block)
+        if isinstance(block, TextBlock) and _is_thought(block):
+            self._thoughts.append(block)
+        elif isinstance(block, CallCard) and block.name in EXPLORING and block.call_id:
+            self._explore(block)
+        elif not isinstance(block, Explored) and not (isinstance(block, NoteBlock) and block.key == "told"):
+            self._exploring = None
 
     def touch(self, block: TranscriptBlock) -> None:
-        """Note that a block has changed."""
+        """Note that a block has changed, and with it the group that it is shown in."""
         block.version += 1
         if block.id >= 0:
             self.touched.add(block.id)
+        if block.group >= 0:
+            self.touch(self.settled[block.group])
+
+    # ------------------------------------------------------------------ groups
+
+    def _explore(self, card: CallCard) -> None:
+        """Show a call with its neighbours; what was thought between two of them is shown there as well."""
+        group = self._exploring
+        if group is None:
+            return
+        for block in (*self._thoughts, card):
+            block.group = group.id
+            self.touch(block)
+        group.cards.append(card)
+        self._thoughts.clear()
+
+    def _stand_alone(self, card: CallCard) -> None:
+        """What failed, or is asked about, is shown by itself."""
+        if card.group >= 0:
+            group = self.settled[card.group]
+            assert isinstance(group, Explored)
+            group.cards.remove(card)
+            self.touch(card)
+            card.group = -1
 
     # ------------------------------------------------------------------ calls
 
@@ -370,14 +428,19 @@ class TranscriptModel:
         """The card of a call that the model asked for."""
         card = CallCard(call_id=call.id, name=call.sent_name)
         _set_arguments(card, call.sent_arguments)
+        if card.name in EXPLORING and self._exploring is None:
+            self._thoughts.clear()
+            self.settle(group := Explored())
+            self._exploring = group
         self.settle(card)
         self.open_calls[call.id] = card
         return card
 
-    def close_calls(self) -> None:
+    def close_calls(self, error: str = "interrupted") -> None:
         """The turn is over: a call without a result will have none."""
         for card in self.open_calls.values():
-            card.status, card.tail = FAILED, ()
+            card.status, card.tail, card.error = FAILED, (), error
+            self._stand_alone(card)
             self.touch(card)
         self.open_calls.clear()
         self._late.clear()
@@ -403,11 +466,16 @@ class TranscriptModel:
         self.touch(card)
 
     def _call_finished(self, event: CallFinished, envelope: Envelope) -> None:
+        if self._lost.pop(event.call_id, None) is not None and event.error == "interrupted":
+            return
         card = self._card(event.call_id, event.name)
         del self.open_calls[event.call_id]
         self._late[event.call_id] = card
         card.name, card.status, card.ms = event.name, DONE if event.ok else FAILED, event.ms
         card.tail, card.said, card.display, card.error = (), event.content, event.display, event.error
+        _set_facts(card, event.metadata)
+        if not event.ok:
+            self._stand_alone(card)
         self._keep(card)
         self.touch(card)
         if "workspace_tree_sha256" in event.metadata:
@@ -458,6 +526,7 @@ class TranscriptModel:
         self._ask(asked)
         if card is not None:
             card.status = ASKING
+            self._stand_alone(card)
             self._askers[event.request_id] = event.call_id
             self.touch(card)
 
@@ -518,8 +587,41 @@ def subject_of(arguments: str) -> str:
 
 def _set_arguments(card: CallCard, arguments: str) -> None:
     if arguments and (arguments != card.arguments or not card.subject):
-        card.subject = subject_of(arguments)
+        card.subject, card.where = subject_of(arguments), ""
+        if card.name in EXPLORING and card.name not in ("read_file", "list_dir"):
+            card.subject, card.where = _sought(arguments) or (card.subject, "")
         card.arguments = arguments[:_MOST_ARGUMENTS]
+
+
+def _sought(arguments: str) -> tuple[str, str] | None:
+    """What a search looks for, and where; None where its arguments do not say."""
+    try:
+        given = msgspec.json.decode(arguments)
+        what = given.get("pattern") or given.get("query") or given.get("name")
+        return one_line(str(what)[: _MOST_SUBJECT * 2], _MOST_SUBJECT), one_line(str(given.get("path") or ""), 120)
+    except (msgspec.DecodeError, ValueError, AttributeError):
+        return None
+
+
+def _set_facts(card: CallCard, metadata: dict[str, Any]) -> None:
+    """What came of a call, as its metadata says for programs."""
+    named = ((unit, metadata.get(key)) for key, unit in _COUNTS)
+    card.count = next(((unit, value) for unit, value in named if type(value) is int), ("", 0))
+    card.background = metadata.get("backgrounded") is True
+    if "workspace_tree_sha256" in metadata:
+        card.summary = one_line(str(metadata.get("summary") or ""), 200)
+    error = metadata.get("error")
+    if isinstance(error, dict) and isinstance(message := error.get("message"), str):
+        card.why = one_line(_SENTENCE.split(message.strip(), maxsplit=1)[0].removesuffix("."), 300)
+
+
+def _is_thought(block: TranscriptBlock) -> bool:
+    return isinstance(block, TextBlock) and block.who == "thought"
+
+
+def counts_seconds(block: TranscriptBlock) -> bool:
+    """Whether a block that is on its way shows how long it has been."""
+    return isinstance(block, Countdown | CallCard) or (_is_thought(block) and not getattr(block, "seconds", 0))
 
 
 def _subject_row(subject: Subject) -> tuple[str, str]:

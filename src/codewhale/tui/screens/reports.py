@@ -11,7 +11,8 @@ from textual.widgets import Input
 
 from codewhale.display.palette import Palette
 from codewhale.display.text import Spans, fit, flat, safe_lines
-from codewhale.display.transcript.code import Highlighter, counts, diff_lines, diff_rows
+from codewhale.display.transcript.calls import counts
+from codewhale.display.transcript.code import Highlighter, diff_lines, diff_rows
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import Envelope, ProgressShown

@@ -13,9 +13,9 @@ from textual import events
 from textual.message import Message
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import StyledLine
-from codewhale.display.transcript.blocks import CallCard, Countdown, Receipt, TextBlock, TranscriptBlock
-from codewhale.display.transcript.model import TranscriptModel
+from codewhale.display.text import PROSE, StyledLine
+from codewhale.display.transcript.blocks import CallCard, Explored, NoteBlock, Receipt, TextBlock, TranscriptBlock
+from codewhale.display.transcript.model import TranscriptModel, counts_seconds
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted
 from codewhale.tui.input import once
@@ -34,10 +34,12 @@ _TICK = 1.0
 
 
 class TranscriptSource:
-    """A transcript with what is opened in it. `now` is the time that running things count to."""
+    """A transcript with what is opened in it. `now` is the time that running things count to, `stop` the key that ends
+    them."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Words, stop: str = "") -> None:
         self._words = words
+        self._stop = stop
         self.clear()
 
     def clear(self) -> None:
@@ -58,6 +60,8 @@ class TranscriptSource:
     def lines(self, index: int, width: int) -> Sequence[StyledLine]:
         """The lines of a block with the gap before it."""
         block = self.block(index)
+        if block.group >= 0 and not self.is_open(self.block(block.group)):
+            return ()
         former = self.block(index - 1) if index else None
         return self.drawer.below(former, block, width, self.is_open(block), self.now)
 
@@ -66,7 +70,7 @@ class TranscriptSource:
         if self._drawer is None:
             from codewhale.display.transcript.drawing import Drawer
 
-            self._drawer = Drawer(self._words)
+            self._drawer = Drawer(self._words, self._stop)
         return self._drawer
 
     def warm(self) -> None:
@@ -76,11 +80,15 @@ class TranscriptSource:
     def estimate(self, index: int, width: int) -> int:
         """About how many lines a block takes."""
         block = self.block(index)
+        if block.group >= 0 and not self.is_open(self.block(block.group)):
+            return 0
         if isinstance(block, TextBlock) and block.who in ("model", "person"):
-            return 1 + block.text.count("\n") + len(block.text) // max(10, width)
+            return (not block.part) + 1 + block.text.count("\n") + len(block.text) // max(10, min(width, PROSE))
         if isinstance(block, CallCard):
-            return 1 + min(8, sum(3 for _ in block.display))
-        return 3 if isinstance(block, Receipt) else 1
+            return 2 + min(8, sum(3 for _ in block.display))
+        if isinstance(block, NoteBlock) and block.key == "told":
+            return 0
+        return 2 if isinstance(block, Receipt | Explored) else 1
 
     # ------------------------------------------------------------------ folding
 
@@ -89,12 +97,18 @@ class TranscriptSource:
         return self._opened.get(_key(block), self.all_open)
 
     def set_open(self, block: TranscriptBlock, opened: bool) -> list[int]:
-        """Show all of a block, or its short form; the indexes that this concerns."""
+        """Show all of a block, or its short form, in a group that is open; the indexes that this concerns."""
         self._opened[_key(block)] = opened
+        if block.group >= 0 and opened and not self.is_open(group := self.block(block.group)):
+            return self.set_open(group, opened)
         return self.siblings(block)
 
     def siblings(self, block: TranscriptBlock) -> list[int]:
-        """The indexes of all parts of the words that a block belongs to, its own for any other block."""
+        """The indexes of all parts of the words that a block belongs to and of what is shown in a group, its own for
+        any other block."""
+        if isinstance(block, Explored):
+            last = max((card.id for card in block.cards), default=block.id)
+            return [at for at in range(block.id, last + 1) if at == block.id or self.block(at).group == block.id]
         if not isinstance(block, TextBlock):
             return [self.index_of(block.id)]
         first = self.index_of(block.whole)
@@ -277,9 +291,9 @@ class Transcript(Pane):
         self._ticking = False
         model = self.source.model
         for block in (*model.open_calls.values(), *model.work.values()):
-            self.changed(block.id)
+            self.changed(block.id if block.group < 0 else block.group)
         for at, live in enumerate(model.live):
-            if isinstance(live, Countdown):
+            if counts_seconds(live):
                 self.changed(len(model.settled) + at)
         self.wake()
 
