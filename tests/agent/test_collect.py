@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from codewhale.agent.collect import Collector, RawCall
-from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
+from codewhale.protocol.events import AnswerMoved, CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
 from codewhale.protocol.messages import Opaque, Reasoning, Text, ToolCall
 from codewhale.protocol.stream import (
     Boundary,
@@ -20,6 +20,7 @@ from codewhale.protocol.stream import (
     Usage,
     UsageReport,
 )
+from codewhale.testing import FakeClock
 
 
 async def stream(events: Sequence[StreamEvent]) -> AsyncIterator[StreamEvent]:
@@ -100,6 +101,25 @@ async def test_interleaved_fragments_go_to_their_calls_in_order_of_index() -> No
     )
     assert answer.calls == (RawCall("a", "read_file", '{"path": "x"}'), RawCall("b", "write_file", '{"path": "y"}'))
     assert told == [CallStreamed(1, "write_file"), CallStreamed(0, "read_")]
+
+
+async def test_what_comes_unseen_is_told_now_and_then() -> None:
+    told: list[Event] = []
+    clock = FakeClock()
+    collector = Collector(told.append, True, clock=clock.monotonic)
+
+    async def coming() -> AsyncIterator[StreamEvent]:
+        yield CallDelta(0, "a", "write_file", "{")
+        for _ in range(8):
+            clock.advance(0.5)
+            yield CallDelta(0, "", "", " ")
+        yield TextDelta("<tool_call>")
+        clock.advance(5)
+        yield TextDelta("held back")
+        yield Finished("stop")
+
+    await collector.read(coming())
+    assert told == [CallStreamed(0, "write_file"), AnswerMoved(), AnswerMoved(), AnswerMoved()]
 
 
 async def test_a_failure_keeps_what_had_come() -> None:

@@ -6,14 +6,20 @@ from rich.cells import cell_len
 from codewhale.display.palette import Palette, contrast
 from codewhale.display.words import Words
 from codewhale.protocol.events import (
+    AnswerMoved,
     ApprovalAsked,
+    CallFinished,
+    CallStarted,
+    CallStreamed,
     ChildOpened,
     Event,
     JobStarted,
     Queued,
+    ReasoningStreamed,
     RequestSent,
     RetryCountdown,
     SessionOpened,
+    TextStreamed,
     TurnStarted,
     UsageReported,
 )
@@ -22,6 +28,7 @@ from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.views import ContextView
 from codewhale.testing import FakeClock
+from codewhale.tui.facts import SessionFacts
 from codewhale.tui.status import Status, fitting, money_text, seconds_text
 from support.tuirecord import envelopes, hosted, screen_text, until
 
@@ -72,6 +79,38 @@ async def test_everything_is_told_where_there_is_room() -> None:
     left, right = lines[1].split("   ", 1)
     assert left.split("  ") == [" AGENT", "deepseek/deepseek-v4 · high", "asks first", "sandboxed"]
     assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "git feature/login "]
+
+
+@pytest.mark.parametrize(
+    ("events", "seconds", "line"),
+    [
+        ([], 9.9, "● waiting for the model  9 s  esc to stop"),
+        ([], 12, "● deepseek has not answered yet, waiting  12 s  esc to stop"),
+        ([TextStreamed("a")], 9, "● writing  9 s  esc to stop"),
+        ([TextStreamed("a")], 75, "● deepseek has stopped sending, waiting  1 m 15 s  esc to stop"),
+        ([ReasoningStreamed("a")], 10, "● deepseek has stopped sending, waiting  10 s  esc to stop"),
+        ([CallStreamed(0, "write_file")], 11, "● deepseek has stopped sending, waiting  11 s  esc to stop"),
+        ([CallStreamed(0, "write_file"), CallStarted("c", "run_tests", "{}", (), "")], 30, "● running run_tests  30 s"),
+    ],
+)
+async def test_a_model_that_sends_nothing_is_said_to(events: list[Event], seconds: float, line: str) -> None:
+    lines = await shown(120, *EVENTS[:3], *events, seconds=seconds)
+    assert lines[0].strip().startswith(line)
+
+
+def test_only_silence_counts_and_only_the_models() -> None:
+    clock = FakeClock()
+    facts = SessionFacts(clock.monotonic)
+    came: list[tuple[Event, float]] = [
+        (TurnStarted(1), 3), (RequestSent(1, 1, "", 1), 8), (CallStreamed(0, "x"), 2),
+        (AnswerMoved(), 9), (CallStarted("c", "x", "{}", (), ""), 0), (CallFinished("c", "x", True, "", 1), 4),
+    ]  # fmt: skip
+    silent = []
+    for envelope, (_, seconds) in zip(envelopes([event for event, _ in came]), came, strict=True):
+        facts.take(envelope)
+        clock.advance(seconds)
+        silent.append(facts.silent)
+    assert silent == [3, 8, 2, 9, 0, 4]
 
 
 async def test_what_matters_least_goes_first() -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from codewhale.agent.holdback import HoldBack
-from codewhale.protocol.events import CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
+from codewhale.protocol.events import AnswerMoved, CallStreamed, Event, ReasoningStreamed, RetryCountdown, TextStreamed
 from codewhale.protocol.messages import Opaque, Part, Reasoning, Text, ToolCall
 from codewhale.protocol.stream import (
     Boundary,
@@ -29,6 +29,9 @@ _LENGTHS = frozenset(
     ("max_tokens", "max_output_tokens", "max_length", "model_length", "token_limit", "context_length",
      "context_length_exceeded", "model_context_window_exceeded", "incomplete")
 )  # fmt: skip
+
+
+MOVED_SECONDS = 2.0
 
 
 class RawCall(Struct, frozen=True):
@@ -104,8 +107,16 @@ class Collector:
     """Adds stream events up; what has come so far can be read once, also after a cancellation. With `hold`, text is
     told only up to where calls written as text may begin; `asking` hears of what broke."""
 
-    def __init__(self, tell: Callable[[Event], None], hold: bool = False, asking: RetryListener | None = None) -> None:
-        self._tell = tell
+    def __init__(
+        self,
+        tell: Callable[[Event], None],
+        hold: bool = False,
+        asking: RetryListener | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._listener = tell
+        self._shown_at = 0.0
         self._asking = asking
         self._holds = hold
         self._clear()
@@ -119,6 +130,15 @@ class Collector:
         self._finish = ""
         self._failure: Failed | None = None
         self._thinks_since = self._thought = 0.0
+
+    def _tell(self, event: Event) -> None:
+        self._shown_at = self._clock()
+        self._listener(event)
+
+    def _moved(self) -> None:
+        """Something came of which nothing is shown: whoever waits is told so now and then."""
+        if self._clock() - self._shown_at >= MOVED_SECONDS:
+            self._tell(AnswerMoved())
 
     async def read(self, stream: AsyncIterator[StreamEvent]) -> ModelAnswer:
         try:
@@ -138,6 +158,8 @@ class Collector:
                 shown = text if self._hold is None else self._hold.feed(text)
                 if shown:
                     self._tell(TextStreamed(shown))
+                else:
+                    self._moved()
             case ReasoningDelta(text=text):
                 self._add_words(Reasoning, text)
                 self._tell(ReasoningStreamed(text))
@@ -190,6 +212,7 @@ class Collector:
         call.id = call.id or event.id
         call.name += event.name
         call.pieces.append(event.arguments)
+        self._moved()
 
     def answer(self) -> ModelAnswer:
         ordered = iter([self._calls[index] for index in sorted(self._calls)])

@@ -16,6 +16,7 @@ from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modelevents import (
     AnswerDropped,
+    AnswerMoved,
     BudgetChanged,
     BudgetReserved,
     BudgetSettled,
@@ -413,7 +414,7 @@ Durable = (
     | ChildClosed | ListChanged | Notice | ShellRan | AnswerDropped
 )  # fmt: skip
 Ephemeral = (
-    TextStreamed | ReasoningStreamed | CallStreamed | CallProgress | JobOutput | ChildProgress
+    TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress
     | RetryCountdown | Queued | QueueChanged | ShellOutput | ProgressShown
 )  # fmt: skip
 KnownEvent = Durable | Ephemeral

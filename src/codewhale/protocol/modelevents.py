@@ -81,6 +81,10 @@ class CallStreamed(EventBase, frozen=True):
     name: str
 
 
+class AnswerMoved(EventBase, frozen=True):
+    """More of an answer has come where none of it is shown: arguments of a call, text that is kept back."""
+
+
 class AnswerDropped(EventBase, frozen=True):
     """The answer to request `request` broke before it was whole: nothing of it has run, and no request says it again.
     `text` and `calls` (their names) are what had come. The request is sent again in `delay` seconds, as retry `attempt`

@@ -8,6 +8,7 @@ from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import (
     ONE_SHOT,
+    AnswerMoved,
     ApprovalAnswered,
     ApprovalAsked,
     ApprovalChanged,
@@ -42,11 +43,16 @@ from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.views import ContextView
 
+_STREAMED = (TurnStarted, RequestSent, ReasoningStreamed, TextStreamed, CallStreamed, AnswerMoved)
+# What is waited for while a model answers.
+_ANSWERING = frozenset({"model", "compaction", "thinking", "writing", "call"})
+
 
 class SessionFacts:
     """Every field is for reading. `doing` is the key of what is waited for ("" when idle) and `subject` its name,
     `since` when it began by `clock`; `context_used` and `context_room` are tokens, 0 where unknown; `hit` is the share
-    of the last prompt that the provider's cache knew, None where unknown; `again_at` is when a call is sent again."""
+    of the last prompt that the provider's cache knew, None where unknown; `again_at` is when a call is sent again,
+    `heard` when the model last sent something."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -80,6 +86,7 @@ class SessionFacts:
         self.subject = ""
         self.since = self._clock()
         self.again_at = 0.0
+        self.heard = self.since
         self._calls: dict[str, str] = {}
         self._asked: dict[str, str] = {}
         self._purposes.clear()
@@ -92,6 +99,11 @@ class SessionFacts:
     def asking(self) -> bool:
         """Whether the person is asked something."""
         return bool(self._asked)
+
+    @property
+    def silent(self) -> float:
+        """For how long the model that is waited for has sent nothing; 0 where none is."""
+        return self._clock() - max(self.heard, self.since) if self.doing in _ANSWERING else 0.0
 
     def unfinished(self, words: Words) -> list[str]:
         """What leaving would end, a sentence each."""
@@ -130,6 +142,8 @@ class SessionFacts:
     def take(self, envelope: Envelope) -> bool:
         """An event; whether anything that is shown has changed."""
         event = envelope.event
+        if isinstance(event, _STREAMED):
+            self.heard = self._clock()
         self._latest = max(self._latest, envelope.seq)
         changed = self._session(event) or self._turn(event) or self._count(event)
         over = isinstance(event, Compacted) or envelope.seq <= self._rested

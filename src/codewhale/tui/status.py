@@ -18,6 +18,7 @@ from codewhale.tui.widgets import TagLine
 
 SAID_SECONDS = 6.0
 LEAST_DOING = 24
+SILENT_SECONDS = 10.0  # after which the line says that a model sends nothing
 FULL, NEARLY = 0.9, 0.75
 _GAP = "  "
 _MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
@@ -141,12 +142,17 @@ class Status(TagLine):
     def _doing(self) -> str:
         facts = self.facts
         subject = one_line(facts.subject)
+        if facts.silent >= SILENT_SECONDS:
+            name = "silent" if facts.doing == "model" else "stalled"
+            return self._words(f"status.{name}", provider=one_line(facts.provider, 40))
         return self._words(f"status.doing_{facts.doing}", subject=subject)
 
     def _seconds(self) -> str:
         facts = self.facts
         if facts.again_at and facts.doing == "retry":
             return self._words("status.again", seconds=seconds_text(facts.again_at - self._clock() + 0.99))
+        if facts.silent >= SILENT_SECONDS:
+            return seconds_text(facts.silent)
         return seconds_text(self._clock() - facts.since)
 
     def _beside(self) -> list[Piece]:
