@@ -68,6 +68,10 @@ class AppActions(Protocol):
 
     def leave(self) -> None: ...
 
+    def offer(self, text: str) -> None:
+        """Put a text into the composer, to be edited and sent."""
+        ...
+
 
 class SessionActions:
     """`session_facts` is how the session stands, `folder` where sessions are opened."""
@@ -114,6 +118,8 @@ class SessionActions:
             return
         if output.session:
             await self._tried(self._link.adopt(output.session))
+        if output.draft:
+            self._stage.offer(output.draft)
         text = output.text.strip()
         if not text:
             return

@@ -305,6 +305,9 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         """Lines in the transcript that are no event of the session."""
         self.transcript.tell(text, detail, level)
 
+    def offer(self, text: str) -> None:
+        self.composer.offer(text)
+
     def open_screen(self, name: str, argument: str = "") -> None:
         """Open a screen of the table; what is typed before it stands is for it."""
         if (opened := self.overlays.show(name, argument)) is not None:

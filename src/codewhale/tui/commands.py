@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "/providers": "providers",
     "/resume": "sessions",
     "/restore": "restore",
+    "/rewind": "rewind",
     "/sessions": "sessions",
     "/tools": "tools",
     "/undo": "undo",

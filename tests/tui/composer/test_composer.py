@@ -86,9 +86,21 @@ async def test_escape_is_a_stack(tmp_path: Path) -> None:
         assert here.text == "/mo"
 
 
-async def test_escape_twice_on_nothing_offers_former_prompts(tmp_path: Path) -> None:
+async def test_escape_twice_on_nothing_goes_back_to_a_former_message(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
-        await here.pilot.press(*"first", "enter", *"second", "enter", "escape", "escape")
+        await here.pilot.press(*"draft", "escape", "escape")
+        assert not here.said(Composer.Command) and here.text == ""
+        await here.pilot.press("escape")
+        [command] = await here.until(lambda: here.said(Composer.Command))
+        assert command.line == "/rewind"
+        here.happen(TurnStarted(1))
+        await here.pilot.press("escape", "escape", "escape")
+        assert len(here.said(Composer.Command)) == 1
+
+
+async def test_former_prompts_are_searched(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.pilot.press(*"first", "enter", *"second", "enter", "ctrl+r")
         assert "second" in screen_text(here.host) and "first" in screen_text(here.host)
         await here.pilot.press("down", "enter")
         assert here.text == "first"

@@ -32,7 +32,7 @@ WAITING, ASKING, RUNNING, DONE, FAILED = "waiting", "asking", "running", "done",
 # A part ends with the first piece of markdown that reaches so far, in characters.
 PART = 6_000
 # Reasons of edges whose own event has a line.
-_TOLD = frozenset({"pruned", "compaction", "compaction undone", "model", "effort", "activation"})
+_TOLD = frozenset({"rewind", "pruned", "compaction", "compaction undone", "model", "effort", "activation"})
 _MOST_DETAIL = 20_000
 
 

@@ -53,6 +53,7 @@ from codewhale.protocol.events import (
     RepairRecorded,
     RequestSent,
     RetryCountdown,
+    Rewound,
     SessionResumed,
     ShellOutput,
     ShellRan,
@@ -107,6 +108,8 @@ class TranscriptModel:
         self.live: list[TranscriptBlock] = []
         self.became: list[tuple[int, int]] = []
         self.turn_starts: list[int] = []
+        self.cut = 0  # how many settled blocks are as they were when this was last set to their number
+        self._taken: list[tuple[int, list[TranscriptBlock], list[int]]] = []
         self._streams: dict[str, TextParts] = {}
         self._next_live = -1
         self._turn_began = 0.0
@@ -125,6 +128,7 @@ class TranscriptModel:
             TurnStarted: self._turn_started,
             TurnFinished: self._turn_finished,
             SessionResumed: self._resumed,
+            Rewound: self._rewound,
             ChildOpened: self._child_opened,
             ChildProgress: lambda event, _: self._told(f"child {event.child}", event.text),
             ChildClosed: self._child_closed,
@@ -290,6 +294,7 @@ class TranscriptModel:
 
     def _turn_started(self, event: TurnStarted, envelope: Envelope) -> None:
         self.turn = event.turn
+        self._taken.clear()
         self.uncheck()
         self._turn_began = seconds_of(envelope.at)
         self.turn_starts.append(len(self.settled))
@@ -308,6 +313,23 @@ class TranscriptModel:
         )
         receipt.verified, receipt.stale = self.checked
         self.settle(receipt)
+
+    def _rewound(self, event: Rewound, envelope: Envelope) -> None:
+        """What was said since the turn goes out of sight, until that is undone."""
+        if not event.back:
+            at = next((n for n, block in enumerate(self.settled) if block.turn >= event.turn), len(self.settled))
+            self._taken.append((at, self.settled[at:], self.turn_starts))
+            blocks = list[TranscriptBlock]()
+            starts = [start for start in self.turn_starts if start < at]
+        elif self._taken:
+            at, blocks, starts = self._taken.pop()
+        else:
+            return
+        self.settled[at:], self.turn_starts = blocks, starts
+        self.cut = min(self.cut, at)
+        self.touched = {block_id for block_id in self.touched if block_id < at}
+        self.turn = self.settled[-1].turn if self.settled else 0
+        self.settle(NoteBlock(key="rewind_undone" if event.back else "rewound"))
 
     def _resumed(self, event: SessionResumed, envelope: Envelope) -> None:
         """What an earlier process left open will not end any more; what became of its calls nobody knows."""
@@ -395,7 +417,7 @@ class TranscriptModel:
     def touch(self, block: TranscriptBlock) -> None:
         """Note that a block has changed, and with it the group that it is shown in."""
         block.version += 1
-        if block.id >= 0:
+        if 0 <= block.id < len(self.settled) and self.settled[block.id] is block:
             self.touched.add(block.id)
         if block.group >= 0:
             self.touch(self.settled[block.group])

@@ -557,8 +557,8 @@ class Composer(Widget, can_focus=False):
     # -------------------------------------------------------------- putting aside
 
     def action_escape(self) -> None:
-        """Close the list, else the selection, else stop the turn, else put the text aside; twice on nothing: a former
-        prompt."""
+        """Close the list, else the selection, else stop the turn, else put the text aside; twice on nothing: back to
+        a former message."""
         if self._list:
             self._close_list()
         elif self._popup.open:
@@ -572,7 +572,7 @@ class Composer(Widget, can_focus=False):
             self._put_aside()
         elif time.monotonic() - self._escaped < TWICE_SECONDS:
             self._escaped = 0.0
-            self.action_search_history()
+            self.post_message(self.Command("/rewind"))
         else:
             self._escaped = time.monotonic()
             self.hint("former_prompt")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SCREENS = (
     "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "models", "palette",
-    "providers", "report", "restore", "sessions", "tools", "undo", "yolo",
+    "providers", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo", "yolo",
 )  # fmt: skip
 
 
@@ -41,6 +41,10 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.undo import SCREENS as undo
 
             return undo[name]
+        case "rewind" | "rewind_parts":
+            from codewhale.tui.screens.rewind import SCREENS as rewinds
+
+            return rewinds[name]
         case "firstrun":
             from codewhale.tui.screens.firstrun import FirstRun
 

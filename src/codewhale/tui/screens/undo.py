@@ -7,8 +7,9 @@ from textual.binding import BindingType
 from textual.widget import Widget
 
 from codewhale.display.text import Spans, flat, safe_lines
+from codewhale.display.words import Words
 from codewhale.protocol.ops import CommandOutput, RunCommand
-from codewhale.protocol.views import PreviewUndo, UndoView
+from codewhale.protocol.views import PreviewUndo, RewindView, UndoView
 from codewhale.tui.keys import bindings
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import OpenScreen, ScreenContext, ShowLine
@@ -78,17 +79,7 @@ class UndoScreen(Leafed, Frame):
             yield ((words("undo.none"), "muted"),)
         for number, row in view.rows[: self.turns]:
             yield ((f"{number:>3}  ", "muted"), (flat(row, 500), "text"))
-        if view.files:
-            yield ()
-            yield ((words("undo.files", n=len(view.files)), "bold text"),)
-            yield from (((f"  {flat(file)}", "text"),) for file in view.files)
-        if view.refused:
-            yield ()
-            yield ((words("undo.refused", n=len(view.refused)), "bold warning"),)
-            yield from (((f"  {flat(file)}", "warning"),) for file in view.refused)
-        if view.diffs:
-            yield ()
-            yield from changed_lines(view.diffs)
+        yield from planned_lines(words, view)
 
     async def _plan_back(self) -> Sequence[Spans] | None:
         self.retitle(self.words("undo.back"))
@@ -130,6 +121,21 @@ class UndoScreen(Leafed, Frame):
         if not self.back and not self._doing and turns != self.turns:
             self.turns = turns
             self.work(self.load)
+
+
+def planned_lines(words: Words, view: UndoView | RewindView) -> Iterable[Spans]:
+    """What becomes of files, what stays and why, and the differences."""
+    if view.files:
+        yield ()
+        yield ((words("undo.files", n=len(view.files)), "bold text"),)
+        yield from (((f"  {flat(file)}", "text"),) for file in view.files)
+    if view.refused:
+        yield ()
+        yield ((words("undo.refused", n=len(view.refused)), "bold warning"),)
+        yield from (((f"  {flat(file)}", "warning"),) for file in view.refused)
+    if view.diffs:
+        yield ()
+        yield from changed_lines(view.diffs)
 
 
 class RestoreScreen(Chooser):

@@ -252,10 +252,15 @@ class Transcript(Pane):
         """Have drawn again what has changed in the transcript."""
         model = self.source.model
         live = [(block.id, block.version) for block in model.live]
-        if len(model.settled) != self._settled or [row[0] for row in live] != [row[0] for row in self._live]:
+        whole, model.cut = min(self._settled, model.cut), len(model.settled)
+        if (
+            len(model.settled) != self._settled
+            or whole < self._settled
+            or [row[0] for row in live] != [row[0] for row in self._live]
+        ):
             place = self._place()
             became = self.source.moved()
-            self.renew(self._settled)
+            self.renew(whole)
             self.grow()
             self._stay(place, became)
         else:
@@ -276,7 +281,7 @@ class Transcript(Pane):
         """Keep the block in sight whose id was `place`, whatever stands before it now."""
         if place < 0:
             self._anchor = self.source.index_of(became.get(place, place)), self._anchor[1]
-        if self.cursor >= self._settled:
+        if self.cursor >= min(self._settled, self.source.model.cut):
             self.cursor = min(self.cursor, len(self.source) - 1)
 
     # ------------------------------------------------------------------ time
