@@ -11,6 +11,7 @@ from codewhale.protocol.events import CompactionUndone, Event, PrefixInvalidated
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, CommandOutput, GetMessages, OpenSession, RunCommand
 from codewhale.protocol.views import GetContext, ListFormer, PreviewRewind
+from codewhale.session.projection import request_body
 from codewhale.testing import Harness, harness
 from support.machine import MAKES_FILES
 from support.scenes import only
@@ -73,6 +74,24 @@ async def test_conversation_and_files_go_back_and_the_requests_begin_alike(home:
         await agent.turn("On", session)
         last = agent.provider.requests[-1]
         assert messages(last)[: len(messages(request))] == messages(request) and "Three" not in said(last)
+        log = events(agent, session)
+        for number, sent in enumerate(agent.provider.requests, 1):
+            assert request_body(log, number, lambda image: b"") == sent
+
+
+async def test_what_the_model_was_told_since_is_told_again(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [{"text": "A."}, {"text": "B."}, {"text": "C."}, {"text": "D."}]) as agent:
+        session = await agent.open(mode=Mode.AGENT)
+        await agent.turn("One", session)
+        await run(agent, session, "/mode plan")
+        await agent.turn("Two", session)
+        await run(agent, session, "/rewind 2")
+        await agent.turn("Instead", session)
+        assert said(agent.provider.requests[-1]).count("Mode: plan") == 1
+        await run(agent, session, "/rewind 3")
+        await run(agent, session, "/rewind back")
+        await agent.turn("Again", session)
+        assert said(agent.provider.requests[-1]).count("Mode: plan") == 1
 
 
 @MAKES_FILES

@@ -88,6 +88,7 @@ async def test_escape_twice_takes_the_message_back_into_the_composer(home: Path,
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.app.composer.text.content == "second")
         await stage.until(lambda: "Answer two." not in stage.text and "Answer one." in stage.text)
+        assert "went back" in stage.text and "┃ second" not in stage.text
         assert not (git_workspace / "made.txt").exists()
         await stage.pilot.press("ctrl+s")
         await stage.type("/rewind back")
