@@ -46,7 +46,7 @@ TWICE_SECONDS = 2.0
 MOST_COPIED = 100_000
 _LOOK_SECONDS = 0.1
 # What holds under an open screen as well; everything else of the app is for the conversation.
-_ALWAYS = frozenset({"redraw", "mouse", "theme"})
+_ALWAYS = frozenset({"redraw", "suspend", "mouse", "theme"})
 _OWN = frozenset(row.action.partition("(")[0] for row in bindings("app") if not isinstance(row, tuple)) - _ALWAYS
 
 
@@ -289,9 +289,10 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         return time.monotonic() - self._key_at if free else None
 
     def _back(self, _: Any) -> None:
-        """The terminal was an editor's: what was pressed there is no answer here."""
+        """The terminal was an editor's or the shell's: what was pressed there is no answer here."""
         self._key_at = time.monotonic()
         self.composer.focus()
+        self.screen.refresh(layout=True)
 
     # -------------------------------------------------------------- what panels and screens ask of the app
 
@@ -464,6 +465,14 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
     def action_ask_again(self) -> None:
         """Ask about every command again."""
         self.run_worker(self.actions.ask_again())
+
+    def action_suspend(self) -> None:
+        """Leave the terminal to the shell until `fg`. A browser has no shell: there the key is the composer's."""
+        suspend = getattr(self._driver, "suspend", None)
+        if suspend is None:
+            raise SkipAction
+        self._suspend_signal()
+        suspend(self.words("app.suspended_busy" if self.status.facts.busy else "app.suspended"))
 
     def action_redraw(self) -> None:
         self._write("\x1b[2J")

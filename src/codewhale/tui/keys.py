@@ -84,6 +84,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.mouse", "f4", first=True),
     Action("app.ask_again", "f6", first=True),
     Action("app.redraw", "ctrl+l", first=True),
+    Action("app.suspend", "ctrl+z", first=True),
     # The next ones are the transcript's; they hold wherever the focus is.
     Action("app.pager", "ctrl+p", first=True, does="transcript('pager')"),
     Action("app.search", "ctrl+f", first=True, does="transcript('find')"),

@@ -11,6 +11,7 @@ import selectors
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from threading import Event
@@ -30,6 +31,8 @@ from textual.message import Message
 MOST_PASTED = 20_000_000
 _READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.1
+# A process that sends itself the signal has stopped by then.
+_STOPPING_SECONDS = 0.05
 # Behind Escape these are keys of their own: no terminal sends them with Alt, and Ctrl+C must never be lost.
 _CONTROL_KEYS = r"[\x01-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f]"
 _APART = re.compile(rf"(?<=\x1b)(?={_CONTROL_KEYS})")
@@ -296,6 +299,35 @@ class Terminal(LinuxDriver):
         if not self._in_band_window_resize:
             size = Size(*self._get_terminal_size())
             self._app.post_message(events.Resize(size, size))
+
+        if not self._reads:  # continued in the background: it was stopped again
+            self.close()
+
+    @property
+    def _reads(self) -> bool:
+        return self._key_thread is not None and self._key_thread.is_alive()
+
+    def suspend(self, note: str = "") -> None:
+        """Give the terminal back and stop, with all that a shell has started as one job, until it is continued. Where
+        no shell could continue it, the system does not stop it."""
+        self.suspend_application_mode()
+        self._must_signal_resume = True
+        StandardOut().write(f"{note}\n" if note else "")
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.killpg(0, signal.SIGTSTP)
+        time.sleep(_STOPPING_SECONDS)
+        signal.signal(signal.SIGTSTP, self._sigtstp_application)
+        self._sigcont_application()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        if self._auto_restart:
+            self.suspend()
+        else:  # an editor has the terminal, and was told as well
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _sigcont_application(self, *_: object) -> None:
+        if self._auto_restart and not self._reads:
+            self.resume_application_mode()
 
     def close(self) -> None:
         super().close()
