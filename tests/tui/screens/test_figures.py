@@ -8,20 +8,41 @@ from support.tuiscreens import HOSTILE, context_view, opened, tools_view, usage_
 EMPTY = {"calls": 0, "unpriced": 0, "input": 0, "output": 0, "cost": {}, "saved": {}, "hit_rate": None}
 
 
-async def test_the_context_layer_by_layer() -> None:
-    async with opened("context", {GetContext: context_view()}) as stage:
-        text = await stage.shown("grey-1", "64,000 tokens", "30,000 of 60,000 tokens, 50 %")
-        assert "from the model table" in text and "messages" in text and "19,000" in text
-        assert "at 48,000 tokens" in text and "█" * 15 in text and "█" * 31 not in text
+def bar_of(text: str) -> str:
+    """The line of blocks, in the dialog's border."""
+    return next(line.strip("│ ") for line in text.splitlines() if "░░" in line or "▒▒" in line)
+
+
+async def test_the_context_is_one_bar_of_the_window_and_a_table() -> None:
+    layers = (("system text", 4_000), ("instruction files", 2_000), ("tools", 6_000), ("compacted", 3_000),
+              ("your messages", 5_000), ("tool results", 10_000))  # fmt: skip
+    view = context_view(window=60_000, reserved=6_000, spendable=54_000, used=30_000, layers=layers)
+    async with opened("context", {GetContext: view}, size=(100, 40)) as stage:
+        text = await stage.shown("grey-1 at parrot", "60,000 tokens", "30,000 of 54,000 tokens used, 55 %")
+        assert bar_of(text) == "█" * 4 + "▓" * 6 + "█" * 2 + "▓" * 3 + "█" * 15 + "░" * 24 + "▒" * 6
+        flat = [" ".join(line.strip("│ ").split()) for line in text.splitlines()]
+        for row in ("█ System 4,000 7 %", "▓ Tools 6,000 10 %", "█ Instructions 2,000 3 %", "▓ Memory 3,000 5 %",
+                    "█ Conversation 15,000 25 %", "your messages 5,000", "░ Free 24,000 40 %"):  # fmt: skip
+            assert row in flat, (row, flat)
+        assert "Compacts automatically at 48,000 tokens." in text and "from the model table" in text
+
+
+async def test_a_context_whose_layers_are_estimates_fills_just_what_is_used() -> None:
+    view = context_view(used=30_000, layers=(("tools", 1_000), ("answers", 2_000)), compactions=0)
+    async with opened("context", {GetContext: view}, size=(100, 40)) as stage:
+        text = await stage.shown("counted by the provider")
+        bar = bar_of(text)
+        assert len(bar) == 60 and abs(bar.count("▓") - 9) <= 1 and abs(bar.count("█") - 19) <= 1
+        assert "Compacted" not in text
 
 
 async def test_a_context_that_is_overfull_or_empty() -> None:
     odd = context_view(used=90_000, spendable=0, layers=((HOSTILE, 5),), threshold=0, calibrated=False, model=HOSTILE)
     async with opened("context", {GetContext: odd}) as stage:
-        await stage.shown("off; use /compact", "estimated")
+        await stage.shown("Automatic compaction is off", "estimated")
         stage.clean()
     async with opened("context", {GetContext: context_view(layers=())}, language="zh-Hans") as stage:
-        await stage.shown("下一次请求", "词元")
+        await stage.shown("对话", "空闲", "词元")
 
 
 async def test_what_a_session_cost() -> None:

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import Spans, fit, flat, safe_lines
+from codewhale.display.text import Span, Spans, fit, flat, safe_lines
 from codewhale.display.transcript.calls import counts
 from codewhale.display.transcript.code import Highlighter, diff_lines, diff_rows
 from codewhale.display.words import Words
@@ -27,8 +27,18 @@ MOST_COPIED = 1 << 20
 MOST_FILES = 500
 MOST_ROWS = 20_000
 _WIDTH = 4000
-BAR = 30
-_NAME = 24
+BAR = 60
+METER, _EDGES = 30, 5
+# What a layer of the context belongs to; all others are the conversation. How each part is drawn, in this order.
+_PARTS = {
+    "system text": "system", "tools": "tools", "instruction files": "instructions", "compacted": "memory",
+}  # fmt: skip
+LAYERS = ("your messages", "answers", "reasoning", "tool calls", "tool results", "pictures", "told by the harness")
+_FILL = {
+    "system": ("█", "accent"), "tools": ("▓", "user"), "instructions": ("█", "warning"), "memory": ("▓", "link"),
+    "conversation": ("█", "success"), "free": ("░", "border"), "reserved": ("▒", "muted"),
+}  # fmt: skip
+_NAME, _PART = 24, 20
 MOST_CALLS = 50
 SOURCES = ("configured", "reported", "catalog", "name", "fallback", "overflow")
 MOST_BARS = 4
@@ -183,7 +193,7 @@ def named(name: str, value: str, tone: str = "text") -> Spans:
     return ((set_cell_size(name, max(_NAME, cell_len(name) + 1)), "muted"), (value, tone))
 
 
-def bar(part: float, whole: float, width: int = BAR, tone: str = "accent") -> Spans:
+def bar(part: float, whole: float, width: int = METER, tone: str = "accent") -> Spans:
     """How much of a whole a part is."""
     share = min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0
     full = round(share * width)
@@ -191,7 +201,7 @@ def bar(part: float, whole: float, width: int = BAR, tone: str = "accent") -> Sp
 
 
 class ContextReport(ReportScreen):
-    """How full the context is, layer by layer."""
+    """The model's window as one bar of what takes it, then the same as a table."""
 
     PANEL = "context"
 
@@ -202,27 +212,74 @@ class ContextReport(ReportScreen):
     def _lines(self, view: ContextView) -> Iterable[Spans]:
         words = self.words
         percent = 100 * view.used // max(1, view.spendable)
-        tone = "error" if percent >= 90 else "warning" if percent >= 75 else "success"
-        yield named(words("context.model"), words("context.at", model=flat(view.model), provider=flat(view.provider)))
+        tone = "error" if percent >= 90 else "warning" if percent >= 75 else "text"
         source = words(f"context.source_{view.window_source}") if view.window_source in SOURCES else ""
-        yield named(words("context.window"), f"{words('context.tokens', n=f'{view.window:,}')}  {source}")
-        yield named(words("context.reserved"), words("context.tokens", n=f"{view.reserved:,}"))
+        yield ((words("context.at", model=flat(view.model), provider=flat(view.provider)), "bold text"),)
+        yield ((words("context.window", n=f"{view.window:,}", source=source), "muted"),)
         yield ()
         used = words("context.used", used=f"{view.used:,}", of=f"{view.spendable:,}", percent=percent)
-        yield named(words("context.next"), used, tone)
-        yield (*named("", "")[:1], *bar(view.used, view.spendable, tone=tone))
-        yield named("", words("context.counted" if view.calibrated else "context.estimated"), "muted")
+        yield (
+            (used, f"bold {tone}"),
+            (f"  {words('context.counted' if view.calibrated else 'context.estimated')}", "muted"),
+        )
         yield ()
-        most = max((tokens for _, tokens in view.layers), default=0)
-        for name, tokens in view.layers:
-            yield (*named(f"  {flat(name, 22)}", f"{tokens:>10,}  "), *bar(tokens, most))
+        yield from self._window(view)
         yield ()
-        room = words("context.threshold", n=f"{view.threshold:,}") if view.threshold else words("context.no_threshold")
-        yield named(words("context.room"), room)
-        yield named(words("context.compactions"), f"{view.compactions:,}")
+        threshold = (
+            words("context.threshold", n=f"{view.threshold:,}") if view.threshold else words("context.no_threshold")
+        )
+        compacted = f" {words('context.compactions', n=view.compactions)}" if view.compactions else ""
+        yield ((threshold + compacted, "text"),)
         yield named(words("context.last"), words("context.hit", hit=f"{view.last_hit:,}", miss=f"{view.last_miss:,}"))
         billed = words("context.in_out", tokens_in=f"{view.billed_input:,}", tokens_out=f"{view.billed_output:,}")
         yield named(words("context.billed"), billed)
+
+    def _window(self, view: ContextView) -> Iterable[Spans]:
+        """The bar, and a row for each of its parts; those of the conversation stand below it."""
+        parts = _parts(view)
+        window, at, width, spans = max(1, view.window, sum(parts.values())), 0, 0, list[Span]()
+        whole = max(8, min(BAR, self.app.size.width - _EDGES))
+        for name, tokens in parts.items():
+            at += tokens
+            end = round(at / window * whole)
+            spans.append((_FILL[name][0] * (end - width), _FILL[name][1]))
+            width = end
+        yield tuple(spans)
+        yield ()
+        for name, tokens in parts.items():
+            if tokens or name not in ("instructions", "memory"):
+                fill, tone = _FILL[name]
+                yield self._row(f"{fill} ", tone, self.words(f"context.part_{name}"), tokens, window)
+            if name == "conversation":
+                for layer, size in view.layers:
+                    if layer not in _PARTS:
+                        known = layer in LAYERS
+                        yield self._row(
+                            "    ", "muted", self.words(f"context.layer_{layer}") if known else flat(layer, 22), size, 0
+                        )
+
+    def _row(self, mark: str, tone: str, name: str, tokens: int, window: int) -> Spans:
+        share = f"{100 * tokens / window:>4.0f} %" if window else ""
+        label = set_cell_size(name, _PART - len(mark))
+        return (
+            (mark, tone),
+            (label, "text" if window else "muted"),
+            (f"{tokens:>9,}{share}", "text" if window else "muted"),
+        )
+
+
+def _parts(view: ContextView) -> dict[str, int]:
+    """The tokens of each part of the window. The layers are estimates: they are drawn to fill what is used."""
+    known = sum(tokens for _, tokens in view.layers)
+    rate = view.used / known if known else 0.0
+    parts = dict.fromkeys(_FILL, 0)
+    for name, tokens in view.layers:
+        parts[_PARTS.get(name, "conversation")] += int(tokens * rate)
+    if not known:
+        parts["conversation"] = view.used
+    parts["reserved"] = view.reserved
+    parts["free"] = max(0, view.window - view.reserved - view.used)
+    return parts
 
 
 class CostReport(ReportScreen):
