@@ -1,4 +1,4 @@
-"""The generated parts of the papers: the room table, the tools, the modes. `--write` renews them, `--check`
+"""The generated parts of the papers: the room table, the modes. `--write` renews them, `--check`
 tells whether they are what would be written.
 
 A part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; docs/tools.md is generated whole.
@@ -13,8 +13,6 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from codewhale.catalog.lifecycle import ACTIVE
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = ROOT / "src" / "codewhale" / "catalog" / "specs.json"
@@ -42,23 +40,6 @@ def tool_rows() -> list[dict[str, Any]]:
     loaded = json.loads(SPECS.read_text())
     rows = loaded if isinstance(loaded, list) else loaded.get("tools", list(loaded.values()))
     return sorted(rows, key=lambda row: str(row["name"]))
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a description, fit for a table cell."""
-    return re.split(r"(?<=[.!?])\s", " ".join(text.split()), maxsplit=1)[0].replace("|", "\\|")
-
-
-def tool_table() -> str:
-    """One row a tool of the array: name, what it may do, its first sentence; then the names of the others."""
-    rows, others = ["| tool | may | what it does |", "|---|---|---|"], list[str]()
-    for row in tool_rows():
-        if row["name"] not in ACTIVE:
-            others.append(f"`{row['name']}`")
-            continue
-        effects = ", ".join(row.get("effects", ())) or "–"
-        rows.append(f"| `{row['name']}` | {effects} | {first_sentence(row['description'])} |")
-    return "\n".join([*rows, "", f"Found by search: {', '.join(others)}."]) + "\n"
 
 
 def mode_table() -> str:
@@ -167,7 +148,6 @@ def repair_table() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "rooms": room_table,
-    "tools": tool_table,
     "modes": mode_table,
     "profiles": profile_table,
     "deferred": deferred_table,

@@ -67,3 +67,19 @@ def test_the_glossary_is_short_and_its_files_exist() -> None:
     assert 40 < len(rows) <= 60 and len({term for term, _, _ in rows}) == len(rows)
     assert [file for _, _, file in rows if not (ROOT / "src" / "codewhale" / file).exists()] == []
     assert [term for term, _, _ in rows] == sorted(term for term, _, _ in rows)
+
+
+def test_each_demand_that_is_met_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "demands.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| [^|]+ \| (yes|partly|later) \| ([^|]*)\|$", page, re.M)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 31))
+    missing = []
+    for number, met, shown in rows:
+        named = re.findall(r"`([^`]+)`", shown)
+        missing += [number] if met != "later" and not named else []
+        for name in named:
+            path, _, test = name.partition("::")
+            place = ROOT / "tests" / path
+            if not place.exists() or (test and f"def {test}(" not in place.read_text()):
+                missing.append(name)
+    assert missing == []
