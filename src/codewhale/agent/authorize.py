@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from codewhale.agent.asking import Asking
 from codewhale.agent.pending_call import PendingCall
 from codewhale.agent.turn import Turn
+from codewhale.permissions.folders import stands
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.errors import ConfigError, ToolError
-from codewhale.protocol.events import ApprovalAsked
+from codewhale.protocol.events import ApprovalAsked, FolderAdded
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import Effect, Subject, ToolSpec
@@ -31,8 +32,9 @@ class PermissionGate(Protocol):
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         """What would run, as a hash."""
 
-    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
-        """Note an answer (None is a no), and remember what was offered. Raises ConfigError when that cannot be kept."""
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
+        """Note an answer (None is a no), and remember what was offered; a folder is for the session to keep. Raises
+        ConfigError when that cannot be done."""
 
 
 class CallRefused(ToolError):
@@ -65,6 +67,7 @@ def decision_request(
         origins=state.origins,
         opinions=opinions,
         call=call_id,
+        folders=tuple(folder.path for folder in state.folders.values() if stands(folder)),
     )
 
 
@@ -146,7 +149,9 @@ class Authorizer:
         if answer is not None and answer.remember == "sandbox" and decision.held:
             turn.session.change_approval(Approval.SANDBOX)
         try:
-            self._gate.answered(request, decision, answer)
+            added = self._gate.answered(request, decision, answer)
+            if added is not None:
+                turn.session.emit(added)
         except ConfigError as error:
             text = f"Allowed this once, but it could not be remembered: {error}"
             turn.session.notice("warning", text, "permissions")

@@ -1,6 +1,7 @@
 """What a person's commands may do to an open session beside sending messages. Implements SessionControl."""
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping
 
 from codewhale.agent.activation import tools_view
@@ -10,7 +11,7 @@ from codewhale.agent.model_call import bound_session
 from codewhale.agent.report import usage_view
 from codewhale.agent.session_factory import SessionFactory
 from codewhale.protocol.errors import ConfigError, SessionError
-from codewhale.protocol.events import EffortChanged, ModeChanged, ModelChanged, Rewound, TitleSet
+from codewhale.protocol.events import EffortChanged, FolderRemoved, ModeChanged, ModelChanged, Rewound, TitleSet
 from codewhale.protocol.modes import NARROWEST_FIRST, Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
 from codewhale.protocol.views import ContextView, FormerMessage, ToolsView
@@ -110,6 +111,20 @@ class SessionControls:
     def _chose(self, session: Session, **what: str) -> None:
         if session.rights.authority is Authority.PERSON:
             self._remember(session, what)
+
+    def folders(self, session: str) -> tuple[str, ...]:
+        return tuple(self._engine.session(session).state.folders)
+
+    def add_folder(self, session: str, path: str) -> str:
+        return self._factory.add_folder(self._engine.idle(session), path)
+
+    def remove_folder(self, session: str, path: str) -> bool:
+        target = self._engine.idle(session)
+        real = os.path.realpath(os.path.join(target.state.workspace, os.path.expanduser(path)))
+        known = next((one for one in (path, real) if one in target.state.folders), "")
+        if known:
+            target.emit(FolderRemoved(known))
+        return bool(known)
 
     def status(self, session: str) -> StatusView:
         target, turn = self._engine.session(session), self._engine.turn(session)

@@ -18,6 +18,7 @@ from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import Clock
 from codewhale.lib.text import one_line
 from codewhale.models.dialects.base import Dialect, Provider
+from codewhale.permissions.folders import folder_to_add, stands
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.process.command import home_inside
 from codewhale.protocol.errors import ConfigError, SessionError
@@ -26,6 +27,7 @@ from codewhale.protocol.events import (
     ContextAppended,
     EffortChanged,
     Event,
+    FolderRemoved,
     HeaderPinned,
     JobStarted,
     ModelChanged,
@@ -52,6 +54,7 @@ from codewhale.session.window import ContextSettings
 
 STALE_SHOWN = 8
 
+FOLDER_GONE = "The added folder {} is no longer the one that was added, so it was taken away. /add-dir adds it again."
 FREE = "A scripted provider without prices costs nothing, so the cost limit is never reached."
 HOME_OPEN = (
     "The workspace is or holds the home folder ({}): programs act on many files in it by themselves, and everything "
@@ -188,6 +191,7 @@ class SessionFactory:
         effort = op.effort or ("" if op.resume or op.fork else defaults.effort)
         if effort and effort != state.effort:
             session.emit(EffortChanged(effort))
+        self._folders(session, (*op.folders, *(owner.state.folders if owner is not None else ())))
         self._pin(session)
         if home_inside(state.workspace):
             session.notice("warning", HOME_OPEN.format(state.workspace), "workspace_home")
@@ -214,6 +218,21 @@ class SessionFactory:
         if running:
             session.notice("warning", stale_text(running), "jobs_stale")
         session.close_calls(LOST)
+
+    def _folders(self, session: Session, named: Sequence[str]) -> None:
+        """Drop added folders that are no longer those that were added, and add what is named. Raises ConfigError."""
+        for folder in [one for one in session.state.folders.values() if not stands(one)]:
+            session.emit(FolderRemoved(folder.path, "gone"))
+            session.notice("warning", FOLDER_GONE.format(folder.path), "folder_gone")
+        for path in named:
+            self.add_folder(session, path)
+
+    def add_folder(self, session: Session, path: str) -> str:
+        """Add a folder beside the workspace; where it really is. Raises ConfigError."""
+        folder = folder_to_add(path, session.state.workspace, self._deps.home)
+        if session.state.folders.get(folder.path) != folder:
+            session.emit(folder)
+        return folder.path
 
     def provider(self, name: str, model: str) -> Provider:
         return self._deps.providers.build(name, model)

@@ -8,6 +8,7 @@ from codewhale.app.container import Container
 
 # Each slash command with its family.
 COMMANDS: dict[str, str] = {
+    "/add-dir": "permissions",
     "/approval": "permissions",
     "/budget": "usage",
     "/cache": "usage",

@@ -11,7 +11,7 @@ from codewhale.app.settings import WorkspaceSettings
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.errors import ToolError
-from codewhale.protocol.events import Event
+from codewhale.protocol.events import Event, FolderAdded
 from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import CommandSubject
 
@@ -46,8 +46,8 @@ class Gateway:
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         return self.permits().digest(request, arguments)
 
-    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
-        self.permits().answered(request, decision, answer)
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
+        return self.permits().answered(request, decision, answer)
 
     def canonical(self, name: str) -> str:
         return ALIASES[name].canonical if name in ALIASES else name
@@ -67,6 +67,7 @@ class Gateway:
             home=os.path.expanduser("~"),
             sandbox=self.sandboxed(),
             stdin=subject.stdin,
+            folders=request.folders,
         )
         judged = analyse(subject.command, context)
         single = judged.verdict == "ask" and judged.plain and len(judged.commands) == 1

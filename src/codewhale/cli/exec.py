@@ -8,7 +8,7 @@ import re
 import signal
 from typing import Any
 
-from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
+from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_folders, add_workspace, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
 from codewhale.cli.usage import RETRYABLE, USAGE, exit_code
 from codewhale.display.leaving import exit_within
@@ -37,6 +37,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.description = _WHAT
     parser.epilog = _EXIT_CODES
     add_workspace(parser)
+    add_folders(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     add_api_key(parser)
@@ -106,6 +107,7 @@ def _opening(args: argparse.Namespace, folder: str) -> OpenSession:
         resume="latest" if args.latest else args.resume or "",
         fork=args.fork or "",
         approval=Approval(args.approval) if args.approval else None,
+        folders=tuple(map(os.path.abspath, map(os.path.expanduser, args.add_dir or ()))),
         limits=Limits(args.max_turns, args.max_tokens, args.max_seconds, args.max_cost),
     )
 

@@ -46,6 +46,12 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="the folder to work in (default: this)")
 
 
+def add_folders(parser: argparse.ArgumentParser) -> None:
+    """The `--add-dir` option."""
+    what = "a folder beside the workspace that may be read and changed too (repeatable)"
+    parser.add_argument("--add-dir", metavar="FOLDER", action="append", help=what)
+
+
 def add_api_key(parser: argparse.ArgumentParser) -> None:
     """The `--api-key` option."""
     parser.add_argument(

@@ -39,6 +39,7 @@ OPTIONS = frozenset(
         "--fork",
         "--plain",
         "--theme",
+        "--add-dir",
     }
 )
 # What the parser makes of a command line without arguments; it is not loaded for one.
@@ -54,6 +55,7 @@ NO_ARGUMENTS = MappingProxyType(
         "latest": False,
         "theme": "",
         "plain": False,
+        "add_dir": None,
     }
 )
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
@@ -61,9 +63,10 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 
 def build(parser: "argparse.ArgumentParser") -> None:
     """Declare the arguments."""
-    from codewhale.cli.parser import add_workspace
+    from codewhale.cli.parser import add_folders, add_workspace
 
     add_workspace(parser)
+    add_folders(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
@@ -98,6 +101,7 @@ def run(args: Any) -> int:
         resume="latest" if args.latest else args.resume or "",
         fork=args.fork or "",
         approval=Approval(args.approval) if args.approval else None,
+        folders=tuple(map(os.path.abspath, map(os.path.expanduser, args.add_dir or ()))),
     )
     overrides = {"tui.theme": args.theme} if args.theme else {}
     plain = args.plain or (not served and os.environ.get("TERM", "dumb") in ("", "dumb"))

@@ -1,5 +1,7 @@
 """Slash commands about what may run: the rows of the permissions, hosts among them, and what becomes of asks."""
 
+import re
+
 from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.permissions.prefixes import is_runner, offered, words
 from codewhale.permissions.service import PermissionService
@@ -9,11 +11,12 @@ from codewhale.protocol.modes import Approval
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
 
+NO_UNDO = "Changes there cannot be undone with /undo."
 _ACTIONS = ("allow", "ask", "deny")
 
 
 class PermissionsCommands:
-    """/permissions, /network, /approval."""
+    """/permissions, /network, /approval, /add-dir."""
 
     def __init__(self, permits: PermissionService, control: SessionControl) -> None:
         self._permits = permits
@@ -57,9 +60,35 @@ class PermissionsCommands:
             return CommandOutput(str(error), ok=False)
         return CommandOutput(f"approval: {args}")
 
+    @command("/add-dir", "[FOLDER | --remove FOLDER]")
+    async def add_dir(self, args: str, context: CommandContext) -> CommandOutput:
+        """Let this session read and change a folder beside the workspace, show those it may, or take one away."""
+        removed = re.fullmatch(r"(?:--remove|remove)(?:\s+(.*))?", args)
+        path = (removed[1] or "" if removed else args).strip().strip("\"'")
+        if removed and not path:
+            return CommandOutput("Say which folder: /add-dir --remove FOLDER.", ok=False)
+        try:
+            if removed and not self._control.remove_folder(context.session, path):
+                known = ", ".join(self._control.folders(context.session)) or "none"
+                return CommandOutput(f"{path} is not an added folder. Added folders: {known}.", ok=False)
+            if removed:
+                return CommandOutput(f"Removed {path}: what lies there is asked about again.")
+            if path:
+                real = self._control.add_folder(context.session, path)
+                text = f"Added {real} to this session: its files can be read, and changed as the mode allows. {NO_UNDO}"
+                return CommandOutput(text)
+        except CodeWhaleError as error:
+            return CommandOutput(str(error), ok=False)
+        rows = self._folders(context)
+        return CommandOutput("\n".join(rows) or "No folder beside the workspace is added. Say /add-dir FOLDER.")
+
+    def _folders(self, context: CommandContext) -> list[str]:
+        return [f"{'session':<10} {'folder':<16} {path}" for path in self._control.folders(context.session)]
+
     def _listed(self, context: CommandContext, hosts: bool = False) -> CommandOutput:
         rules = self._permits.rules(context.session, context.workspace)
         lines = [_line(rule) for rule in rules if rule.host or not hosts]
+        lines += self._folders(context) if not hosts else []
         return CommandOutput("\n".join(lines) or f"No rules{' about hosts' if hosts else ''} in {self._permits.path}.")
 
     def _added(self, verb: str, prefix: str, context: CommandContext) -> CommandOutput:

@@ -124,6 +124,8 @@ def kind_of(ask: ApprovalAsked) -> str:
     """The kind of question: for more rights, or by the one thing that it is about."""
     if ask.kind != "policy" or len(ask.subjects) != 1:
         return ask.kind
+    if ask.rule == "path.outside":
+        return "outside_file" if any(isinstance(one, PathSubject) and one.write for one in ask.subjects) else "outside"
     match ask.subjects[0]:
         case CommandSubject():
             return "command"

@@ -262,7 +262,7 @@ class PlainAsks:
             changed = Answer(asked.session, request, allowed=True, command=reason.strip())
             return Reply(self._done(asked, changed))
         if said in ("a", "s") and ask.offer is not None:
-            self._granting = "always" if said == "a" else "session"
+            self._granting = "always" if said == "a" and ask.offer.field != "folder" else "session"
             return Reply(lines=(f"{self._words(f'asking.grant_{self._granting}')}: {self._offered(ask.offer)}? (y/n)",))
         if said == "h" and ask.held:
             self._granting = "sandbox"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codewhale.permissions.folders import Outside
 from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, guard, started_by
 from codewhale.permissions.prefixes import offered
 from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet, host_of
@@ -95,6 +96,7 @@ def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
 
 
 SANDBOX = "workspace-write"
+OUTSIDE = "path.outside"
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
 _MOST_REASONS = 3
@@ -152,7 +154,7 @@ class PolicyInputs(Struct, frozen=True):
 
 class Policy:
     """The layers over one set of rules. `disabled` tools are denied in every mode; `law` is what the project's own
-    constitution says of a call."""
+    constitution says of a call, `outside` what is known of a path outside the workspace (None: it lies inside)."""
 
     def __init__(
         self,
@@ -160,11 +162,13 @@ class Policy:
         rules: RuleSet = NO_RULES,
         disabled: frozenset[str] = frozenset(),
         law: Callable[[DecisionRequest, RuleFacts], Opinion | None] = lambda request, facts: None,
+        outside: Callable[[PathSubject, DecisionRequest], Outside | None] = lambda subject, request: None,
     ) -> None:
         self._inputs = inputs
         self._rules = rules
         self._disabled = disabled
         self._law = law
+        self._outside = outside
 
     def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
@@ -243,9 +247,20 @@ class Policy:
                     yield Opinion("deny", judged.rule, judged.reason)
                 elif judged.rule == "shell.tangle":
                     yield Opinion("ask", judged.rule, judged.reason)
-        written = [view.paths(item) for item in request.subjects if isinstance(item, PathSubject) and item.write]
-        if written:
-            held = by_path(request, written, self._inputs.special(request))
+        written: dict[str, list[PathSubject]] = {}
+        for item in (one for one in request.subjects if isinstance(one, PathSubject)):
+            place = self._outside(item, request)
+            # Where nobody is there to be asked the tool refuses it, and says what was meant or how it is opened.
+            if place is not None and place.refused and (place.folder or answered(request)):
+                yield Opinion("deny", "path.refused", f"{place.path} {place.refused}.")
+            elif place is not None and not place.folder and answered(request):
+                yield Opinion("ask", OUTSIDE, f"{place.path} is outside the workspace.")
+            if item.write:
+                root = request.workspace if place is None else place.folder or "/"
+                written.setdefault(root, []).append(item if place is None else PathSubject(place.path, write=True))
+        for root, items in written.items():
+            there = replace(request, workspace=root, subjects=tuple(items))
+            held = by_path(there, [self._inputs.paths(one, there) for one in items], self._inputs.special(there))
             if held is not None:
                 yield held
         for subject in request.subjects:
@@ -311,7 +326,9 @@ class Policy:
     ) -> Decision:
         verdict = ruling.verdict or "ask"
         if verdict == "deny" or Effect.EXECUTES not in request.effects:
-            return Decision(verdict, ruling.rule, ruling.reason, offer=_offer(ruling, request, judgements))
+            places = self._places(request) if verdict != "deny" else {}
+            offer = self._folder(places) if ruling.rule == OUTSIDE else _offer(ruling, request, judgements)
+            return Decision(verdict, ruling.rule, ruling.reason, allowances=tuple(places), offer=offer)
         if (ruling is AUTO and not self._inputs.sandboxed()) or (ruling is HELD and not self._holds(request)):
             ruling = Opinion("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox here holds it.")
         profile, allowances = self._profile(ruling, request, list(judgements.values()))
@@ -319,6 +336,21 @@ class Policy:
         fetches = _fetches(request, list(judgements.values()))
         verdict = ruling.verdict or "ask"
         return Decision(verdict, ruling.rule, ruling.reason, profile, allowances, offer, fetches=fetches)
+
+    def _places(self, request: DecisionRequest) -> dict[str, Outside]:
+        """What a call would use outside the workspace, as allowances."""
+        paths = [subject for subject in request.subjects if isinstance(subject, PathSubject)]
+        known = [(subject.write, self._outside(subject, request)) for subject in paths]
+        return {
+            f"{'write' if write else 'read'}:{place.folder or place.path}": place
+            for write, place in known
+            if place is not None and (place.folder or answered(request))
+        }
+
+    def _folder(self, places: dict[str, Outside]) -> Offer | None:
+        """The one folder that would have to be added for nothing of a call to be asked about."""
+        offers = {place.offer for place in places.values() if not place.folder}
+        return Offer("", "folder", offers.pop()) if len(offers) == 1 and "" not in offers else None
 
     def _profile(
         self, ruling: Opinion, request: DecisionRequest, judged: "list[ShellJudgement]"
@@ -328,14 +360,16 @@ class Policy:
         narrower = (TOOLCHAINS,) if asks_outside(request) and self._holds(request) else ()
         if ruling.verdict == "allow" and judged and all(one.verdict == "allow" for one in judged):
             profile = min((one.sandbox for one in judged), key=("read-only", SANDBOX, "none").index)
-            less = (*self._inputs.sandbox_options(request).less, *narrower)
+            seen = (f"read:{folder}" for folder in request.folders)
+            less = (*seen, *self._inputs.sandbox_options(request).less, *narrower)
             return profile, less if profile != "none" else ()
         if not self._inputs.sandboxed():
             return "none", ()
         rights = self._inputs.sandbox_options(request)
+        more = (*(f"write:{folder}" for folder in request.folders), *rights.more, *rights.less)
         if ruling.rule == HELD.rule:
-            return SANDBOX, (*rights.more, *rights.less, *narrower, *((OFFLINE,) if rights.network == "off" else ()))
-        own = (*((NETWORK,) if rights.network == "on" else ()), *rights.more, *rights.less)
+            return SANDBOX, tuple(dict.fromkeys((*more, *narrower, *((OFFLINE,) if rights.network == "off" else ()))))
+        own = (*((NETWORK,) if rights.network == "on" else ()), *more)
         own += (OFFLINE,) if rights.network == "off" else ()
         needed = () if ruling.rule == AUTO.rule else self._needed(request, judged, rights)
         return SANDBOX, tuple(dict.fromkeys((*needed, *own)))

@@ -13,6 +13,7 @@ from msgspec import Struct
 from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.constitution import Constitution, find_constitution, read_constitution
+from codewhale.permissions.folders import Outside, folder_to_add, granted, outside, real_outside
 from codewhale.permissions.paths import Special, beneath
 from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import (
@@ -31,9 +32,10 @@ from codewhale.process.command import home_inside
 from codewhale.process.itself import own_places, start_folders
 from codewhale.process.repository import find_repository, steering
 from codewhale.process.sandbox.gitfiles import read_small
+from codewhale.process.sandbox.profiles import beneath as within
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion, Rule
 from codewhale.protocol.errors import ConfigError
-from codewhale.protocol.events import Event, Notice
+from codewhale.protocol.events import Event, FolderAdded, Notice
 from codewhale.protocol.ops import Answer
 from codewhale.protocol.protected import GIT_LAYOUT, is_git_directory
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
@@ -99,6 +101,7 @@ class PermissionService:
 
     def decide(self, request: DecisionRequest) -> Decision:
         """The decision about a call; for one that is about to run it is a line of the audit log."""
+        request = self._with_folders(request)
         policy = self._policy(request.session, request.workspace)
         decision = policy.decide(request, self._grants.get(request.session, NO_RULES))
         if request.call:
@@ -108,7 +111,7 @@ class PermissionService:
     def judge(self, request: DecisionRequest) -> Decision:
         """What the rules say, whoever is there: an ask stays one."""
         return self._policy(request.session, request.workspace).judge(
-            request, self._grants.get(request.session, NO_RULES)
+            self._with_folders(request), self._grants.get(request.session, NO_RULES)
         )
 
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
@@ -120,14 +123,16 @@ class PermissionService:
             seen.update(_bytes(path))
         return seen.hexdigest()
 
-    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> None:
-        """Keep what was answered (None is a no): a line of the audit log, and the rules that the approval offered.
-        Raises ConfigError when they cannot be kept."""
+    def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
+        """Keep what was answered (None is a no): a line of the audit log, and the rules that the approval offered; a
+        folder that it offered is for the session's log. Raises ConfigError when that cannot be done."""
         remember, changed = ("", "") if answer is None else (answer.remember, answer.command)
         verdict = "denied" if answer is None else "changed" if changed else "allowed"
         self._note("approval", request, decision, answer=verdict, remember=remember)
         if answer is None or remember not in ("session", "always") or decision.offer is None or changed:
-            return
+            return None
+        if decision.offer.field == "folder":
+            return folder_to_add(decision.offer.value, request.workspace, os.path.dirname(self.path))
         for rule in remembered(decision.offer, request, answer.exact):
             if remember == "always":
                 self.add(rule)
@@ -135,6 +140,7 @@ class PermissionService:
             rules = self._grants.get(request.session, NO_RULES).rules
             kept = msgspec.structs.replace(rule, source="session", row=len(rules) + 1)
             self._grants[request.session] = RuleSet((*rules, kept))
+        return None
 
     def rules(self, session: str, workspace: str) -> tuple[Rule, ...]:
         """Every rule that counts for a session, in the order in which it was written."""
@@ -161,11 +167,20 @@ class PermissionService:
         """Raises ConfigError when the person's permissions cannot be used."""
         RuleSet(self._canonical(read_rules(self.path)))
 
+    def _with_folders(self, request: DecisionRequest) -> DecisionRequest:
+        """The request with the folders that the configuration opens to commands beside those of its session."""
+        own = granted(self._lookups.sandbox_options(request).more) if request.subjects else ()
+        folders = (*request.folders, *(os.path.realpath(folder) for folder in own))
+        return msgspec.structs.replace(request, folders=folders) if own else request
+
+    def _outside(self, subject: PathSubject, request: DecisionRequest) -> Outside | None:
+        return outside(subject, request, os.path.dirname(self.path))
+
     # ------------------------------------------------------------------ rules
 
     def _policy(self, session: str, workspace: str) -> Policy:
         rules = RuleSet((*self._user(session).rules, *self._project(session, workspace).rules))
-        return Policy(self._inputs, rules, self._lookups.disabled(workspace), self._held_by_law)
+        return Policy(self._inputs, rules, self._lookups.disabled(workspace), self._held_by_law, self._outside)
 
     def _user(self, session: str) -> _Read:
         return self._file(session, (self.path,), lambda data: parse_rules(self.path, data, "user"))
@@ -262,7 +277,12 @@ class PermissionService:
 
 
 def _names(subject: PathSubject, request: DecisionRequest) -> Sequence[str]:
-    """The paths below the workspace that a path stands for: as it is named, and as it really is."""
+    """The paths below the workspace that a path stands for: as it is named, and as it really is. Of one outside it,
+    where it really is, from the added folder that it lies in or from the top of the machine."""
+    if elsewhere := real_outside(subject.path, request.workspace):
+        root = next((one for one in sorted(request.folders, key=len, reverse=True) if within(elsewhere, one)), "/")
+        below = beneath(elsewhere, root)
+        return (below,) if below is not None else ()
     named = beneath(subject.path, request.workspace)
     try:
         root = os.path.realpath(request.workspace)

@@ -37,7 +37,7 @@ class CallView(Struct, frozen=True):
 class DecisionRequest(Struct, frozen=True):
     """A call about to run: all that policy may look at. `tainted`: the session took in text from `origins` that are
     not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
-    call's id, "" where none is about to run."""
+    call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -52,15 +52,17 @@ class DecisionRequest(Struct, frozen=True):
     origins: tuple[Origin, ...] = ()
     opinions: tuple[Opinion, ...] = ()
     call: str = ""
+    folders: tuple[str, ...] = ()
 
 
 class Offer(Struct, frozen=True):
     """The rule that an approval may be remembered as: `tool` may be called where `value`, exactly as it is shown, is
     the command's prefix, the whole command line (`exact`), the path, the host, or (`tool`, value "") always; `tests`
-    are the project's tests, by the tool that runs them and by commands that begin with `value`."""
+    are the project's tests, by the tool that runs them and by commands that begin with `value`; or the `folder` may be
+    added to the session."""
 
     tool: str
-    field: Literal["prefix", "exact", "path", "host", "tool", "tests"]
+    field: Literal["prefix", "exact", "path", "host", "tool", "tests", "folder"]
     value: str = ""
 
 

@@ -67,6 +67,22 @@ class ModeChanged(EventBase, frozen=True):
     previous: Mode
 
 
+class FolderAdded(EventBase, frozen=True):
+    """A folder beside the workspace belongs to the session from here on; the rest tells whether it is still there."""
+
+    path: str
+    owner: int
+    device: int
+    inode: int
+
+
+class FolderRemoved(EventBase, frozen=True):
+    """An added folder belongs to the session no longer; `reason` says why where no person said so."""
+
+    path: str
+    reason: str = ""
+
+
 class ModelChanged(EventBase, frozen=True):
     """The provider and model from here on: a named edge."""
 
@@ -411,7 +427,7 @@ Durable = (
     | Rewound | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | ApprovalChanged | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened
-    | ChildClosed | ListChanged | Notice | ShellRan | AnswerDropped
+    | ChildClosed | ListChanged | Notice | ShellRan | AnswerDropped | FolderAdded | FolderRemoved
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress

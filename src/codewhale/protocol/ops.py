@@ -22,7 +22,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
     effort and approval mean the session's own, or the configured ones. One that works for an open session names it as
-    `owner`, with the `kind` of its work and its `name` there. Answered by the session's id."""
+    `owner`, with the `kind` of its work and its `name` there. `folders` beside the workspace are added to it. Answered
+    by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -37,6 +38,7 @@ class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     owner: str = ""
     kind: str = ""
     name: str = ""
+    folders: tuple[str, ...] = ()
 
 
 class Attachment(Struct, frozen=True, omit_defaults=True):

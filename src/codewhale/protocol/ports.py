@@ -91,6 +91,15 @@ class SessionControl(Protocol):
         """Change the model; empty provider keeps it. Raises SessionError while a turn runs or for an
         unknown provider."""
 
+    def folders(self, session: str) -> tuple[str, ...]:
+        """The folders beside the workspace that belong to the session."""
+
+    def add_folder(self, session: str, path: str) -> str:
+        """Add one; where it really is. Raises ConfigError for one that cannot be, SessionError while a turn runs."""
+
+    def remove_folder(self, session: str, path: str) -> bool:
+        """Take one away; False where it was none of the session's. Raises SessionError while a turn runs."""
+
     def context(self, session: str) -> ContextView: ...
     def tools(self, session: str) -> ToolsView: ...
     async def retry(self, session: str) -> str:

@@ -19,6 +19,8 @@ from codewhale.protocol.events import (
     EffortChanged,
     Event,
     FileChanged,
+    FolderAdded,
+    FolderRemoved,
     HeaderPinned,
     JobEnded,
     JobStarted,
@@ -122,6 +124,7 @@ class SessionState:
         self.origins: tuple[Origin, ...] = ()
         self.owner = self.kind = self.name = ""
         self.changed_files = 0
+        self.folders: dict[str, FolderAdded] = {}  # beside the workspace
         self.jobs: dict[str, JobStarted] = {}  # that run
         self.person_commands: list[ShellRan] = []  # the person's own commands since their last message
         self.stale_jobs: dict[str, JobStarted] = {}  # that ran when their process was gone
@@ -266,6 +269,12 @@ class SessionState:
     def _file_changed(self, event: FileChanged) -> None:
         self.changed_files += 1
 
+    def _folder(self, event: FolderAdded) -> None:
+        self.folders[event.path] = event
+
+    def _no_folder(self, event: FolderRemoved) -> None:
+        self.folders.pop(event.path, None)
+
     def _activated(self, event: ToolActivated) -> None:
         for name in event.dropped:
             self.activated.pop(name, None)
@@ -302,6 +311,8 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     CallStarted: SessionState._call_started,
     CallFinished: SessionState._call_finished,
     FileChanged: SessionState._file_changed,
+    FolderAdded: SessionState._folder,
+    FolderRemoved: SessionState._no_folder,
     ListChanged: SessionState._list,
     JobStarted: SessionState._job_started,
     JobEnded: SessionState._job_ended,

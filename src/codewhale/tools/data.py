@@ -49,7 +49,7 @@ class DataTools:
         if (args.path is None) == (args.content is None):
             raise _one_of_two(args)
         if args.path is not None:
-            read = self._workspaces.at(call.workspace).read
+            read = self._workspaces.of(call).read
             data = (await asyncio.to_thread(read, args.path, "", LIMIT)).data
         else:
             data = (args.content or "").encode("utf-8", "surrogatepass")

@@ -22,6 +22,7 @@ from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, 
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.workspace.documents import PdfText, image_facts, pdf_text
 from codewhale.workspace.files import READ_LIMIT, FileBytes, FileEdit, OpenFile, Workspace, Workspaces
+from codewhale.workspace.files.beside import walked
 from codewhale.workspace.patching import Replacement, Replacer, unified_diff
 from codewhale.workspace.walk import DirEntry, Walker
 
@@ -86,7 +87,7 @@ class FileTools:
         most 200 lines and 16 KiB comes as it is; otherwise, or with start_line or max_lines, a window of numbered
         lines comes with the call that continues it. Read a file before you edit it.
         """
-        space = self._workspaces.at(call.workspace)
+        space = self._workspaces.of(call)
         found = await asyncio.to_thread(self._read, space, args, call.session)
         return await self._pdf(found, args, call.workspace) if isinstance(found, FileBytes) else found
 
@@ -95,10 +96,11 @@ class FileTools:
         """List a folder: a JSON array of {name, is_dir}, folders first, then by name. What git ignores is left out
         unless include_ignored; at most 1000 entries. Use file_search to find files deeper down.
         """
-        space = self._workspaces.at(call.workspace)
+        space = self._workspaces.of(call)
         resolved = await asyncio.to_thread(_folder, space, args.path)
         try:
-            found = await Walker(space.root).entries(resolved, include_ignored=args.include_ignored)
+            top, below = walked(space.root, resolved, call.allowances)
+            found = await Walker(top).entries(below or ".", include_ignored=args.include_ignored)
         except (OSError, ValueError) as error:
             raise _unlisted(args, error)
         rows = await asyncio.to_thread(_rows, space, resolved, found)
@@ -115,7 +117,7 @@ class FileTools:
         """Create a file or replace it whole; folders on the way are made. To change part of a file use edit_file
         or apply_patch. Returns the diff and a summary.
         """
-        return await run_to_end(_write, self._workspaces.at(call.workspace), args, call.session)
+        return await run_to_end(_write, self._workspaces.of(call), args, call.session)
 
     @tool("edit_file", effects={Effect.WRITES}, subjects=_writes)
     async def edit_file(self, args: EditFile, call: CallContext) -> ToolResult:
@@ -123,7 +125,7 @@ class FileTools:
         from read_file without the line numbers, and take in enough lines to make it unique. Line ends and encoding
         stay as they are. For several places or files use apply_patch. Returns the diff and a summary.
         """
-        return await run_to_end(_edit, self._workspaces.at(call.workspace), args, call.session)
+        return await run_to_end(_edit, self._workspaces.of(call), args, call.session)
 
     def _read(self, space: Workspace, args: ReadFile, session: str) -> ToolResult | FileBytes:
         """The result, or the bytes of a PDF."""

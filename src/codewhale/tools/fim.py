@@ -66,7 +66,7 @@ class FimTools:
         anchors stay. Use it for code that follows from its surroundings; to write a text you know use edit_file.
         Returns JSON: generated_text and the byte offsets of the gap.
         """
-        space = self._workspaces.at(call.workspace)
+        space = self._workspaces.of(call)
         gap = await asyncio.to_thread(_gap, space, args, call.session)
         text = gap.form.text
         try:

@@ -18,6 +18,7 @@ from codewhale.protocol.blocks import DiffBlock, TerminalBlock
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, Subject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
+from codewhale.workspace.files.beside import walked
 from codewhale.workspace.files.errors import locate, missing
 from codewhale.workspace.git import git
 
@@ -118,6 +119,7 @@ class GitTools:
         """Show the branch and the changed, staged and untracked files, one per line with two status letters (git's
         porcelain format).
         """
+        args, call = _elsewhere(args, call)
         path = await _path(args, "git_status", call)
         whole = find_root(call.workspace) == os.path.realpath(call.workspace)
         form = "--porcelain=v1" if whole else "--short"  # only the short form names paths from a subfolder
@@ -130,6 +132,7 @@ class GitTools:
         """Show uncommitted changes of tracked files as a diff: unstaged ones, or with cached the staged ones. Untracked
         files are named after the diff.
         """
+        args, call = _elsewhere(args, call)
         path = await _path(args, "git_diff", call)
         words = ("diff", f"--unified={_or(args.unified, 3)}", *(("--cached",) if args.cached else ()))
         command = _Command(call.workspace, words, path, _PREFIXES)
@@ -145,6 +148,7 @@ class GitTools:
         """List commits, newest first, each with its id, author, date and subject; only those that touch path, where it
         is given.
         """
+        args, call = _elsewhere(args, call)
         path = await _path(args, "git_log", call)
         words = ["log", f"--max-count={_or(args.max_count, 20)}"]
         if args.author is not None:
@@ -167,6 +171,7 @@ class GitTools:
         "HEAD~1:path/to/file".
         """
         _check_rev(args.rev, Look("git_log", {"max_count": 20}))
+        args, call = _elsewhere(args, call)
         path = await _path(args, "git_show", call)
         patch = args.patch is None or args.patch
         flags = (
@@ -187,6 +192,7 @@ class GitTools:
         """
         if args.rev is not None:
             _check_rev(args.rev, _again("git_blame", args, rev=None))
+        args, call = _elsewhere(args, call)
         path = await _path(args, "git_blame", call)
         if path is None or os.path.isdir(os.path.join(call.workspace, path)):
             raise _not_a_file(args)
@@ -220,6 +226,16 @@ def _blame_note(note: str, text: str, start: int, count: int) -> str:
     if not note and text.count("\n") == count:
         notes.append(f"The file may go on: start_line {start + count} shows more.")
     return "".join(f"[{line}]\n" for line in notes)
+
+
+def _elsewhere(args: Any, call: CallContext) -> tuple[Any, CallContext]:
+    """A call about what lies outside the workspace, as one of the folder that it lies in."""
+    top, below = walked(call.workspace, args.path, call.allowances)
+    if top == call.workspace:
+        return args, call
+    place = os.path.normpath(os.path.join(top, below or "."))
+    folder, name = (place, None) if os.path.isdir(place) else os.path.split(place)
+    return msgspec.structs.replace(args, path=name), msgspec.structs.replace(call, workspace=folder)
 
 
 async def _path(args: Any, name: str, call: CallContext) -> str | None:

@@ -62,7 +62,7 @@ class PatchTools:
         changes, whole files. Context lines must be copied from the file as it is now; line numbers may be off, but a
         hunk that fits several places is refused. Returns JSON: files and hunks applied, and how each hunk was found.
         """
-        space = self._workspaces.at(call.workspace)
+        space = self._workspaces.of(call)
         result = await run_to_end(_apply, space, call.session, args)
         return ToolResult(
             pretty(result.report), display=result.diffs, metadata=result.preflight, changes=result.changes

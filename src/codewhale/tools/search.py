@@ -2,11 +2,13 @@
 lists and answer in workspace-relative paths; what matches is decided in workspace/textsearch and workspace/ranking."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from codewhale.lib.globs import GlobError, Globs
 from codewhale.lib.text import one_line
@@ -16,6 +18,7 @@ from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, PathSubject, ToolResult
 from codewhale.tools.base import Args, Doc, tool
 from codewhale.workspace.file_search import score
+from codewhale.workspace.files.beside import walked, without_secrets
 from codewhale.workspace.files.errors import locate
 from codewhale.workspace.ignore import EXCLUDES
 from codewhale.workspace.projectmap import build_map
@@ -83,21 +86,24 @@ class SearchTools:
         and surrounding lines, sorted by path. Leaves out what git ignores, binary files and files over 10 MiB.
         """
         until = time.monotonic() + SECONDS
-        start = locate(call.workspace, args.path, _again("grep_files", args, path=None))
+        top, path = walked(call.workspace, args.path, call.allowances)
+        start = locate(top, path, _again("grep_files", args, path=None))
         wanted = await asyncio.to_thread(_globs, "grep_files", args, "include", args.include or [])
         unwanted = await asyncio.to_thread(
             _globs, "grep_files", args, "exclude", [*GREP_EXCLUDES, *(args.exclude or [])]
         )
-        listing = await Walker(call.workspace).files(start, skip=unwanted.names)
+        listing = await Walker(top).files(start, skip=unwanted.names)
         files = await _filtered(
             listing.files, lambda path: path == start or _chosen(path, start, wanted, unwanted), until
         )
+        if top != call.workspace:
+            files = without_secrets(files)
         query = TextQuery(
             args.pattern, bool(args.case_insensitive), _or(args.context_lines, 2), _or(args.max_results, 100)
         )
         try:
             found = await search(
-                call.workspace,
+                top,
                 files,
                 query,
                 seconds=max(0.1, until - time.monotonic()),
@@ -107,6 +113,9 @@ class SearchTools:
             raise _bad_pattern(args, error)
         except PatternTooSlow as slow:
             raise _slow_pattern(args, str(slow))
+        if top != call.workspace:
+            matches = (replace(one, file=os.path.join(top, one.file)) for one in found.matches)
+            found = replace(found, matches=list(matches))
         return _grep_result(found, listing, "" if found.matches else _instead(args, listing, found))
 
     @tool(
@@ -123,10 +132,11 @@ class SearchTools:
         if not query:
             raise _blank_query(args)
         until = time.monotonic() + SECONDS
-        start = locate(call.workspace, args.path, _again("file_search", args, path=None))
+        top, path = walked(call.workspace, args.path, call.allowances)
+        start = locate(top, path, _again("file_search", args, path=None))
         hidden = [glob for glob in EXCLUDES if not Globs([glob]).match(query)]
         unwanted = await asyncio.to_thread(_globs, "file_search", args, "exclude", [*hidden, *(args.exclude or [])])
-        listing = await Walker(call.workspace).files(start, skip=unwanted.names)
+        listing = await Walker(top).files(start, skip=unwanted.names)
         endings = tuple("." + ending.strip().lstrip(".").lower() for ending in args.extensions or ())
         paths = await _filtered(
             (*listing.files, *listing.links),
@@ -135,7 +145,8 @@ class SearchTools:
         )
         ranked = sorted((-value, path) for path in paths if (value := score(query, path)) is not None)
         limit = _or(args.limit, 20)
-        best = ranked[:limit]
+        away = "" if top == call.workspace else top
+        best = [(value, os.path.join(away, path)) for value, path in ranked[:limit]]
         rows = [{"path": path, "name": path.rpartition("/")[2], "score": round(-value, 4)} for value, path in best]
         table = TableBlock(("path", "score"), tuple((path, f"{-value:.2f}") for value, path in best[:_ROWS]))
         return ToolResult(

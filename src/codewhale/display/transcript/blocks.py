@@ -17,6 +17,8 @@ from codewhale.protocol.events import (
     CompactionUndone,
     ContextAppended,
     EffortChanged,
+    FolderAdded,
+    FolderRemoved,
     ModeChanged,
     ModelChanged,
     Notice,
@@ -274,6 +276,8 @@ _NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     ModeChanged: lambda event: NoteBlock(key="mode", values={"mode": str(event.mode), "previous": str(event.previous)}),
     ApprovalChanged: lambda event: NoteBlock(key=f"approval_{event.approval}"),
     ModelChanged: lambda event: NoteBlock(key="model", values={"model": event.model, "provider": event.provider}),
+    FolderAdded: lambda event: NoteBlock(key="folder_added", values={"path": one_line(event.path, 300)}),
+    FolderRemoved: lambda event: NoteBlock(key="folder_removed", values={"path": one_line(event.path, 300)}),
     EffortChanged: lambda event: NoteBlock(
         key="effort" if event.effort else "own_effort", values={"effort": event.effort}
     ),

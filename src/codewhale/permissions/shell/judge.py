@@ -37,14 +37,15 @@ _A_PERSONS = frozenset(("shell.network", "shell.secret-read", "shell.outside", "
 
 class ShellContext(Struct, frozen=True):
     """Where a line would run: absolute paths of the workspace, the working folder ("" for the workspace) and the
-    person's home, whether a read-only sandbox is there to hold what a repository's settings may start, and the text
-    that the line is given as its input."""
+    person's home, whether a read-only sandbox is there to hold what a repository's settings may start, the text
+    that the line is given as its input, and the folders beside the workspace that belong to the session."""
 
     workspace: str
     cwd: str = ""
     home: str = ""
     sandbox: bool = True
     stdin: str = ""
+    folders: tuple[str, ...] = ()
 
 
 class ShellJudgement(Struct, frozen=True):
@@ -71,7 +72,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
         return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
     look_anew()
-    places = ShellPaths(context.workspace, context.home)
+    places = ShellPaths(context.workspace, context.home, context.folders)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
     parsed = parse(line, known)
     if context.stdin:

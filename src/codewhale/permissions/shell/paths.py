@@ -215,10 +215,12 @@ def ask(rule: str, why: str) -> NoReturn:
 
 
 class ShellPaths(Struct, frozen=True):
-    """Where the line runs: absolute paths of the workspace and of the person's home, "" when not known."""
+    """Where the line runs: absolute paths of the workspace and of the person's home, "" when not known; and the
+    folders beside the workspace that may be read unasked."""
 
     workspace: str
     home: str
+    folders: tuple[str, ...] = ()
 
     def absolute(self, text: str, folder: str) -> str:
         """The path that `text` names from the folder `here`, dots taken out; "" when it is not known."""
@@ -245,9 +247,11 @@ class ShellPaths(Struct, frozen=True):
             ask("shell.secret-read", f"{text} may hold a secret")
         if _OPEN.fullmatch(path):
             return
+        real = real_path(posixpath.join(folder, text))
+        if self.folders and not self.inside(path) and any(beneath(real, one) for one in self.folders):
+            return
         if not self.inside(path):
             ask("shell.outside", f"{text} is outside the workspace")
-        real = real_path(posixpath.join(folder, text))
         if real == path or _OPEN.fullmatch(real):
             return
         top = real_path(self.workspace)

@@ -78,6 +78,23 @@ def find_guards(site: Site) -> Guards:
     )
 
 
+def beside_guards(confinement: Confinement, site: Site) -> list[Guards]:
+    """The guards of the folders beside the workspace that a command may write."""
+    return [
+        find_guards(
+            Site(
+                folder,
+                folder,
+                site.temp,
+                state=site.state,
+                git=(GitPlace(os.path.join(folder, ".git")),) if os.path.isdir(os.path.join(folder, ".git")) else (),
+            )
+        )
+        for folder in confinement.folders
+        if os.path.isdir(folder)
+    ]
+
+
 def _fixed(root: str, path: str) -> list[str]:
     """The path, or for a link what it leads to in the workspace."""
     real = os.path.realpath(path)
@@ -135,10 +152,16 @@ TEMPORARY = ("/tmp", "/var/tmp")
 def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
     """The plan for one command. `site.temp` becomes /tmp. Reads what the guards and the machine's sockets need."""
     guards = find_guards(site) if confinement.writes else Guards()
+    beside = beside_guards(confinement, site)
+    fixed = (*guards.fixed, *(path for one in beside for path in one.fixed))
+    vacancies = (*guards.folders, *(path for one in beside for path in one.folders))
+    pointers = (*guards.pointers, *(path for one in beside for path in one.pointers))
     args = [program, *_namespaces(confinement, site), *_machine(site), *_toolchains(confinement, site)]
     own, absent = _own(confinement, site)
-    args += (*_writable(confinement, site, guards), *own)
-    for path in dict.fromkeys((*guards.fixed, *site.arms, *guards.folders, *guards.pointers)):
+    args += _writable(confinement, site, guards)
+    args += (word for one in beside for path in one.writable for word in ("--bind", path, path))
+    args += own
+    for path in dict.fromkeys((*fixed, *site.arms, *vacancies, *pointers)):
         args += ("--ro-bind", path, path)
     args += _hidden(confinement, site)
     sealed = ("--remount-ro", site.home) if confinement.home is not None else ()
@@ -148,10 +171,10 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
         env={"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", **private_caches(confinement.caches, "/tmp/.cache")},
         filter=build_filter(SeccompFilter(network=confinement.network)),
         masks=tuple(_sockets(site)),
-        folders=(*guards.folders, *absent),
-        pointers=guards.pointers,
+        folders=(*vacancies, *absent),
+        pointers=pointers,
         inits=1,
-        held=(*guards.fixed, *guards.pointers),
+        held=(*fixed, *pointers),
     )
 
 

@@ -9,7 +9,7 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -229,12 +229,12 @@ def landlock_abi() -> int:
 def landlock(argv: Sequence[str], confinement: Confinement, site: Site, brokered: bool = False) -> SandboxPlan:
     """The plan for one command. Temporary files go to `site.temp` itself: nothing can lie over /tmp here."""
     words = [*(f"file={path}" for path in _DEVICES), *(f"read={path}" for path in _READABLE)]
-    words += [f"folder={path}" for path in (site.temp, *confinement.folders)]
+    words += [f"folder={path}" for path in (site.temp, *(() if brokered else confinement.folders))]
     words += [f"folder={path}" for path in cache_folders(confinement.caches, site.home, os.environ)]
     tops = _tops(confinement, site, brokered)
     for top, names in tops.items():
         words += [*(f"except={name}" for name in names), f"tops={top}"]
-    words += [f"own={path}" for path in site.own]
+    words += [f"own={path}" for path in (*site.own, *_fixed_beside(confinement, brokered))]
     words += _home(confinement, site)
     words.append(f"filter={build_filter(SeccompFilter(bare=True, network=confinement.network)).hex()}")
     if site.foreign:
@@ -272,7 +272,19 @@ def _tops(confinement: Confinement, site: Site, brokered: bool) -> dict[str, lis
         return {}
     git = os.path.join(site.workspace, ".git")
     inside = brokered and any(place.path == git and not place.linked for place in site.git)
-    return {site.workspace: _KEPT, **({git: _KEPT_OF_GIT} if inside else {})}
+    tops = {site.workspace: _KEPT, **({git: _KEPT_OF_GIT} if inside else {})}
+    for folder in confinement.folders if brokered else ():
+        git = os.path.join(folder, ".git")
+        tops |= {folder: _KEPT, **({git: _KEPT_OF_GIT} if os.path.isdir(git) else {})}
+    return tops
+
+
+def _fixed_beside(confinement: Confinement, brokered: bool) -> Iterator[str]:
+    """Of folders beside the workspace, what stays as it is where no broker makes names in them."""
+    for folder in confinement.folders if not brokered else ():
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if name.lower() in _KEPT:
+                yield os.path.realpath(os.path.join(folder, name))
 
 
 def _broker(tops: dict[str, list[str]], site: Site) -> tuple[str, ...]:

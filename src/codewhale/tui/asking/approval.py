@@ -218,7 +218,7 @@ class ApprovalCard(AskCard):
             rows.append(AnswerRow("sandbox", words("asking.do_sandbox")))
         if offer is not None:
             rows.append(AnswerRow("session", words("asking.do_session"), self._grant()))
-        if offer is not None and offer.field != "tests":
+        if offer is not None and offer.field not in ("tests", "folder"):  # a folder belongs to a session alone
             rows.append(AnswerRow("always", words("asking.do_always"), self._grant()))
         if self._command():
             rows.append(AnswerRow("edit", words("asking.edit")))

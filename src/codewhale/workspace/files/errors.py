@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.text import one_line
+from codewhale.permissions.folders import HOW_TO_ADD
 from codewhale.permissions.path_spelling import meant, undressed
 from codewhale.protocol.errors import Corrected, Look, NextCall, ToolError
 
@@ -106,9 +107,13 @@ class PathErrors:
         """A path that leads out; of one to be written, what it was meant to be need not be there."""
         likely = meant(self._root, path) or (undressed(self._root, path) if write else "")
         hint = f". Did you mean {likely!r}?" if likely else ""
+        if "link" in refused.reason:
+            real = os.path.realpath(os.path.join(self._root.path, path))
+            hint = f". It leads to {one_line(real)}: give that path itself, so that the person can be asked about it"
         return ToolError(
             "path_escape",
-            f"{path!r} is refused: {refused.reason}. Give a path relative to the workspace {self._root.path}{hint}",
+            f"{path!r} is refused: {refused.reason}. Give a path relative to the workspace {self._root.path}{hint}"
+            f"{'' if likely else f'. Where it must be that one, {HOW_TO_ADD}'}",
             field="path",
             expected="a path inside the workspace",
             received=path,
@@ -197,6 +202,7 @@ def locate(root: str, path: str | None, again: NextCall | None, *, must_exist: b
     except PathRefused as refused:
         likely = meant(beneath, path)
         problem = f"is refused: {refused.reason}. The workspace is {beneath.path}; give a path relative to it"
+        problem += "" if likely else f". Where it must be that one, {HOW_TO_ADD}"
         error = _bad_path(path, problem, Corrected({"path": likely}) if likely else again)
         error.kind, error.expected = "path_escape", "a path inside the workspace"
         raise error

@@ -1,5 +1,6 @@
 """What is read from and written to a workspace, as data."""
 
+import copy
 import hashlib
 import os
 import stat
@@ -15,9 +16,12 @@ from msgspec import Struct
 
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.staging import Slot, Staging
+from codewhale.permissions.folders import granted
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import Look, SessionError, ToolError
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.tools import CallContext
+from codewhale.workspace.files.beside import WiderRoot
 from codewhale.workspace.files.errors import PathErrors, Redact, refuse_kind, refuse_marks, too_large
 
 
@@ -119,6 +123,13 @@ class Workspace:
         self._errors = PathErrors(self._root)
         self._ledger = ReadLedger()
         self._writing = threading.Lock()
+
+    def beside(self, places: tuple[str, ...]) -> "Workspace":
+        """The same files, with what lies in these places under absolute paths."""
+        wider = copy.copy(self)
+        wider._root = WiderRoot(self.root, places)
+        wider._errors = PathErrors(wider._root)
+        return wider
 
     def relative(self, path: str, write: bool = True) -> str:
         """The normalised path beneath the root, of a file to be written unless `write` is False. Raises ToolError
@@ -386,6 +397,11 @@ class Workspaces:
         self._redact = redact
         self._known: OrderedDict[str, Workspace] = OrderedDict()
         self._lock = threading.Lock()
+
+    def of(self, call: CallContext) -> Workspace:
+        """The workspace of a call, with the places outside that it may use."""
+        places = granted(call.allowances)
+        return self.at(call.workspace).beside(places) if places else self.at(call.workspace)
 
     def at(self, root: str) -> Workspace:
         real = os.path.realpath(root)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from codewhale.lib.beneath import PathRefused
 from codewhale.lib.clock import Clock
 from codewhale.lib.threads import run_to_end
+from codewhale.permissions.folders import real_outside
 from codewhale.process.launch import settle
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import Event, Notice
@@ -100,6 +101,8 @@ class Undo:
     async def before(self, call: CallView) -> str | None:
         """Look at what the call may change. Never stands in its way."""
         root, paths = os.path.realpath(call.workspace), _scope(call)
+        for away in sorted(filter(None, (real_outside(path, root) for path in paths or ()))):
+            self._tell_once(call, os.path.dirname(away), "it lies outside the workspace")
         history = self._history(root)
         if paths is None and (root in self._unwatched or (reason := history.refusal())):
             if root not in self._unwatched:
@@ -299,6 +302,9 @@ class Undo:
             self._unwatched.add(root)
             if not isinstance(error, TooLongError):  # which goes on where it ended, next time
                 self._history(root).refuse(reason)
+        self._tell_once(call, root, reason)
+
+    def _tell_once(self, call: CallView, root: str, reason: str) -> None:
         if (root, reason) not in self._told:
             self._told.add((root, reason))
             text = f"What {call.tool} changes in {root} cannot be undone: {reason}."

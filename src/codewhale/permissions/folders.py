@@ -1,0 +1,138 @@
+"""Paths beside the workspace: where one really leads, what of them no tool may touch, and which folder can be added to
+a session."""
+
+import os
+
+from msgspec import Struct
+
+from codewhale.permissions.paths import guard
+from codewhale.permissions.shell.paths import ShellPaths, secret
+from codewhale.process.itself import own_places
+from codewhale.process.sandbox.profiles import READ, WRITE, beneath
+from codewhale.protocol.decisions import DecisionRequest
+from codewhale.protocol.errors import ConfigError
+from codewhale.protocol.events import FolderAdded
+from codewhale.protocol.tools import PathSubject
+
+_KERNEL = ("/proc", "/sys", "/dev", "/run", "/var/run")
+HOW_TO_ADD = (
+    "the person can add its folder: --add-dir FOLDER at the start, /add-dir FOLDER in a session, or sandbox.writable "
+    "in config.toml"
+)
+
+
+class Outside(Struct, frozen=True):
+    """A path that lies outside the workspace: where it really leads, the added folder that it lies in ("" for none),
+    why no tool may touch it ("" where one may), and the folder that can be added so that it lies in one."""
+
+    path: str
+    folder: str = ""
+    refused: str = ""
+    offer: str = ""
+
+
+def real_outside(path: str, workspace: str) -> str:
+    """Where a path that is spelled as one outside the workspace really leads, "" for one inside, and for what is no
+    path of this system."""
+    if not path or path.startswith(("//", "\\")) or (path.startswith("~") and path[1:2] not in ("", "/")):
+        return ""
+    whole = os.path.normpath(os.path.join(workspace, os.path.expanduser(path)))
+    try:
+        if beneath(whole, workspace) or beneath(whole, os.path.realpath(workspace)):
+            return ""
+        real = os.path.realpath(whole)
+        os.fsencode(real)
+    except (OSError, ValueError):
+        return ""
+    return "" if beneath(real, os.path.realpath(workspace)) else real
+
+
+def granted(allowances: tuple[str, ...]) -> tuple[str, ...]:
+    """The places outside the workspace that a call may use, by its allowances."""
+    return tuple(one.partition(":")[2] for one in allowances if one.startswith((READ, WRITE)))
+
+
+def outside(subject: PathSubject, request: DecisionRequest, state: str) -> Outside | None:
+    """What is known of a path outside the workspace, None for one inside, or that leads nowhere and so may have been
+    meant for one inside; `state` is the harness's own folder."""
+    real = real_outside(subject.path, request.workspace)
+    if not real:
+        return None
+    folder = next((one for one in sorted(request.folders, key=len, reverse=True) if beneath(real, one)), "")
+    if not folder and not _plausible(real, subject.write):
+        return None
+    refused = _untouched(real, state, subject.write)
+    if not refused and not folder and secret(real):
+        refused = "may hold keys or passwords, which no tool reads outside the workspace"
+    if not refused and not folder and subject.write and guard(real.lstrip("/")) in ("own", "others"):
+        refused = "makes other programs run things, and no tool writes it outside the workspace"
+    near = real if os.path.isdir(real) else os.path.dirname(real)
+    offer = near if not (folder or refused or _unfit(near, request.workspace, state)) else ""
+    return Outside(real, folder, refused, offer)
+
+
+def _plausible(path: str, write: bool) -> bool:
+    """Whether something stands there, or a new file could be meant to: not below folders that another machine has."""
+    if os.path.lexists(path) or not write:
+        return os.path.lexists(path)
+    near = parent = os.path.dirname(path)
+    while not os.path.isdir(near):
+        near = os.path.dirname(near)
+    return near.count("/") > 1 or (near == parent and near != "/")
+
+
+def _untouched(path: str, state: str, write: bool) -> str:
+    if beneath(path, state):
+        return "belongs to CodeWhale itself: its settings, keys and sessions"
+    if any(beneath(path, place) for place in _KERNEL):
+        return "is the machine's own, not a file of a disk"
+    if write and any(beneath(path, place) for place in own_places("/")):
+        return "is part of what CodeWhale itself runs from"
+    return ""
+
+
+def _unfit(folder: str, workspace: str, state: str) -> str:
+    """Why a folder, real and absolute, cannot be added; "" where it can."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    if folder == home:
+        return "it is the home folder itself. Add the one folder in it that is needed"
+    if os.path.dirname(folder) == "/" or folder == "/" or beneath(home, folder):
+        return "it is too much: a top folder of this machine. Add the one folder in it that is needed"
+    if beneath(folder, state) or beneath(state, folder):
+        return f"CodeWhale keeps its own state there ({state})"
+    if ShellPaths("/", "").system(folder, "/") or any(beneath(folder, place) for place in _KERNEL):
+        return "it belongs to the system"
+    if secret(folder) or secret(f"{folder}/_"):
+        return "it is a place of keys and passwords"
+    if guard(folder.lstrip("/")):
+        return "programs act on what lies there by themselves (git, editors or CodeWhale)"
+    if beneath(folder, workspace):
+        return f"it lies in the workspace already ({workspace})"
+    return f"it holds the workspace ({workspace})" if beneath(workspace, folder) else ""
+
+
+def folder_to_add(path: str, workspace: str, state: str) -> FolderAdded:
+    """The folder that a person names, as it is now. Raises ConfigError, with the reason and what to do."""
+    given = path.strip() or "an empty path"
+    try:
+        real = os.path.realpath(os.path.join(workspace, os.path.expanduser(path.strip())), strict=True)
+        status = os.stat(real)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{given} cannot be added: {getattr(error, 'strerror', None) or error}.") from None
+    if not os.path.isdir(real):
+        raise ConfigError(f"{given} cannot be added: it is not a folder. Name the folder that it lies in.")
+    if not os.access(real, os.R_OK | os.X_OK):
+        raise ConfigError(f"{given} cannot be added: this folder cannot be read.")
+    if why := _unfit(real, os.path.realpath(workspace), os.path.realpath(state)):
+        raise ConfigError(f"{given} cannot be added: {why}.")
+    return FolderAdded(real, status.st_uid, status.st_dev, status.st_ino)
+
+
+def stands(folder: FolderAdded) -> bool:
+    """Whether an added folder is still the one that was added: the same place, of the same owner."""
+    try:
+        status = os.lstat(folder.path)
+    except (OSError, ValueError):
+        return False
+    same = (status.st_uid, status.st_dev, status.st_ino) == (folder.owner, folder.device, folder.inode)
+    return same and os.path.realpath(folder.path) == folder.path
