@@ -184,7 +184,7 @@ async def test_a_resumed_session_has_its_folders_and_asks_where_one_changed(
     async with harness(home, workspace, [DONE]) as stage:
         session = await stage.open(**PERSON, folders=(str(beside), str(second)))
         await stage.turn("Go", session)
-    shutil.rmtree(second)
+    second.rename(second.with_name("former"))  # kept, so that the new one is another
     second.mkdir()
     (second / "notes.txt").write_text("swapped\n")
     script = [{"calls": [reading("read_file", beside), reading("read_file", second)]}, DONE]

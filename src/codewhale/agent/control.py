@@ -115,16 +115,15 @@ class SessionControls:
     def folders(self, session: str) -> tuple[str, ...]:
         return tuple(self._engine.session(session).state.folders)
 
-    def add_folder(self, session: str, path: str) -> str:
-        return self._factory.add_folder(self._engine.idle(session), path)
-
-    def remove_folder(self, session: str, path: str) -> bool:
+    def set_folder(self, session: str, path: str, added: bool) -> str:
         target = self._engine.idle(session)
+        if added:
+            return self._factory.add_folder(target, path)
         real = os.path.realpath(os.path.join(target.state.workspace, os.path.expanduser(path)))
         known = next((one for one in (path, real) if one in target.state.folders), "")
         if known:
             target.emit(FolderRemoved(known))
-        return bool(known)
+        return known
 
     def status(self, session: str) -> StatusView:
         target, turn = self._engine.session(session), self._engine.turn(session)

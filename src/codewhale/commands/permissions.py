@@ -68,13 +68,13 @@ class PermissionsCommands:
         if removed and not path:
             return CommandOutput("Say which folder: /add-dir --remove FOLDER.", ok=False)
         try:
-            if removed and not self._control.remove_folder(context.session, path):
+            if removed and not self._control.set_folder(context.session, path, False):
                 known = ", ".join(self._control.folders(context.session)) or "none"
                 return CommandOutput(f"{path} is not an added folder. Added folders: {known}.", ok=False)
             if removed:
                 return CommandOutput(f"Removed {path}: what lies there is asked about again.")
             if path:
-                real = self._control.add_folder(context.session, path)
+                real = self._control.set_folder(context.session, path, True)
                 text = f"Added {real} to this session: its files can be read, and changed as the mode allows. {NO_UNDO}"
                 return CommandOutput(text)
         except CodeWhaleError as error:

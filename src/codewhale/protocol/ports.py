@@ -94,11 +94,9 @@ class SessionControl(Protocol):
     def folders(self, session: str) -> tuple[str, ...]:
         """The folders beside the workspace that belong to the session."""
 
-    def add_folder(self, session: str, path: str) -> str:
-        """Add one; where it really is. Raises ConfigError for one that cannot be, SessionError while a turn runs."""
-
-    def remove_folder(self, session: str, path: str) -> bool:
-        """Take one away; False where it was none of the session's. Raises SessionError while a turn runs."""
+    def set_folder(self, session: str, path: str, added: bool) -> str:
+        """Add one, or take it away; where it really is, "" for one to take away that was none of the session's. Raises
+        ConfigError for one that cannot be added, SessionError while a turn runs."""
 
     def context(self, session: str) -> ContextView: ...
     def tools(self, session: str) -> ToolsView: ...
