@@ -308,6 +308,13 @@ LINES: dict[str, list[str]] = {
         "env --split-string='touch PWNED'",
         "timeout 5 touch PWNED",
         "nice touch PWNED",
+        "time touch PWNED",
+        "time -o PWNED ls",
+        "time --output=PWNED ls",
+        "/usr/bin/time -o PWNED ls",
+        "time nice touch PWNED",
+        "time -p sh -c 'touch PWNED'",
+        "ls; time { touch PWNED; }",
         "nice -n 5 touch PWNED",
         "nohup touch PWNED",
         "stdbuf -o0 touch PWNED",
@@ -420,7 +427,14 @@ def test_a14_what_a_wrapper_carries_is_judged() -> None:
     held("a14")
     for line in ("bash -c 'rm -rf /'", "env -S 'rm -rf /'", "echo / | xargs rm -rf", "timeout 5 nice sh -c 'rm -rf /'"):
         assert analyse(line, HERE).verdict == "deny", line
-    for line in ("bash -c 'ls -1'", "timeout 5 ls", "nice -n 5 cat a.txt", "find . -name '*.py' | xargs grep x"):
+    for line in (
+        "bash -c 'ls -1'",
+        "timeout 5 ls",
+        "time ls",
+        "time -p cat a.txt | wc -l",
+        "nice -n 5 cat a.txt",
+        "find . -name '*.py' | xargs grep x",
+    ):
         assert analyse(line, HERE).verdict == "allow", line
 
 

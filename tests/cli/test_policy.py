@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from support.machine import HELD
 from support.program import codewhale_program
 
 
@@ -13,6 +14,13 @@ def test_one_line_ends_with_its_verdict(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (code, ""), line
     told = json.loads(codewhale_program(tmp_path, "policy", "check", "--json", "--", "git", "push", "--force").stdout)
     assert (told["cmd"], told["decision"], told["rule"]) == ("git push --force", "deny", "floor.destroy")
+
+
+@HELD
+def test_what_the_sandbox_holds_is_told_as_it_would_be_after_that_choice(tmp_path: Path) -> None:
+    for line, asked, chosen in (("mkdir a", 4, 0), ("curl http://x.example", 4, 4), ("rm -rf /", 3, 3)):
+        assert codewhale_program(tmp_path, "policy", "check", line).returncode == asked
+        assert codewhale_program(tmp_path, "policy", "check", "--approval", "sandbox", line).returncode == chosen
 
 
 def test_a_batch_is_answered_line_by_line(tmp_path: Path) -> None:

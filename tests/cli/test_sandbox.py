@@ -17,9 +17,13 @@ def test_the_check_is_one_object_or_rows(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1 and done.returncode == (0 if found["ok"] else 1)
     assert set(found) == {
-        "schema_version", "available", "ok", "mechanism", "profiles", "network", "tried", "attempts", "fix", "limits"
+        "schema_version", "available", "ok", "mechanism", "profiles", "network", "tried", "attempts", "fix", "limits",
+        "home",
     }  # fmt: skip
+    tool = tmp_path / "person" / ".cargo" / "bin"
+    tool.mkdir(parents=True)
     rows = codewhale_program(tmp_path, "sandbox", "check").stdout.splitlines()
+    assert not found["mechanism"] or f"home  unasked commands see of your home: {tool}" in rows
     assert rows[-1] == f"{found['mechanism']} confines commands" or not found["ok"]
 
 

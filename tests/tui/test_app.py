@@ -24,7 +24,7 @@ from codewhale.protocol.events import (
     TurnStarted,
 )
 from codewhale.protocol.messages import Message, Text
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import (
     CommandOutput,
     DemoStarted,
@@ -53,6 +53,30 @@ SAID = MessageAdded(Message("user", (Text("Why does the login fail?"),)))
 def ops(client: Any, kind: type) -> list[Any]:
     """The operations of a kind."""
     return [op for op in client.ops if isinstance(op, kind)]
+
+
+async def test_one_key_asks_about_every_command_again(tmp_path: Path) -> None:
+    chosen = {SessionStatus: replace(STATUS, approval=Approval.SANDBOX), RunCommand: CommandOutput("approval: suggest")}
+    async with recorded(tmp_path, [OPENED], answers={**ANSWERS, **chosen}) as stage:
+        await stage.until("asks outside the sandbox")
+        await stage.pilot.press("f6")
+        await stage.until("approval: suggest")
+        assert [op.line for op in ops(stage.client, RunCommand)] == ["/approval suggest"]
+    async with recorded(tmp_path, [OPENED]) as stage:
+        await stage.until("asks first")
+        await stage.pilot.press("f6")
+        await stage.until("It asks already")
+        assert ops(stage.client, RunCommand) == []
+
+
+async def test_a_machine_without_a_sandbox_is_warned_of_once(tmp_path: Path) -> None:
+    bare = {SessionStatus: replace(STATUS, sandbox="")}
+    async with recorded(tmp_path, [OPENED], answers={**ANSWERS, **bare}) as stage:
+        await stage.until("No sandbox holds commands on this machine.")
+        await stage.until("how to get a sandbox")
+    async with recorded(tmp_path, [OPENED]) as stage:
+        await stage.until("sandboxed")
+        assert "No sandbox holds" not in stage.text
 
 
 async def test_panels_stand_one_above_the_other(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.events import (
     AnswerMoved,
     ApprovalAsked,
+    ApprovalChanged,
     CallFinished,
     CallStarted,
     CallStreamed,
@@ -111,6 +112,18 @@ def test_only_silence_counts_and_only_the_models() -> None:
         clock.advance(seconds)
         silent.append(facts.silent)
     assert silent == [3, 8, 2, 9, 0, 4]
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "asks outside the sandbox"), ("zh-Hans", "超出沙箱才询问")])
+async def test_who_is_asked_only_outside_the_sandbox_reads_so_until_it_is_switched_off(
+    language: str, words: str
+) -> None:
+    chosen = ApprovalChanged(Approval.SANDBOX, Approval.SUGGEST)
+    lines = await shown(120, *EVENTS, chosen, language=language)
+    assert words in lines[1] and Words(language)("status.held") not in lines[1]
+    again = ApprovalChanged(Approval.SUGGEST, Approval.SANDBOX)
+    lines = await shown(120, *EVENTS, chosen, again, language=language)
+    assert words not in lines[1] and Words(language)("status.approval_suggest") in lines[1]
 
 
 async def test_what_matters_least_goes_first() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from codewhale.cli.parser import UsageError, add_workspace, workspace
 from codewhale.cli.stdio import put, stdin_lines
 from codewhale.lib.text import sanitise
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.modes import Approval, Mode
 
 if TYPE_CHECKING:
     from codewhale.cli.offline.policy import PolicyCheck
@@ -27,6 +27,8 @@ def build(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="check", required=True)
     check = actions.add_parser("check", help="what the permissions decide about a command", epilog=_ENDS)
     check.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.AGENT.value, help="default: agent")
+    approval = [approval.value for approval in Approval]
+    check.add_argument("--approval", choices=approval, default="suggest", help="what happens to calls no rule decides")
     check.add_argument("--rules", metavar="FILE", default="", help="rules of FILE too, written like permissions.toml")
     check.add_argument("--no-user-rules", action="store_true", help="leave the rules of permissions.toml out")
     check.add_argument("--json", action="store_true", help="one JSON object")
@@ -42,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
 
     from codewhale.cli.offline.policy import CheckOptions, PolicyCheck
 
-    options = CheckOptions(workspace(args), Mode(args.mode), args.rules, not args.no_user_rules)
+    rules, mode, approval = (args.rules, not args.no_user_rules), Mode(args.mode), Approval(args.approval)
+    options = CheckOptions(workspace(args), mode, *rules, approval)
     check = PolicyCheck(options, os.environ)
     return _batch(check) if args.batch else _one(args, check)
 

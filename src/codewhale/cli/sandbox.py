@@ -77,6 +77,8 @@ def _check(as_json: bool) -> int:
         put(sanitise(f"{'ok  ' if attempt.ok else 'FAIL'}  {attempt.profile:<16} {attempt.name}{detail}") + "\n")
     for limit in found.limits:
         put(sanitise(f"limit {limit}") + "\n")
+    if found.available:
+        put(sanitise(f"home  unasked commands see of your home: {', '.join(found.home) or 'nothing'}") + "\n")
     for line in told(configured(os.getcwd(), os.environ)):
         put(sanitise(f"set   {line}") + "\n")
     if found.fix:

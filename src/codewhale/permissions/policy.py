@@ -301,7 +301,7 @@ class Policy:
         if judged.sandbox == SANDBOX and asks_outside(request) and self._holds(request):
             if guarded := _guarded(subject):
                 return Opinion("ask", "floor.protected", f"It names {guarded}, which other programs act on.")
-            return Opinion("allow", HELD.rule, f"The sandbox holds it: {judged.reason}")
+            return Opinion("allow", HELD.rule, f"The sandbox holds it: {judged.reason.removeprefix('Asked, because ')}")
         contained = judged.sandbox == SANDBOX and runs_unasked(request)
         if contained and self._inputs.sandboxed():
             return Opinion("allow", AUTO.rule, f"It runs in a sandbox: {judged.reason}")

@@ -257,6 +257,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
             self.status.see(view)
             self.status.see_context(await self._ask(GetContext(session, brief=True)))
             if first:
+                if not view.sandbox:
+                    self.tell(self.words("app.no_sandbox"), self.words("app.no_sandbox_help"), "warning")
                 await self._greet(session)
         except (CodeWhaleError, OSError) as error:
             self.say(str(error), "error")

@@ -10,26 +10,29 @@ from msgspec import Struct
 from codewhale.config import home_dir
 from codewhale.permissions.constitution import Constitution, read_constitution
 from codewhale.permissions.paths import NOTHING_SPECIAL
-from codewhale.permissions.policy import Policy, PolicyInputs
+from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import PERMISSIONS_FILE, RuleSet, read_rules
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.permissions.trust import TrustStore
 from codewhale.process.confinement import sandbox
+from codewhale.process.sandbox.homes import can_narrow
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ConfigError
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect
 
 TOOL = "exec_shell"
 
 
 class CheckOptions(Struct, frozen=True):
-    """What lines are judged by: the mode, a file with more rules ("" for none), and whether the person's own count."""
+    """What lines are judged by: mode and approval, a file with more rules ("" for none), and whether the person's own
+    count."""
 
     workspace: str
     mode: Mode = Mode.AGENT
     rules: str = ""
     user_rules: bool = True
+    approval: Approval = Approval.SUGGEST
 
 
 class _Line(Struct, frozen=True):
@@ -63,6 +66,7 @@ class PolicyCheck:
                 special=lambda request: NOTHING_SPECIAL,
                 sandboxed=lambda: self._held,
                 job=lambda session, job: None,
+                sandbox_options=lambda request: SandboxOptions(narrows=can_narrow(request.workspace)),
             ),
             made,
             law=law.opinion,
@@ -79,6 +83,7 @@ class PolicyCheck:
             authority=Authority.HEADLESS,
             session="",
             workspace=self._options.workspace,
+            approval=self._options.approval,
         )
         return self._policy.judge(request)
 

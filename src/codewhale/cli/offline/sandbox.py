@@ -12,10 +12,12 @@ from msgspec import Struct
 from codewhale.app.settings import SandboxSettings, open_config
 from codewhale.config import home_dir
 from codewhale.lib.text import one_line
+from codewhale.process.command import child_env
 from codewhale.process.confinement import BUBBLEWRAP, NONE, PROFILES, Mechanism, Sandbox, parse_profile, sandbox
 from codewhale.process.denial import denial
 from codewhale.process.itself import interpreter
 from codewhale.process.launch import Completed, Launch, run
+from codewhale.process.sandbox.homes import shown
 from codewhale.protocol.errors import CodeWhaleError, ToolError
 
 _SECONDS = 20.0
@@ -37,7 +39,8 @@ class Attempt(Struct, frozen=True):
 class SandboxReport(Struct, frozen=True):
     """What `codewhale sandbox check --json` prints. `mechanism` is "" where nothing holds commands, and `available`
     False; `ok` is False when it does not hold what it should. `limits` are everyday things that do not work in commands
-    here, or that are not held. `fix` says how to get the best mechanism."""
+    here, or that are not held. `fix` says how to get the best mechanism, `home` what commands that run unasked see of
+    the home."""
 
     schema_version: int
     available: bool
@@ -49,6 +52,7 @@ class SandboxReport(Struct, frozen=True):
     attempts: tuple[Attempt, ...]
     fix: str
     limits: tuple[str, ...] = ()
+    home: tuple[str, ...] = ()
 
 
 class _Try(Struct, frozen=True):
@@ -149,6 +153,7 @@ def _report(found: Sandbox, attempts: tuple[Attempt, ...], limits: tuple[str, ..
         attempts=attempts,
         fix=found.fix,
         limits=limits,
+        home=shown(child_env({}), os.path.realpath(os.path.expanduser("~"))) if found.mechanism else (),
     )
 
 

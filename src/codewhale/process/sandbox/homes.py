@@ -55,7 +55,6 @@ TOOLCHAINS: Mapping[str, tuple[str, ...]] = {
         ".npm-global",
         ".cache/ms-playwright",
         ".cache/corepack",
-        ".cache/node/corepack",
     ),
     "rust": (".cargo/bin", ".cargo/env", ".cargo/config.toml", ".rustup"),
     "go": ("go/bin", "go/pkg", ".go", ".goenv", ".gvm", "sdk"),
