@@ -284,7 +284,9 @@ class EngineClient:
         finally:
             watched.fanout.unsubscribe(listener)
 
-    def _person_answered(self, op: ops.Answer) -> bool:
+    async def _person_answered(self, op: ops.Answer) -> bool:
+        if self.parts.services.built("plans") and await self.parts.services.plans.answer(op, self.submit):
+            return True
         sessions = (self._session(op), *self._engine.owned(op.session))
         return any(self.parts.asking.answer(session, op) for session in sessions)
 

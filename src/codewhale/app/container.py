@@ -38,7 +38,7 @@ from codewhale.protocol.decisions import CallView
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import Event, JobStarted, Notice, ProgressShown
 from codewhale.protocol.files import FileChange
-from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import Effect
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
+    from codewhale.app.planning import PlanOffers
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
     from codewhale.permissions.service import PermissionService
@@ -153,6 +154,7 @@ class Container:
         engine = Engine(self.session_factory, self.catalog, runner, _facts, self.routes.may_ask)
         engine.on_close(self._end_jobs)
         engine.on_close(self._forget_grants)
+        engine.after_turn(self._offer_plan)
         engine.after_turn(self._warm_index)
         return engine
 
@@ -253,9 +255,16 @@ class Container:
         if in_repository and self.services.code_search.warm(workspace):
             session.notice("info", INDEX_BUILDING, "index_building")
 
+    def _offer_plan(self, session: Session) -> None:
+        rights = session.rights
+        if (rights.mode, rights.authority) == (Mode.PLAN, Authority.PERSON) and not session.state.owner:
+            self.services.plans.turn_ended(session)
+
     async def _forget_grants(self, session: str) -> None:
         if self.built("permissions"):
             self.permissions.forget(session)
+        if self.services.built("plans"):
+            self.services.plans.forget(session)
 
     async def _end_jobs(self, session: str) -> None:
         if self.services.built("own_shell"):
@@ -371,6 +380,12 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.services.attachments import AttachmentReader
 
         return AttachmentReader(self._app.artifacts)
+
+    @cached_property
+    def plans(self) -> "PlanOffers":
+        from codewhale.app.planning import PlanOffers
+
+        return PlanOffers(self._app.engine, self._app.control, self._app.lists)
 
     @cached_property
     def completer(self) -> "Completions":

@@ -2,7 +2,8 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from codewhale.display.text import Span, Spans, flat, wrap_whole
 from codewhale.display.words import Words
@@ -14,11 +15,13 @@ from codewhale.protocol.events import (
     ApprovalAsked,
     Envelope,
     MessageAdded,
+    ModeChanged,
     QuestionAnswered,
     QuestionAsked,
     RepairRecorded,
     SessionResumed,
     TurnFinished,
+    TurnStarted,
 )
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import CommandSubject, PathSubject, UrlSubject
@@ -33,6 +36,10 @@ _BLANK = re.compile(
 )
 _UNPRINTED = re.compile("[^\n\x20-\x7e]")
 _FIRST, _NEXT, WRAPPED = "  ", "│ ", "┊ "
+
+
+_PLAN_ROWS = {"Approve and run": "run", "Approve, keep asking": "run_asking", "Keep planning": "keep"}
+_PLAN_TEXTS = (("label", ""), ("description", "_more"))
 
 
 class Asks:
@@ -56,8 +63,8 @@ class Asks:
                 return True
             case ApprovalAnswered(request_id=request) | QuestionAnswered(request_id=request):
                 return self.drop(request)
-            case TurnFinished() | SessionResumed():
-                # Nobody waits any more for what a turn that is over has asked.
+            case TurnStarted() | TurnFinished() | ModeChanged() | SessionResumed():
+                # Nobody waits any more for what a turn that is over has asked, nor for what stood between two.
                 gone = [key for key, asked in self._open.items() if asked.session == envelope.session]
                 for key in gone:
                     self.drop(key)
@@ -104,6 +111,15 @@ def spans(text: str, tone: str) -> list[Span]:
 def hides(text: str) -> bool:
     """Whether a text has characters (other than line ends) that are shown as escapes."""
     return any(hidden for _, hidden in _pieces(text.replace("\n", " ")))
+
+
+def shown_question(request: str, question: Mapping[str, Any], words: Words) -> Mapping[str, Any]:
+    """A question as it is shown: the program's about a plan in the person's language, a model's as it is."""
+    if not request.startswith("plan_"):
+        return question
+    rows = [row for row in question.get("options", ()) if isinstance(row, Mapping)]
+    options = [{key: words(f"plan.{_PLAN_ROWS[row['label']]}{end}") for key, end in _PLAN_TEXTS} for row in rows]
+    return {"header": words("plan.header"), "question": words("plan.question", n=question["count"]), "options": options}
 
 
 def held_by(ask: ApprovalAsked, words: Words) -> str:

@@ -17,6 +17,7 @@ from codewhale.display.asks import (
     kind_of,
     offer_of,
     reason_of,
+    shown_question,
 )
 from codewhale.display.transcript.blocks import CallCard, Countdown, NoteBlock, Receipt, TranscriptBlock, Work
 from codewhale.display.transcript.calls import call_text
@@ -276,7 +277,7 @@ class PlainAsks:
         at = len(self._answers)
         if at >= len(questions):
             return []
-        question = questions[at]
+        question = shown_question(event.request_id, questions[at], self._words)
         header = one_line(str(question.get("header", "")), 60) or self._words("asking.question_title")
         number = (
             f" ({self._words('asking.several', number=at + 1, count=len(questions))})" if len(questions) > 1 else ""
@@ -292,6 +293,10 @@ class PlainAsks:
             return Reply(lines=tuple(self.ask(again=True)))
         question = event.questions[len(self._answers)]
         labels = [str(option.get("label", "")) for option in _options(question)]
+        shown = [
+            str(option.get("label", "")) for option in _options(shown_question(event.request_id, question, self._words))
+        ]
+        said = next((labels[at] for at, text in enumerate(shown) if text.lower() == said.lower()), said)
         chosen = _chosen(said, labels, _several(question))
         value: Any = chosen if _several(question) else chosen[0] if chosen else ""
         answer = {"label": ", ".join(chosen), "value": value} if chosen else {"label": OWN, "value": said}

@@ -88,6 +88,7 @@ class Attention:
                 self._asked.clear()
                 self._busy = False
             case TurnStarted():
+                self._asked.clear()
                 self._busy = True
                 self._began = self._clock()
             case ApprovalAsked(request_id=request) | QuestionAsked(request_id=request):

@@ -210,7 +210,7 @@ class SessionFacts:
             case ApprovalAsked(request_id=request, tool=tool):
                 self._asked[request] = tool
                 self._wait("approval", tool)
-            case QuestionAsked(request_id=request):
+            case QuestionAsked(request_id=request) if self._turns:
                 self._asked[request] = ""
                 self._wait("question")
             case ApprovalAnswered(request_id=request) | QuestionAnswered(request_id=request):

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
+from codewhale.display.asks import shown_question
 from codewhale.display.palette import Palette
 from codewhale.display.text import Span, Spans, flat, wrap_whole
 from codewhale.display.words import Words
@@ -48,7 +49,9 @@ class QuestionCard(AskCard):
 
     @property
     def question(self) -> Mapping[str, Any]:
-        return self.questions[self.at] if self.at < len(self.questions) else {}
+        if self.at >= len(self.questions):
+            return {}
+        return shown_question(self.request, self.questions[self.at], self.words)
 
     @property
     def options(self) -> list[Mapping[str, Any]]:
@@ -150,7 +153,8 @@ class QuestionCard(AskCard):
                 self._answered([self._label(number) for number in sorted(self.marked)])
 
     def _label(self, number: int) -> str:
-        return str(self.options[number].get("label", ""))
+        options = [option for option in self.questions[self.at].get("options") or () if isinstance(option, Mapping)]
+        return str(options[number].get("label", ""))
 
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
