@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from codewhale.app.planning import steps_of
 from codewhale.protocol.events import (
     ListChanged,
     MessageAdded,
@@ -18,6 +17,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Answer, CommandOutput, RunCommand, SessionStatus, SetMode
+from codewhale.session.plans import written_steps
 from codewhale.testing import Harness, collect, harness
 from support.program import codewhale_program
 from support.program import scripted as scripted_program
@@ -211,4 +211,4 @@ async def test_the_plan_outlives_the_process(home: Path, workspace: Path) -> Non
     ],
 )
 def test_what_counts_as_a_written_plan(text: str, steps: tuple[str, ...]) -> None:
-    assert steps_of(text) == steps
+    assert written_steps(text) == steps

@@ -247,7 +247,7 @@ class EngineClient:
         return tuple(views.CommandRow(spec.name, spec.usage, spec.summary) for spec in specs)
 
     async def _complete(self, query: views.CompleteCommand) -> tuple[views.Choice, ...]:
-        from codewhale.app.completing import complete_command
+        from codewhale.commands.completing import complete_command
 
         specs = await self.commands.specs(self._root(query))
         return await complete_command(query, specs, self.query, self._skills)
@@ -285,7 +285,7 @@ class EngineClient:
             watched.fanout.unsubscribe(listener)
 
     async def _person_answered(self, op: ops.Answer) -> bool:
-        if self.parts.services.built("plans") and await self.parts.services.plans.answer(op, self.submit):
+        if self.parts.services.built("plans") and await self.parts.services.plans.answer(op):
             return True
         sessions = (self._session(op), *self._engine.owned(op.session))
         return any(self.parts.asking.answer(session, op) for session in sessions)

@@ -42,6 +42,7 @@ from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import Effect
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
+from codewhale.session.plans import SessionPlans
 from codewhale.session.redaction import Redactor, Redactors
 from codewhale.session.session import Session
 from codewhale.session.store import SessionStore
@@ -51,9 +52,9 @@ if TYPE_CHECKING:
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
-    from codewhale.app.planning import PlanOffers
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
+    from codewhale.commands.plan import PlanCommand
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
     from codewhale.repair.repairer import CallRepairer
@@ -97,6 +98,7 @@ class Container:
         self._unread = {os.path.realpath(place.workspace): config}
         self._settings: dict[str, WorkspaceSettings] = {}
         self.lists = Lists()
+        self.plans = SessionPlans(self.lists)
         self.catalog = Catalog.load()
         self.sessions = SessionStore(place.home, clock)
         self.artifacts = ArtifactStore(os.path.join(place.home, "artifacts"))
@@ -258,11 +260,15 @@ class Container:
     def _offer_plan(self, session: Session) -> None:
         rights = session.rights
         if (rights.mode, rights.authority) == (Mode.PLAN, Authority.PERSON) and not session.state.owner:
-            self.services.plans.turn_ended(session)
+            if steps := self.plans.presented(session):
+                self.services.plans.offer(session.id, steps)
+            elif self.services.built("plans"):
+                self.services.plans.withdraw(session.id)
 
     async def _forget_grants(self, session: str) -> None:
         if self.built("permissions"):
             self.permissions.forget(session)
+        self.plans.forget(session)
         if self.services.built("plans"):
             self.services.plans.forget(session)
 
@@ -382,10 +388,10 @@ class Services:  # what tools, commands and interfaces work with
         return AttachmentReader(self._app.artifacts)
 
     @cached_property
-    def plans(self) -> "PlanOffers":
-        from codewhale.app.planning import PlanOffers
+    def plans(self) -> "PlanCommand":
+        from codewhale.commands.plan import PlanCommand
 
-        return PlanOffers(self._app.engine, self._app.control, self._app.lists)
+        return PlanCommand(self._app.control, self._app.plans, self._app.tell, self._app.engine.send)
 
     @cached_property
     def completer(self) -> "Completions":

@@ -146,7 +146,6 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.jobs import JobsCommand
     from codewhale.commands.new import NewCommands
     from codewhale.commands.permissions import PermissionsCommands
-    from codewhale.commands.plan import PlanCommand
     from codewhale.commands.providers import ProviderCommands
     from codewhale.commands.queue import QueueCommand
     from codewhale.commands.search import SearchCommand
@@ -170,7 +169,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "jobs": lambda: JobsCommand(services.jobs),
         "new": lambda: NewCommands(control, client.submit),
         "permissions": lambda: PermissionsCommands(app.permissions, control),
-        "plan": lambda: PlanCommand(services.plans.steps, lambda session: services.plans.run(session, client.submit)),
+        "plan": lambda: services.plans,
         "providers": lambda: ProviderCommands(client.query, client.examine),
         "queue": lambda: QueueCommand(client.queued, client.edit_queue),
         "search": lambda: SearchCommand(services.code_search),

@@ -1,18 +1,39 @@
-"""/plan: the plan that was presented last, and its approval."""
+"""/plan, and the offer after a turn of plan mode: the plan that was presented is carried over once the person approves
+it. No model changes the mode."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from codewhale.commands.base import CommandContext, command, misuse
-from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.ops import CommandOutput
+from codewhale.lib.ids import short_id
+from codewhale.protocol.errors import CodeWhaleError, SessionError
+from codewhale.protocol.events import Event, ListChanged, QuestionAnswered, QuestionAsked
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.ops import Answer, CommandOutput, SendMessage
+from codewhale.protocol.ports import SessionControl
+
+RUN, RUN_ASKING, KEEP = "Approve and run", "Approve, keep asking", "Keep planning"
+
+
+class PlanLists(Protocol):  # where plans and checklists stand
+    def plan(self, session: str) -> tuple[str, ...]: ...
+    def keep(self, session: str, steps: Sequence[str]) -> ListChanged: ...
+
+
+Send = Callable[[SendMessage], Awaitable[None]]
 
 
 class PlanCommand:
-    """/plan. `steps(session)` are those of the plan, `run(session)` carries it out."""
+    """/plan, and the offers of all sessions."""
 
-    def __init__(self, steps: Callable[[str], Sequence[str]], run: Callable[[str], Awaitable[None]]) -> None:
-        self._steps = steps
-        self._run = run
+    def __init__(
+        self, control: SessionControl, lists: PlanLists, tell: Callable[[str, Event], None], send: Send
+    ) -> None:
+        self._control = control
+        self._lists = lists
+        self._tell = tell
+        self._send = send
+        self._offered: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     @command("/plan", "[run]")
     async def plan(self, args: str, context: CommandContext) -> CommandOutput:
@@ -27,3 +48,61 @@ class PlanCommand:
         except CodeWhaleError as error:
             return CommandOutput(f"Not carried out: {error}.", ok=False)
         return CommandOutput("The plan is being carried out.", turn=True)
+
+    # ------------------------------------------------------------------ the offer
+
+    def offer(self, session: str, steps: tuple[str, ...]) -> None:
+        """A turn has ended that presented these steps: ask whether to carry them out."""
+        request = short_id("plan")
+        self._offered[session] = (request, steps)
+        options = [{"label": RUN}, {"label": RUN_ASKING}, {"label": KEEP}]
+        if self._control.status(session).approval in (Approval.SUGGEST, Approval.NEVER):
+            del options[1]
+        question = {"id": "plan", "header": "Plan", "question": f"Carry out this plan of {len(steps)} steps?"}
+        self._tell(session, QuestionAsked(request, ({**question, "count": len(steps), "options": options},)))
+
+    async def answer(self, op: Answer) -> bool:
+        """Do what the person answered to an offer; whether it was the one that stands."""
+        request, _ = self._offered.get(op.session, ("", ()))
+        if not request or op.request_id != request or not self._waits(op.session):
+            return False
+        label = str(op.answers[0].get("label", "")) if op.answers else KEEP
+        steps = self._steps(op.session)
+        self._offered[op.session] = ("", steps)
+        self._tell(op.session, QuestionAnswered(request, op.answers, "person" if op.answers else "cancel"))
+        if label in (RUN, RUN_ASKING):
+            await self._run(op.session, asking=label == RUN_ASKING)
+        elif label != KEEP:
+            await self._send(SendMessage(op.session, str(op.answers[0].get("value", ""))))
+        return True
+
+    def _waits(self, session: str) -> bool:
+        status = self._control.status(session)
+        return status.mode is Mode.PLAN and not status.busy
+
+    def withdraw(self, session: str) -> None:
+        """What was offered is no longer asked; the plan stays."""
+        if session in self._offered:
+            self._offered[session] = ("", self._offered[session][1])
+
+    def forget(self, session: str) -> None:
+        self._offered.pop(session, None)
+
+    def _steps(self, session: str) -> tuple[str, ...]:
+        return self._offered.get(session, ("", ()))[1] or self._lists.plan(session)
+
+    async def _run(self, session: str, asking: bool = False) -> None:
+        """Raises SessionError where there is no plan or nobody who could approve one, and while a turn runs."""
+        status, steps = self._control.status(session), self._steps(session)
+        if status.authority is not Authority.PERSON:
+            raise SessionError("only a person approves a plan: open the session in the terminal interface")
+        if not steps:
+            raise SessionError("there is no plan; ask for one in plan mode")
+        self._control.set_mode(session, Mode.AGENT if status.mode is Mode.PLAN else status.mode)
+        if asking:
+            self._control.set_approval(session, Approval.SUGGEST)
+        self.withdraw(session)
+        self._tell(session, self._lists.keep(session, steps))
+        lines = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+        text = f"The plan is approved: carry it out now. Its steps are your checklist:\n{lines}"
+        await self._send(SendMessage(session, text))

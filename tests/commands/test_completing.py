@@ -2,8 +2,8 @@
 
 import pytest
 
-from codewhale.app.completing import complete, expected
 from codewhale.commands.base import CommandSpec
+from codewhale.commands.completing import complete, expected
 from codewhale.protocol.views import Choice
 
 
