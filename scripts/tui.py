@@ -286,10 +286,39 @@ def flood(lines: int) -> list[dict[str, Any]]:
         return [figure("key to echo in a flood of output, p95 ms", FLOOD_MS, percentile(took, 0.95))]
 
 
+def long_output(lines: int) -> list[dict[str, Any]]:
+    """All of a command's output: shown by a key, searched letter by letter, paged."""
+    with world() as here, here.open() as term:
+        ready(term)
+        (here.work / "print.py").write_text(
+            f"[print(f'row {{n}} of the output', 'x' * 60) for n in range({lines})]; print('Last' + 'row')"
+        )
+        at = len(term.raw)
+        term.type("!python3 print.py\r")
+        term.until_raw(b"Lastrow", at, seconds=60)
+        term.until_quiet(1.0, seconds=30)
+        at, begun = len(term.raw), time.monotonic()
+        opened = frames(term, [b"\x0f"])
+        term.until_raw(f"{lines + 1:,} lines".encode(), at)
+        whole = (time.monotonic() - begun) * 1000
+        term.until_quiet(0.3, seconds=30)
+        sought = frames(term, [b"/", *(letter.encode() for letter in f"row {lines // 2} ")])
+        term.type("\r\x1b")
+        term.until_quiet(0.3, seconds=30)
+        paged = frames(term, [b"\x1b[6~"] * 40 + [b"\x1b[5~"] * 20 + [b"G", b"g"] * 5)
+        print(f"  output of {lines:,} lines: first frame {opened[0]:.0f} ms, all of it after {whole:.0f} ms")
+        name = f"output of {lines:,} lines"
+        return [
+            figure(f"{name}: opened, all of it there, ms", ECHO_MS, whole),
+            figure(f"{name}: a letter of a search, p95 ms", ECHO_MS, percentile(sought, 0.95)),
+            figure(f"{name}: a page, p95 ms", ECHO_MS, percentile(paged, 0.95)),
+        ]
+
+
 def main() -> int:
     """0 when every figure is within its bound."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("only", nargs="*", choices=[[], "paint", "stream", "flood", "long"], help="(all)")
+    parser.add_argument("only", nargs="*", choices=[[], "paint", "stream", "flood", "long", "output"], help="(all)")
     parser.add_argument("--rounds", type=int, default=7, help="first paints of each app")
     parser.add_argument("--pieces", type=int, default=CHUNKS, help="pieces of the streamed answer")
     parser.add_argument("--messages", type=int, default=100_000, help="of the long session")
@@ -298,6 +327,7 @@ def main() -> int:
         "paint": lambda: first_paint(options.rounds),
         "stream": lambda: streaming(options.pieces),
         "flood": lambda: flood(100_000),
+        "output": lambda: long_output(10_000),
         "long": lambda: long_session(options.messages),
     }
     found = [row for name, part in parts.items() if not options.only or name in options.only for row in part()]

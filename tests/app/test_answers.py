@@ -11,6 +11,7 @@ import pytest
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ConfigError, SessionError
 from codewhale.protocol.events import (
+    CallFinished,
     Envelope,
     MessageAdded,
     ProgressShown,
@@ -18,6 +19,7 @@ from codewhale.protocol.events import (
     ShellOutput,
     ShellRan,
     TurnFinished,
+    whole_output,
 )
 from codewhale.protocol.messages import Image, Text
 from codewhale.protocol.modes import Authority, Mode
@@ -51,6 +53,7 @@ from codewhale.protocol.views import (
     ListProviders,
     PreviewSession,
     PreviewUndo,
+    ReadOutput,
 )
 from codewhale.testing import Harness, collect, harness
 from support.loopserver import LoopServer
@@ -218,6 +221,29 @@ async def test_the_persons_own_command_is_told_to_the_model(tmp_path: Path, shop
             await agent.client.submit(RunShell(session, "true"))
         await agent.client.submit(Interrupt(session))
         assert await running is None
+
+
+async def test_all_of_a_long_output_can_be_read(tmp_path: Path, shop: Path) -> None:
+    lines = "".join(f"line {number} {'x' * 40}\n" for number in range(10_000))
+    command = (
+        'i=0; while [ $i -lt 10000 ]; do echo "line $i xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"; i=$((i+1)); done'
+    )
+    script = [{"calls": [{"name": "exec_shell", "arguments": {"command": command}}]}, {"text": "Done."}]
+    async with harness(tmp_path / "home", shop, script) as agent:
+        session = await agent.open(mode=Mode.YOLO)
+        watch = Watch(agent, session)
+        assert await agent.client.submit(RunShell(session, command)) == 0
+        (ran,) = watch.of(ShellRan)
+        assert isinstance(ran, ShellRan) and ran.kept and len(ran.output) < 200_000 and "left out" in ran.output
+        assert await agent.client.query(ReadOutput(session, kept=ran.kept)) == lines
+        events = await agent.turn("Run it.", session)
+        (done,) = [event for event in events if isinstance(event, CallFinished)]
+        assert done.ok and whole_output(done) and len(done.content) < len(lines) / 2
+        assert lines in await agent.client.query(ReadOutput(session, done.call_id))
+        assert lines in await agent.client.query(ReadOutput(session, kept=whole_output(done)))
+        with pytest.raises(SessionError, match="no longer kept"):
+            await agent.client.query(ReadOutput(session, kept="0" * 64))
+        assert await agent.client.query(ReadOutput(session, "no such call")) == ""
 
 
 async def test_keys_in_the_persons_own_command_stay_out_of_the_log(tmp_path: Path, shop: Path) -> None:

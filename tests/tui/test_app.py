@@ -335,7 +335,7 @@ async def test_keys_of_the_transcript_hold_while_something_is_written(tmp_path: 
         await stage.until("line 99")
         await stage.pilot.press("ctrl+home")
         await stage.until("line 0")
-        await stage.pilot.press("ctrl+o", "alt+c", "alt+b", "alt+up", "alt+down", "pagedown")
+        await stage.pilot.press("ctrl+p", "alt+c", "alt+b", "alt+up", "alt+down", "pagedown")
         assert stage.app.composer.text.content == "text"
         await stage.pilot.press("alt+t")
         await stage.until(lambda: stage.app.focused is stage.app.transcript)

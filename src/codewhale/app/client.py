@@ -105,6 +105,7 @@ class EngineClient:
             views.CompleteCommand.done_by(self._complete),
             views.ListProviders.done_by(lambda query: self.providers.providers(self._session(query).state.provider)),
             views.ListModels.done_by(self._models),
+            views.ReadOutput.done_by(lambda query: self.work.output(query)),
             views.ListJobs.done_by(lambda query: self.work.jobs(query.session)),
             views.FindFiles.done_by(lambda query: services.mentions.find(self._root(query), query.text, query.limit)),
             views.GetWorkspace.done_by(lambda query: self.work.workspace(self._root(query))),
@@ -210,7 +211,7 @@ class EngineClient:
     def work(self) -> "WorkQueries":
         from codewhale.app.work_queries import WorkQueries
 
-        return WorkQueries(self.parts.services, self.parts.sessions, self.parts.redact)
+        return WorkQueries(self.parts.services, self.parts.sessions, self.parts.redact, self.parts.artifacts)
 
     async def examine(self, session: str) -> tuple[str, bool]:
         """The doctor's words about the machine and the session's provider, and whether all is well."""

@@ -353,7 +353,8 @@ class Services:  # what tools, commands and interfaces work with
     def own_shell(self) -> "UserCommands":
         from codewhale.services.jobs.user_commands import UserCommands
 
-        return self._closing(UserCommands(self._app.tell, self._app.hooking.shell_env, self._app.redact))
+        app = self._app
+        return self._closing(UserCommands(app.tell, app.hooking.shell_env, app.redact, app.artifacts.put))
 
     @cached_property
     def skills(self) -> "SkillStore":

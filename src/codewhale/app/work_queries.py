@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING
 
 from codewhale.app.container import Services
 from codewhale.lib.text import one_line
+from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import MessageAdded
-from codewhale.protocol.views import JobRow, PreviewRewind, PreviewUndo, RewindView, SessionPreview, UndoView
+from codewhale.protocol.events import CallFinished, MessageAdded, whole_output
+from codewhale.protocol.views import (
+    JobRow,
+    PreviewRewind,
+    PreviewUndo,
+    ReadOutput,
+    RewindView,
+    SessionPreview,
+    UndoView,
+)
 from codewhale.services.jobs.job import JobView
 from codewhale.session.export import exported, format_of, write_export
 from codewhale.session.store import SessionStore
@@ -33,9 +42,14 @@ DIFF_ROOM = 256 << 10
 
 class WorkQueries:
     def __init__(
-        self, services: Services, sessions: SessionStore, redact: Callable[[str], Callable[[str], str]]
+        self,
+        services: Services,
+        sessions: SessionStore,
+        redact: Callable[[str], Callable[[str], str]],
+        artifacts: ArtifactStore,
     ) -> None:
         self._services = services
+        self._artifacts = artifacts
         self._sessions = sessions
         self._redact = redact
 
@@ -114,6 +128,21 @@ class WorkQueries:
         events = (envelope.event for envelope in self._sessions.read(session))
         write_export(path, exported(summary, events, kind, self._redact(session)), force)
         return path
+
+    async def output(self, query: ReadOutput) -> str:
+        """All that a call printed or answered. Raises SessionError where it is not there any more."""
+        return await asyncio.to_thread(self._output, query)
+
+    def _output(self, query: ReadOutput) -> str:
+        text, kept = "", query.kept
+        for envelope in () if kept else self._sessions.read(query.session):
+            event = envelope.event
+            if isinstance(event, CallFinished) and event.call_id == query.call_id:
+                text, kept = event.content, whole_output(event)
+        try:
+            return self._artifacts.get(kept).decode("utf-8", "replace") if kept else text
+        except KeyError:
+            raise SessionError("the whole output is no longer kept") from None
 
     async def session(self, name: str, last: int) -> SessionPreview:
         return await asyncio.to_thread(self._preview, self._sessions.resolve(name), max(1, min(last, MOST_LINES)))

@@ -45,6 +45,11 @@ def editor_of(settings: TuiSettings, environ: Mapping[str, str]) -> str:
     return settings.editor or environ.get("VISUAL") or environ.get("EDITOR") or ""
 
 
+def pager_of(environ: Mapping[str, str]) -> str:
+    """The command line of the person's pager, "" when none is known."""
+    return environ.get("PAGER") or ""
+
+
 class Setup(Struct, frozen=True):
     """`connect` opens the engine, once the first frame is drawn; `opening` is the session that is wanted. `home` is
     CODEWHALE_HOME; `patience` is that of the asking cards, None for the usual; `notices` are lines about

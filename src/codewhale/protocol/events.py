@@ -226,6 +226,12 @@ class CallFinished(EventBase, frozen=True):
     images: tuple[Image, ...] = ()
 
 
+def whole_output(event: CallFinished) -> str:
+    """The sha256 of all that a call printed, or else answered; "" where its event holds that itself."""
+    names = ("log_artifact_sha256", "artifact_sha256")
+    return next((kept for name in names if isinstance(kept := event.metadata.get(name), str)), "")
+
+
 class FileChanged(EventBase, frozen=True):
     """A call changed a file."""
 
@@ -325,12 +331,14 @@ class JobEnded(EventBase, frozen=True):
 
 
 class ShellRan(EventBase, frozen=True):
-    """The person's own command ended; the next message tells the model. `exit_code` is None when a signal ended it."""
+    """The person's own command ended; the next message tells the model. `exit_code` is None when a signal ended it;
+    `kept` is the sha256 of all that it printed, where `output` is only its beginning and its end."""
 
     command: str
     output: str
     exit_code: int | None
     seconds: float
+    kept: str = ""
 
 
 class ChildOpened(EventBase, frozen=True):

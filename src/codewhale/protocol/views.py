@@ -193,6 +193,14 @@ class RewindView(Struct, frozen=True):
     why: str = ""
 
 
+class ReadOutput(Query[str], frozen=True, tag="read_output", omit_defaults=True):
+    """Ask for all that a call printed or answered: by the `kept` sha256 that its event names, else by its id."""
+
+    session: str
+    call_id: str = ""
+    kept: str = ""
+
+
 class ListJobs(Query[tuple["JobRow", ...]], frozen=True, tag="list_jobs"):
     """Ask for the session's background commands; answered by JobRow rows, running ones first."""
 

@@ -16,7 +16,7 @@ from textual.app import App, ComposeResult
 from textual.screen import Screen
 
 from codewhale.display.palette import Palette, load_palette, theme_names
-from codewhale.display.setup import Setup, TuiSettings, editor_of, language_of, theme_of
+from codewhale.display.setup import Setup, TuiSettings, editor_of, language_of, pager_of, theme_of
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
@@ -105,7 +105,9 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         submit = self.link.submit
         self.context = ScreenContext(words, palette, self._ask, submit, self.own_keys, clock.now)
         self.context.workspace = folder
+        self.context.editor, self.context.pager = self._editor, pager_of(self._setup.environ)
         self.transcript = Transcript(words, palette, now=clock.now)
+        self.transcript.context = self.context
         self.asking = AskingPanel(words, palette, submit, self._quiet, self.own_keys, self._setup.patience)
         store = ComposerStore(self._setup.home, folder)
         self.composer = Composer(words, palette, self._ask, submit, store, self._editor)

@@ -86,9 +86,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.redraw", "ctrl+l", first=True),
     Action("app.suspend", "ctrl+z", first=True),
     # The next ones are the transcript's; they hold wherever the focus is.
-    Action("app.pager", "ctrl+p", first=True, does="transcript('pager')"),
+    Action("app.pager", "ctrl+o", first=True, does="reading('pager')"),
     Action("app.search", "ctrl+f", first=True, does="transcript('find')"),
-    Action("app.fold_all", "ctrl+o", first=True, does="reading('fold_all')"),
+    Action("app.fold_all", "ctrl+p", first=True, does="transcript('fold_all')"),
     Action("app.focus_transcript", "alt+t", first=True),
     Action("app.copy_answer", "alt+c", first=True, does="transcript('copy_answer')"),
     Action("app.copy_code", "alt+b", first=True, does="transcript('copy_code')"),
@@ -207,6 +207,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("pager.find_next", "n"),
     Action("pager.find_previous", "N"),
     Action("pager.copy", "y"),
+    Action("pager.page_outside", "v"),
+    Action("pager.edit", "e"),
     Action("pager.close", "escape,q,ctrl+c"),
 )
 

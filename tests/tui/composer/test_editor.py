@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.app import App
 
-from codewhale.tui.composer.outside import MOST_BYTES, at_line, edit_file, edit_text, words_of
+from codewhale.tui.composer.outside import MOST_BYTES, at_line, edit_file, edit_text, show_text, words_of
 from support.composing import desk
 from support.tuirecord import screen_text
 
@@ -63,10 +63,31 @@ async def test_a_failure_is_said(tmp_path: Path, body: str, code: str) -> None:
         shutil.rmtree(os.path.dirname(left))
 
 
-async def test_no_editor_and_one_that_is_not_there() -> None:
+async def test_no_editor_and_one_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     for command, code in (("", "no_editor"), ("vim '", "no_editor"), ("/nowhere/editor", "editor_failed")):
         assert (await edit_text(Terminal(), command, "text")).code == code
         assert (await edit_file(Terminal(), command, "/etc/hosts", 3)).code == code
+
+
+async def test_without_an_editor_of_ones_own_it_is_vi_and_a_text_is_shown_by_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("vi", "less"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(
+            f'#!/bin/sh\n/bin/cat "$1" > {tmp_path}/{name}.seen\n'
+            f'echo "$1" > {tmp_path}/{name}.path\nprintf {name} >> "$1"\n'
+        )
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert (await edit_text(Terminal(), "", "draft ")).text == "draft vi"
+    text = "\n".join(f"row {number}" for number in range(10_000))
+    assert (await show_text(Terminal(), "", ("less", "more"), text)).code == ""
+    assert (tmp_path / "less.seen").read_text() == text
+    assert (await show_text(Terminal(), "", ("most",), text)).code == "no_pager"
+    assert not os.path.exists(os.path.dirname((tmp_path / "less.path").read_text().strip()))
 
 
 async def test_a_file_is_opened_at_its_line(tmp_path: Path) -> None:
@@ -81,13 +102,14 @@ async def test_a_file_is_opened_at_its_line(tmp_path: Path) -> None:
     assert words_of("code  -w 'x y'") == ("code", "-w", "x y")
 
 
-async def test_the_draft_stays_where_no_terminal_can_be_given(tmp_path: Path) -> None:
+async def test_the_draft_stays_where_no_terminal_can_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with desk(tmp_path) as here:
         await here.type("draft")
         here.composer._editor = "true"
         await here.pilot.press("ctrl+g")
         await here.until(lambda: "no terminal" in screen_text(here.host))
         assert here.text == "draft"
+        monkeypatch.setenv("PATH", str(tmp_path))
         here.composer._editor = ""
         await here.pilot.press("ctrl+g")
         await here.until(lambda: "no editor configured" in screen_text(here.host))

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -10,10 +11,14 @@ from textual.widgets import Input
 from codewhale.display.transcript.blocks import AskRecord, CallCard, NoteBlock, TranscriptBlock
 from codewhale.display.transcript.model import TranscriptModel
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.requests import Query
+from codewhale.protocol.views import ReadOutput
+from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.transcript.pager import Pager
 from support.transcripts import ANSWER, DIFF, answered, begun, said, told
 from support.transcriptview import shown
-from support.tuirecord import PanelHost, screen_text, until
+from support.tuirecord import SESSION, PanelHost, screen_text, until
 
 
 @asynccontextmanager
@@ -66,6 +71,53 @@ async def test_a_line_without_end_and_lines_without_number() -> None:
         await pilot.press("g")
         await until(pilot, lambda: "yyyy" in screen_text(host))
         assert pager.pane.heights.total > 100_000
+
+
+@asynccontextmanager
+async def of_ten_thousand_lines() -> AsyncIterator[tuple[Pager, PanelHost, Pilot[None]]]:
+    """A pager on a command of which the transcript holds both ends, and the engine all lines."""
+    rows = [f"line {number}" for number in range(1, 10_001)]
+    part = "\n".join((*rows[:50], "[... left out ...]", *rows[-50:]))
+    card = CallCard(name="!", subject="make all", display=(TerminalBlock("make all", part),), kept="a" * 64)
+    asked: list[Query[Any]] = []
+
+    async def ask(query: Query[Any]) -> Any:
+        asked.append(query)
+        return "\n".join(rows) + "\n"
+
+    async with shown() as (view, host, pilot):
+        desk = ScreenContext(view._words, host.palette, ask, ask, {})
+        desk.session = SESSION
+        pager = Pager.of_block(TranscriptModel(), card, view._words, host.palette, desk)
+        host.push_screen(pager)
+        await until(pilot, lambda: "10,000 lines" in screen_text(host))
+        assert asked == [ReadOutput(SESSION, "", "a" * 64)]
+        yield pager, host, pilot
+
+
+async def test_the_middle_of_a_long_output_is_read_searched_and_copied() -> None:
+    async with of_ten_thousand_lines() as (_, host, pilot):
+        assert screen_text(host).startswith(" make all")
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(host.focused, Input))
+        await pilot.press(*"line 5432", "enter")
+        await until(pilot, lambda: "line 5432" in screen_text(host) and "1 of 1" in screen_text(host))
+        await pilot.press("escape", "pagedown")
+        await until(pilot, lambda: "line 5450" in screen_text(host))
+        await pilot.press("y")
+        assert host.clipboard.startswith("$ make all\nline 1\n") and "\nline 5000\n" in host.clipboard
+
+
+async def test_what_is_no_longer_kept_is_said_and_the_part_stays() -> None:
+    async def ask(query: Query[Any]) -> Any:
+        raise SessionError("the whole output is no longer kept")
+
+    async with shown() as (view, host, pilot):
+        desk = ScreenContext(view._words, host.palette, ask, ask, {})
+        card = CallCard(name="!", display=(TerminalBlock("make", "an end"),), shortened=9, call_id="c1")
+        host.push_screen(Pager.of_block(TranscriptModel(), card, view._words, host.palette, desk))
+        await until(pilot, lambda: "Only this part is here: the whole output is no longer kept." in screen_text(host))
+        assert "an end" in screen_text(host)
 
 
 async def test_it_is_searched() -> None:

@@ -70,7 +70,8 @@ class CallCard(TranscriptBlock, gc=False):
     last lines it told while running, `said` what the model was answered, `why` in one sentence why it failed. `started`
     is in seconds since the epoch. `shortened` counts the characters that are no longer kept here; `answer` is how the
     person (or a rule) answered when it was asked about. `count` is what came of it, as a unit and a number, `summary`
-    what a test run says of itself; `background`: it goes on behind the turn."""
+    what a test run says of itself; `background`: it goes on behind the turn; `kept` is the sha256 of all that it
+    printed where that is more than is here."""
 
     call_id: str = ""
     name: str = ""
@@ -93,6 +94,7 @@ class CallCard(TranscriptBlock, gc=False):
     count: tuple[str, int] = ("", 0)
     summary: str = ""
     background: bool = False
+    kept: str = ""
 
 
 class Explored(TranscriptBlock, gc=False):

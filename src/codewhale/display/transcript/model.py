@@ -60,6 +60,7 @@ from codewhale.protocol.events import (
     TextStreamed,
     TurnFinished,
     TurnStarted,
+    whole_output,
 )
 from codewhale.protocol.messages import Image, Message, Reasoning, Text, ToolCall
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
@@ -83,7 +84,7 @@ _ABOUT = (
 )  # fmt: skip
 _MOST_SUBJECT = 300
 _MOST_LATEST = 400
-_MOST_SHELL = 65_536
+_MOST_SHELL = 160_000
 
 
 class TranscriptModel:
@@ -390,7 +391,8 @@ class TranscriptModel:
         status = "done" if event.exit_code == 0 else "failed"
         shown = TerminalBlock(event.command, event.output[-_MOST_SHELL:], event.exit_code)
         subject = one_line(event.command, 300)
-        self.settle(CallCard(name="!", subject=subject, status=status, ms=int(event.seconds * 1000), display=(shown,)))
+        took = int(event.seconds * 1000)
+        self.settle(CallCard(name="!", subject=subject, status=status, ms=took, display=(shown,), kept=event.kept))
 
     @property
     def running(self) -> bool:
@@ -495,6 +497,7 @@ class TranscriptModel:
         self._late[event.call_id] = card
         card.name, card.status, card.ms = event.name, DONE if event.ok else FAILED, event.ms
         card.tail, card.said, card.display, card.error = (), event.content, event.display, event.error
+        card.kept = whole_output(event)
         _set_facts(card, event.metadata)
         if not event.ok:
             self._stand_alone(card)

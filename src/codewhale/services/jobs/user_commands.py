@@ -4,6 +4,7 @@ have ended."""
 import asyncio
 from collections.abc import Callable
 
+from codewhale.lib.text import head_tail, scrub_surrogates
 from codewhale.process.launch import Child, Launch, settle, start
 from codewhale.process.streams import shown, whole_characters
 from codewhale.protocol.errors import SessionError
@@ -12,6 +13,7 @@ from codewhale.services.jobs.job import Listener
 from codewhale.services.jobs.service import ShellEnv, shell_argv
 
 KEPT = 128 << 10
+WHOLE = 16 << 20
 FEED_SECONDS = 0.1
 FEED_MOST = 8_000
 LONGEST = 32 << 10
@@ -21,8 +23,16 @@ class UserCommands:
     """The commands that persons run themselves, one a session at a time. They are held to nothing: they are the
     person's. What goes into the log, and so to the model, passes `redact(session)`."""
 
-    def __init__(self, listener: Listener, shell_env: ShellEnv, redact: Callable[[str], Callable[[str], str]]) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        shell_env: ShellEnv,
+        redact: Callable[[str], Callable[[str], str]],
+        keep: Callable[[bytes], str],
+    ) -> None:
+        """`keep` takes a long output and gives its sha256."""
         self._listener = listener
+        self._keep = keep
         self._shell_env = shell_env
         self._redact = redact
         self._begun: set[str] = set()
@@ -44,7 +54,7 @@ class UserCommands:
     async def _run(self, session: str, workspace: str, command: str) -> int | None:
         feed = _Feed(lambda text: self._listener(session, ShellOutput(text)))
         env = await self._shell_env(session, workspace)
-        launch = Launch(shell_argv(command), workspace, "none", env=env, merge=True, output_limit=KEPT)
+        launch = Launch(shell_argv(command), workspace, "none", env=env, merge=True, output_limit=WHOLE)
         try:
             child = await start(launch, feed.take)
         except OSError as error:
@@ -61,11 +71,23 @@ class UserCommands:
             self._running.pop(session, None)
             feed.end()
         code = None if done.killed or done.exit_code is None or done.exit_code < 0 else done.exit_code
-        output = shown(done.stdout, done.stdout_gap, done.stdout_total)
         redact = self._redact(session)
-        shown_command, printed = redact(command), redact(output)
-        self._listener(session, ShellRan(shown_command, printed, code, round(done.seconds, 3)))
+        printed, kept = await asyncio.to_thread(
+            lambda: self._within(redact(shown(done.stdout, done.stdout_gap, done.stdout_total)))
+        )
+        self._listener(session, ShellRan(redact(command), printed, code, round(done.seconds, 3), kept))
         return code
+
+    def _within(self, output: str) -> tuple[str, str]:
+        """An output as far as an event holds it, and the sha256 of all of it where that is more."""
+        head, tail, cut = head_tail(output, KEPT)
+        if not cut:
+            return output, ""
+        try:
+            kept = self._keep(scrub_surrogates(output).encode())
+        except SessionError:
+            kept = ""  # the disk does not take it: both ends are what there is
+        return f"{head}\n[... {cut} bytes left out ...]\n{tail}", kept
 
     def running(self, session: str) -> bool:
         return session in self._begun

@@ -112,7 +112,7 @@ class ApprovalCard(AskCard):
         tail = max(2 if lines[-1][0][0] == WRAPPED else 1, room // 3)
         head = room - tail - 1
         self.folded = len(lines) - head - tail
-        said = self.words("asking.more", n=self.folded, press=first_key("app.fold_all", self.keys))
+        said = self.words("asking.more", n=self.folded, press=first_key("app.pager", self.keys))
         return [*lines[:head], ((fit(said, self.inner - 1), "bold accent"),), *lines[-tail:]]
 
     def _exactly(self, width: int) -> list[Spans]:
@@ -194,7 +194,7 @@ class ApprovalCard(AskCard):
         yield hint("approval.choose", words("asking.choose"), keys)
         yield hint("approval.cancel", words("asking.go_back" if self.granting else "asking.cancel"), keys)
         if self.folded or self.expanded:
-            yield hint("app.fold_all", words("asking.fold" if self.expanded else "asking.expand"), keys)
+            yield hint("app.pager", words("asking.fold" if self.expanded else "asking.expand"), keys)
         yield hint("approval.leave", words("asking.leave"), keys)
 
     # -------------------------------------------------------------- what is answered

@@ -153,6 +153,10 @@ class AskCard(Leafed, Vertical, can_focus=True):
     def action_fold_all(self) -> None:
         """Nothing is folded."""
 
+    def action_pager(self) -> None:
+        """What the key does that shows all of something: here it stays in the card."""
+        self.action_fold_all()
+
     def action_leave(self) -> None:
         if self.writing:
             self.write(False)

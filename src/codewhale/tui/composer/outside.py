@@ -22,10 +22,12 @@ from codewhale.process.command import Completed, Launch
 from codewhale.process.programs import current_folder, find_program
 
 MOST_BYTES = TEXT_BYTES
+EDITORS = ("vi", "nano")
 # What an editor needs to find its screen and itself, beside what every child gets.
 _PASSED = (
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "EDITOR", "VISUAL", "VIMINIT",
-    "NVIM_APPNAME", "TMUX", "STY", "TERM_PROGRAM", "TERMINFO", "TERMINFO_DIRS", "VSCODE_IPC_HOOK_CLI", "COLORFGBG",
+    "NVIM_APPNAME", "PAGER", "LESS", "LESSCHARSET", "TMUX", "STY",
+    "TERM_PROGRAM", "TERMINFO", "TERMINFO_DIRS", "VSCODE_IPC_HOOK_CLI", "COLORFGBG",
 )  # fmt: skip
 # How an editor is told the line: by the beginning of its name.
 _AT_LINE = (
@@ -51,14 +53,13 @@ class EditorResult(Struct, frozen=True):
 
 async def edit_text(app: App[object], command: str, text: str) -> EditorResult:
     """Let the person change `text` in the editor that `command` starts."""
-    argv = words_of(command)
+    argv = argv_of(command, EDITORS)
     if not argv:
         return EditorResult(code="no_editor")
     folder = tempfile.mkdtemp(prefix="codewhale-")
     path = os.path.join(folder, "message.md")
     written = text.encode("utf-8", "replace")
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(written)
+    _write_private(path, written)
     done = await run_in_front(app, (*argv, path), folder)
     edited = (
         done if isinstance(done, EditorResult) else _came_back(path, f"{argv[0]}: {_ended(done)}", done.exit_code == 0)
@@ -72,7 +73,7 @@ async def edit_text(app: App[object], command: str, text: str) -> EditorResult:
 
 async def edit_file(app: App[object], command: str, path: str, line: int = 0) -> EditorResult:
     """Let the person change a file, at a line (from 1; 0 is none)."""
-    argv = words_of(command)
+    argv = argv_of(command, EDITORS)
     if not argv:
         return EditorResult(code="no_editor")
     done = await run_in_front(app, at_line(argv, path, line), os.path.dirname(path) or "/")
@@ -83,6 +84,36 @@ async def edit_file(app: App[object], command: str, path: str, line: int = 0) ->
         if done.exit_code == 0
         else EditorResult(code="editor_failed", wrong=f"{argv[0]}: {_ended(done)}")
     )
+
+
+async def show_text(app: App[object], command: str, others: Sequence[str], text: str) -> EditorResult:
+    """Let the person look at a text in the program that `command` starts, else in the first of `others` that is here;
+    what is changed there is lost."""
+    argv = argv_of(command, others)
+    if not argv:
+        return EditorResult(code="no_pager")
+    folder = tempfile.mkdtemp(prefix="codewhale-")
+    path = os.path.join(folder, "output.txt")
+    try:
+        await asyncio.to_thread(_write_private, path, text.encode("utf-8", "replace"))
+        done = await run_in_front(app, (*argv, path), folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return done if isinstance(done, EditorResult) else EditorResult()
+
+
+def _write_private(path: str, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+
+
+def argv_of(command: str, others: Sequence[str]) -> tuple[str, ...]:
+    """A command line as words; for an empty one the first of `others` that is on this machine, () for none."""
+    return words_of(command) if command.strip() else next(((name,) for name in others if _is_here(name)), ())
+
+
+def _is_here(name: str) -> bool:
+    return find_program(name, current_folder()) is not None
 
 
 def words_of(command: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 FIRST: tuple[str, ...] = (
     "composer.send", "composer.newline", "composer.steer", "composer.escape", "app.interrupt", "app.palette",
     "composer.complete_or_mode", "composer.effort", "app.sessions", "app.models", "app.jobs", "app.focus_transcript",
-    "app.search", "app.fold_all", "app.copy_answer", "app.keys",
+    "app.search", "app.pager", "app.copy_answer", "app.keys",
 )  # fmt: skip
 _TYPED: tuple[tuple[str, str], ...] = (("/", "slash"), ("@", "file"), ("!", "shell"))
 

@@ -34,6 +34,7 @@ class ScreenContext:
         self.keys = keys
         self.now = now
         self.session = ""
+        self.editor, self.pager = "", ""  # the command lines of the person's own programs
         self.workspace = ""
         self.recent: deque[str] = deque(maxlen=RECENT_MOST)
 

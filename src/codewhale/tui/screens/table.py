@@ -83,6 +83,13 @@ def text_editor() -> "Callable[..., Awaitable[EditorResult]]":
     return edit_text
 
 
+def text_shower() -> "Callable[..., Awaitable[EditorResult]]":
+    """`show_text` of composer/outside.py."""
+    from codewhale.tui.composer.outside import show_text
+
+    return show_text
+
+
 def file_editor() -> "Callable[..., Awaitable[EditorResult]]":
     """`edit_file` of composer/outside.py."""
     from codewhale.tui.composer.outside import edit_file

@@ -1,6 +1,8 @@
-"""A whole block on a screen of its own: all that is kept of it, drawn as far as it is seen."""
+"""A whole block on a screen of its own: all that there is of it, drawn as far as it is seen, searched, opened in the
+person's own pager or editor."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from msgspec import Struct
@@ -11,7 +13,7 @@ from textual.widgets import Static
 
 from codewhale.display.palette import Palette
 from codewhale.display.text import StyledLine, clean, fit, fold_hard, one_row
-from codewhale.display.transcript.blocks import CallCard, TextBlock, TranscriptBlock
+from codewhale.display.transcript.blocks import CallCard, Explored, TextBlock, TranscriptBlock
 from codewhale.display.transcript.cards import DrawOptions
 from codewhale.display.transcript.code import DiffRow, diff_lines, diff_rows
 from codewhale.display.transcript.drawing import Drawer
@@ -21,11 +23,17 @@ from codewhale.display.transcript.splitting import Opening
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock, TerminalBlock
+from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.requests import Ask
+from codewhale.protocol.views import ReadOutput
 from codewhale.tui.keys import bindings
+from codewhale.tui.screens.context import ScreenContext
+from codewhale.tui.screens.table import text_shower
 from codewhale.tui.transcript.copying import bounded, whole_text
 from codewhale.tui.transcript.pane import Pane
 from codewhale.tui.transcript.search import PaneSearch, TextSearch
 
+PAGERS, EDITORS = ("less", "more"), ("vi", "nano")
 _ROWS = 100
 _CHARS = 8_000
 
@@ -77,7 +85,7 @@ class Pages:
 
 
 class Pager(ModalScreen[None]):
-    """One text, with its title."""
+    """One text, with its title. `whole` is asked for where what is here is only a part of it."""
 
     BINDINGS: ClassVar = bindings("pager")
     DEFAULT_CSS = """
@@ -86,28 +94,57 @@ class Pager(ModalScreen[None]):
     Pager > .keys { height: 1; background: $surface; color: $cw-muted; padding: 0 1; }
     """
 
-    def __init__(self, title: str, pages: Sequence[PagerPart], text: str, words: Words, palette: Palette) -> None:
+    def __init__(
+        self,
+        title: str,
+        pages: Sequence[PagerPart],
+        text: str,
+        words: Words,
+        palette: Palette,
+    ) -> None:
         super().__init__()
         self._title = one_row(title)
+        self._handed: ScreenContext | None = None
+        self._whole: ReadOutput | None = None
+        self._command = ""
         self._words = words
         self._text = text
         self._keys = Static(words("transcript.pager_keys"), markup=False, classes="keys")
-        held = Pages(pages)
+        self._held = held = Pages(pages)
         self.pane = Pane(palette, held)
         self.pane.follow = False
         self._search = PaneSearch(self.pane, words, lambda query: TextSearch(len(held), held.text, query))
         self.pane.before_frame = self._search.scan
 
     @classmethod
-    def of_block(cls, model: TranscriptModel, block: TranscriptBlock, words: Words, palette: Palette) -> "Pager":
-        """All that is kept of a block."""
-        if isinstance(block, CallCard):
-            title = words("transcript.pager_call", name=block.name)
-            pages = _card_pages(block, words)
-        else:
-            title = words("transcript.pager_words")
-            pages = _said_pages(model, block) if isinstance(block, TextBlock) else _line_pages(block, words)
-        return cls(title, pages, whole_text(model, block), words, palette)
+    def of_block(
+        cls,
+        model: TranscriptModel,
+        block: TranscriptBlock,
+        words: Words,
+        palette: Palette,
+        context: ScreenContext | None = None,
+    ) -> "Pager":
+        """All that is kept of a block; what is not here is asked for by `context`."""
+        whole: ReadOutput | None = None
+        match block:
+            case CallCard():
+                title, pages = block.subject or block.name, _card_pages(block, words)
+                if block.kept or block.shortened:
+                    whole = ReadOutput(context.session if context else "", block.call_id, block.kept)
+            case Explored(cards=cards):
+                title, pages = (
+                    words("transcript.pager_call"),
+                    [page for card in cards for page in _card_pages(card, words)],
+                )
+            case TextBlock():
+                title, pages = words("transcript.pager_words"), _said_pages(model, block)
+            case _:
+                title, pages = words("transcript.pager_words"), _line_pages(block, words)
+        pager = cls(title, pages, whole_text(model, block), words, palette)
+        pager._handed, pager._whole = context, whole
+        pager._command = command_of(block) if isinstance(block, CallCard) else ""
+        return pager
 
     def compose(self) -> ComposeResult:
         yield Static(fit(self._title, 200), markup=False, classes="title")
@@ -116,6 +153,34 @@ class Pager(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.pane.focus()
+        if self._whole is not None and self._handed is not None:
+            self.run_worker(self._fetch(self._handed.query, self._whole), group="whole")
+
+    async def _fetch(self, ask: Ask, whole: ReadOutput) -> None:
+        """Show all of an output in the place of its part."""
+        self.say("transcript.pager_loading")
+        try:
+            text = await ask(whole)
+        except (CodeWhaleError, OSError) as error:
+            self.say("transcript.pager_gone", why=one_row(str(error)))
+            return
+        before = f"$ {self._command}\n" if self._command else ""
+        self._text = before + text
+        pages = await asyncio.to_thread(_plain, text)
+        self._held.pages = [*(_plain(before, "accent bold") if before else ()), *pages]
+        self.pane.renew(0)
+        self.pane.grow()
+        self.pane.go_to_top()
+        self.query_one(".title", Static).update(Content(fit(self._with_size(text), 200)))
+        self.say("transcript.pager_keys")
+
+    def _with_size(self, text: str) -> str:
+        count = text.rstrip().count("\n") + 1
+        return f"{self._title}  ·  {self._words('transcript.pager_lines', n=f'{count:,}')}"
+
+    def say(self, key: str, **values: object) -> None:
+        """Show a sentence of the transcript's words in the line of the keys."""
+        self._keys.update(Content(self._words(key, **values)))
 
     def repaint(self, palette: Palette) -> None:
         self.pane.repaint(palette)
@@ -151,11 +216,33 @@ class Pager(ModalScreen[None]):
         """Copy all of it, as far as a terminal takes it."""
         kept, _ = bounded(self._text)
         self.app.copy_to_clipboard(kept)
-        self._keys.update(Content(self._words("transcript.pager_copied", n=f"{len(kept):,}")))
+        self.say("transcript.pager_copied", n=f"{len(kept):,}")
+
+    def action_page_outside(self) -> None:
+        """Show all of it in the person's own pager."""
+        self._show(self._handed.pager if self._handed else "", PAGERS)
+
+    def action_edit(self) -> None:
+        """Show all of it in the person's editor; what is changed there changes nothing here."""
+        self._show(self._handed.editor if self._handed else "", EDITORS)
+
+    def _show(self, command: str, others: Sequence[str]) -> None:
+        async def show() -> None:
+            result = await text_shower()(self.app, command, others, self._text)
+            if result.code:
+                self._keys.update(Content(self._words(f"composer.{result.code}", wrong=result.wrong)))
+
+        runs: Callable[[], Awaitable[None]] = show
+        self.run_worker(runs, group="outside", exclusive=True)
 
     def action_close(self) -> None:
         if not self._search.close():
             self.dismiss(None)
+
+
+def command_of(card: CallCard) -> str:
+    """The command line that a card is of, "" for any other tool."""
+    return next((display.command for display in card.display if isinstance(display, TerminalBlock)), "")
 
 
 def _said_pages(model: TranscriptModel, block: TextBlock) -> list[PagerPart]:

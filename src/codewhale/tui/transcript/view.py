@@ -25,6 +25,7 @@ from codewhale.tui.transcript.search import PaneSearch, TextSearch
 
 if TYPE_CHECKING:
     from codewhale.display.transcript.drawing import Drawer
+    from codewhale.tui.screens.context import ScreenContext
     from codewhale.tui.transcript.copying import Copier
 
 # How long events are taken in before a frame, and from how many on it is said that they are.
@@ -182,6 +183,7 @@ class Transcript(Pane):
         super().__init__(palette, self.source, id=id)
         self._words = words
         self._palette = palette
+        self.context: ScreenContext | None = None
         self._inbox: deque[Envelope] = deque()
         self._settled = 0
         self._live: list[tuple[int, int]] = []
@@ -501,9 +503,13 @@ class Transcript(Pane):
             self.app.bell()
 
     def action_pager(self) -> None:
-        """Show all of the chosen block, or of the last one that is seen, on a screen of its own."""
+        """Show all of the chosen block on a screen of its own; while none is, of the last call that is seen."""
         from codewhale.tui.transcript.pager import Pager
 
-        if self.chosen >= 0:
-            block = self.source.block(self.chosen)
-            self.app.push_screen(Pager.of_block(self.source.model, block, self._words, self._palette))
+        self.take_all()
+        seen = dict.fromkeys(index for index, _ in reversed(self.seen)) if self.cursor < 0 else {}
+        calls = (index for index in seen if isinstance(self.source.block(index), CallCard | Explored))
+        at = next(calls, self.chosen)
+        if at >= 0:
+            block = self.source.block(at)
+            self.app.push_screen(Pager.of_block(self.source.model, block, self._words, self._palette, self.context))
