@@ -108,6 +108,10 @@ class Connections:
         key, base_url = checked_key(op.key), op.base_url.strip().rstrip("/")
         if base_url and not re.fullmatch(r"\w[\w.-]{0,63}", op.name):
             raise ConfigError(f"{op.name!r} is no name for a provider: use letters, digits, dots and dashes")
+        known = self._routes.tables.get(op.name)
+        moved = known is not None and base_url and not _same(known, base_url)
+        if known is not None and moved and not (on_loopback(known.base_url) and on_loopback(base_url)):
+            raise ConfigError(f"{op.name} is the name of {known.base_url}; choose another name")
         trial = await asyncio.to_thread(self._trial, op.name, base_url, key)
         trial.may_ask(op.name)
         host = host_of(trial.settings(op.name).base_url)
@@ -117,6 +121,9 @@ class Connections:
         if reached.failure is not None:
             raise ProviderError(reached.why(op.name))
         await asyncio.to_thread(self._keep, op.name, key, host, base_url)
+        used = self._routes.key(op.name)
+        if key and used.value != key:
+            raise ConfigError(f"the key is stored, but the one from {used.source} comes before it; change it there")
         return op.name, reached.model
 
     def _keep(self, name: str, key: str, host: str, base_url: str) -> None:

@@ -3,7 +3,7 @@ not answer."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from codewhale.commands.base import CommandContext, command
+from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.requests import Ask
@@ -28,12 +28,12 @@ class ProviderCommands:
     @command("/connect", "[ADDRESS]")
     async def connect(self, args: str, context: CommandContext) -> CommandOutput:
         """Connect a model: one on this machine, at an address, or a provider with a key."""
-        return CommandOutput(_CONNECT, ok=False)
+        return misuse(_CONNECT)
 
     @command("/login", "[PROVIDER]")
     async def login(self, args: str, context: CommandContext) -> CommandOutput:
         """Check and store a provider's API key."""
-        return CommandOutput(_LOGIN.format(name=one_line(args, 60) or "PROVIDER"), ok=False)
+        return misuse(_LOGIN.format(name=one_line(args, 60) or "PROVIDER"))
 
     @command("/doctor")
     async def doctor(self, args: str, context: CommandContext) -> CommandOutput:

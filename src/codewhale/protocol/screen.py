@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 # The slash commands that only the terminal interface has.
-INTERFACE_COMMANDS = ("/connect", "/exit", "/keys", "/provider", "/quit", "/resume", "/theme")
+INTERFACE_COMMANDS = ("/exit", "/keys", "/provider", "/quit", "/resume", "/theme")
 Notify = Literal["auto", "osc9", "osc777", "bell", "off"]
 
 

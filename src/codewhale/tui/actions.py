@@ -247,7 +247,8 @@ class Overlays:
         if outcome.demo:
             await self.demo()
             return
-        self._say(self._context.words("app.connected", provider=one_line(outcome.provider, 60)), "success")
+        model = one_line(outcome.model, 100)
+        self._say(self._context.words("app.connected", model=model, provider=one_line(outcome.provider, 60)), "success")
 
     async def demo(self) -> None:
         """Begin the demonstration: its task stands in the composer."""

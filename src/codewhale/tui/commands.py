@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "/help": "help",
     "/jobs": "jobs",
     "/keys": "keys",
+    "/login": "login",
     "/model": "models",
     "/models": "models",
     "/provider": "providers",
@@ -35,7 +36,7 @@ COMMANDS: dict[str, str] = {
     "/yolo": "yolo",
 }
 # Those whose first word is handed to the screen; the others run as commands where they have one.
-_TAKE_A_WORD = frozenset({"/diff", "/undo", "/restore", "/help"})
+_TAKE_A_WORD = frozenset({"/connect", "/login", "/diff", "/undo", "/restore", "/help"})
 QUIT = ("/quit", "/exit")
 # What belongs together in a list of commands, in this order; what is not here stands in the last group.
 GROUPS: dict[str, str] = {

@@ -2,7 +2,7 @@
 
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import SetModel
-from codewhale.protocol.views import FindLocal, ListModels, ListProviders
+from codewhale.protocol.views import FindLocal, ListModels, ListProviders, ModelRow
 from codewhale.tui.screens.context import OpenScreen, ShowLine
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, model, opened, provider
@@ -137,3 +137,24 @@ async def test_hostile_names_are_only_text() -> None:
     async with opened("providers", {ListProviders: (provider("x", why=HOSTILE),), FindLocal: ()}) as stage:
         await stage.shown("[bold]x[/]")
         stage.clean()
+
+
+async def test_the_servers_own_models_come_behind_what_is_known() -> None:
+    def listed(query: ListModels) -> tuple[ModelRow, ...]:
+        own = (model(f"own-{number:04}") for number in range(3000))
+        return (*MODELS[ListModels], *own) if query.dial else MODELS[ListModels]
+
+    async with opened("models", {ListModels: listed}) as stage:
+        assert stage.client.asked[:2] == [ListModels(SESSION), ListModels(SESSION, dial=True)]
+        await stage.shown("grey-1", "grey-2", "own-0000")
+        await stage.type("own-2999")
+        await until(stage.pilot, lambda: stage.screen.list.current.key == "parrot/own-2999")
+        await stage.press("f5")
+        await until(stage.pilot, lambda: stage.client.asked[-1] == ListModels(SESSION, dial=True, fresh=True))
+        assert stage.screen.list.current.key == "parrot/own-2999"
+
+
+async def test_why_the_server_lists_nothing_is_said() -> None:
+    rows = (model(current=True, why="parrot does not answer: cannot connect"), model("grey-2"))
+    async with opened("models", {ListModels: rows}) as stage:
+        await stage.shown("grey-2", "The server's own list is missing: parrot does not")

@@ -16,7 +16,8 @@ RECENT_MOST = 8
 
 class ScreenContext:
     """`session` is the one at hand ("" before there is one), `keys` the person's own keys by the id of their row;
-    `recent` are the choices made last in the palette, the latest first."""
+    `recent` are the choices made last in the palette, the latest first; `typed` what was typed into a dialog that was
+    left before its end."""
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class ScreenContext:
         self.session = ""
         self.editor, self.pager = "", ""  # the command lines of the person's own programs
         self.workspace = ""
+        self.typed: dict[str, str] = {}
         self.recent: deque[str] = deque(maxlen=RECENT_MOST)
 
 

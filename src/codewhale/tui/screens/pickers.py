@@ -17,7 +17,7 @@ from codewhale.protocol.views import (
 )
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
 from codewhale.tui.rows import Item
-from codewhale.tui.screens.context import OpenScreen, Resume, ShowLine
+from codewhale.tui.screens.context import OpenScreen, Resume, ScreenContext, ShowLine
 from codewhale.tui.screens.frame import Chooser, Frame
 from codewhale.tui.widgets import BAR, INDENT
 
@@ -34,20 +34,43 @@ class ModelPicker(Chooser):
     PANEL = "models"
     PREVIEW = True
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
-        *Chooser.HINTS[:2],
+        Chooser.HINTS[1],
         ("chooser.other", "models.providers"),
+        ("chooser.reload", "frame.reload"),
         *Chooser.HINTS[2:],
     )
+
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self._fresh = False
+
+    async def load(self) -> None:
+        """What is known, then what the server itself lists beside it; that alone where it is asked again."""
+        if not self._fresh:
+            await super().load()
+        query = ListModels(self.context.session, dial=True, provider=self.argument, fresh=self._fresh)
+        rows: Sequence[ModelRow] | None = await self.ask(self.context.query(query), "models.asking")
+        if rows is None:
+            return
+        self._all = self._items(rows)
+        self.filter(stay=self.list.current is not None)
+        if why := next((row.why for row in rows if row.current and row.ready and row.why), ""):
+            self.say(self.words("models.not_listed", why=flat(why, 300)), "warning")
+
+    def action_reload(self) -> None:
+        self._fresh = True
+        super().action_reload()
 
     async def rows(self) -> Sequence[Item] | None:
         rows: Sequence[ModelRow] | None = await self.ask(
             self.context.query(ListModels(self.context.session)), "frame.loading"
         )
-        if rows is None:
-            return None
+        return None if rows is None else self._items(rows)
+
+    def _items(self, rows: Sequence[ModelRow]) -> list[Item]:
         if self.argument:
             rows = [row for row in rows if row.provider == self.argument]
-        return [_model(row, self) for row in rows]
+        return [model_item(row, self) for row in rows]
 
     def behind(self) -> Sequence[Item]:
         """What is typed can be taken as it is. It stands last, so that it is never taken by mistake."""
@@ -135,7 +158,8 @@ def _group(row: ProviderRow) -> str:
     return "providers.ready" if row.ready else "providers.lacking"
 
 
-def _model(row: ModelRow, picker: Chooser) -> Item:
+def model_item(row: ModelRow, picker: Chooser) -> Item:
+    """A model as a row."""
     mark, tone = CURRENT if row.current else READY if row.ready else LACKS
     said = [f"{row.window // 1000}k"] if row.window else []
     said.append(_price(row.price, picker.words) if row.ready else row.why)

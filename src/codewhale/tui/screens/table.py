@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from codewhale.tui.screens.reports import ProgressPanel
 
 SCREENS = (
-    "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "models", "palette",
-    "providers", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo", "yolo",
+    "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "login", "models",
+    "palette", "providers", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo", "yolo",
 )  # fmt: skip
 
 
@@ -45,10 +45,10 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.rewind import SCREENS as rewinds
 
             return rewinds[name]
-        case "firstrun":
-            from codewhale.tui.screens.firstrun import FirstRun
+        case "firstrun" | "login":
+            from codewhale.tui.screens.firstrun import SCREENS as connecting
 
-            return FirstRun
+            return connecting[name]
         case "leave" | "yolo":
             from codewhale.tui.screens.frame import SCREENS as questions
 
