@@ -14,6 +14,7 @@ from codewhale.protocol.ops import Answer, RunCommand, SendMessage, SessionStatu
 from codewhale.testing import Harness, harness
 from support.machine import MAKES_FILES
 from support.scenes import Watch, only, results, sent, watching
+from support.tuiapp import Stage, scripted
 
 PERSON: dict[str, Any] = {"mode": Mode.AGENT, "authority": Authority.PERSON}
 DONE = {"text": "Done."}
@@ -170,3 +171,66 @@ async def test_a_changed_command_that_needs_more_than_was_shown_is_asked_about(h
             assert only(watch.events, CallStarted) == []
     assert first.allowances == () and "network" in second.allowances
     assert second.subjects[0].command == "curl http://127.0.0.1:9/"  # type: ignore[union-attr]
+
+
+async def card(stage: Stage) -> None:
+    """Wait for a card that takes answers."""
+    await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.armed, 30)
+
+
+@MAKES_FILES
+async def test_two_keys_allow_the_test_command_for_good(home: Path, workspace: Path) -> None:
+    (workspace / "test_a.py").write_text("def test_a():\n    assert True\n")
+    script = steps("python3 -m pytest -q", "python3 -m pytest -q test_a.py", "touch asked")
+    async with scripted(home, workspace, script) as stage:
+        await stage.type("go")
+        await stage.pilot.press("enter")
+        await card(stage)
+        assert "Always allow the test command of this project  python3 -m pytest" in stage.text
+        await stage.pilot.press("down", "enter")
+        await stage.until("$ touch asked", 60)
+        assert read_rules(str(home / "permissions.toml"))[0].command == "python3 -m pytest"
+        await card(stage)
+        await stage.pilot.press("escape")
+        await stage.until("asks first", 30)
+    assert not (workspace / "asked").exists()
+
+
+@MAKES_FILES
+async def test_the_choice_stands_in_the_bar_until_one_key_takes_it_back(home: Path, workspace: Path) -> None:
+    script = [*steps("touch a", "touch b"), *steps("touch c")]
+    async with scripted(home, workspace, script, size=(80, 30)) as stage:
+        await stage.type("go")
+        await stage.pilot.press("enter")
+        await card(stage)
+        await stage.until("Don't ask for commands that the sandbox holds")
+        await stage.pilot.press("down", "down", "down", "enter")
+        await stage.until("f6 asks again")
+        await stage.pilot.press("down", "enter")
+        await stage.until("asks outside the sandbox", 30)
+        await stage.until("Done.", 30)
+        assert (workspace / "a").exists() and (workspace / "b").exists()
+        await stage.pilot.press("f6")
+        await stage.until("asks first", 30)
+        await stage.type("go")
+        await stage.pilot.press("enter")
+        await card(stage)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.app.asking.card is None)
+    assert not (workspace / "c").exists()
+
+
+@MAKES_FILES
+async def test_a_command_is_edited_on_its_card_and_what_ran_is_shown(home: Path, workspace: Path) -> None:
+    async with scripted(home, workspace, steps("touch tset")) as stage:
+        await stage.type("go")
+        await stage.pilot.press("enter")
+        await card(stage)
+        await stage.pilot.press("up", "up", "enter")
+        await stage.until("enter runs this line")
+        await stage.pilot.press(*["backspace"] * 4)
+        await stage.type("test")
+        await stage.pilot.press("enter")
+        await stage.until("Done.", 30)
+        assert "touch test" in stage.text and "you changed it" in stage.text
+    assert [path.name for path in workspace.iterdir()] == ["test"]

@@ -8,6 +8,7 @@ from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    ApprovalChanged,
     CallFinished,
     CallStarted,
     CallStreamed,
@@ -34,7 +35,7 @@ from codewhale.protocol.events import (
     TurnStarted,
     UsageReported,
 )
-from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.testing import FakeClock
@@ -135,6 +136,23 @@ def view_at(seq: int, mode: Mode) -> StatusView:
         session="s", workspace="/w", mode=mode, authority=Authority.PERSON, provider="p", model="m", busy=False,
         waiting_for="", instructions=(), seq=seq, branch="main", **counts,
     )  # fmt: skip
+
+
+def test_what_is_asked_is_as_the_view_says_unless_it_was_chosen_since() -> None:
+    chosen, wide = ApprovalChanged(Approval.SANDBOX, Approval.SUGGEST), ApprovalChanged(Approval.AUTO, Approval.SUGGEST)
+    standing = after(wide, TurnStarted(1))
+    standing.see(view_at(2, Mode.AGENT))
+    assert standing.approval == "suggest"
+    standing = after(TurnStarted(1), TurnStarted(2))
+    standing.see(view_at(1, Mode.AGENT))
+    assert standing.approval == "suggest"
+    standing = SessionFacts(FakeClock().monotonic)
+    standing.see(view_at(3, Mode.AGENT))
+    for envelope in envelopes([OPENED, wide, TurnStarted(1), chosen]):
+        standing.take(envelope)
+        assert standing.approval == ("sandbox" if envelope.event is chosen else "suggest")
+    standing.see(view_at(3, Mode.AGENT))
+    assert standing.approval == "sandbox"
 
 
 def test_a_view_that_arrives_after_a_later_event_does_not_undo_it() -> None:

@@ -129,11 +129,11 @@ def held_by(ask: ApprovalAsked, words: Words) -> str:
     return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
 
 
-def offer_of(offer: Offer, words: Words) -> str:
-    """What a rule would allow from now on, in words."""
+def offer_of(offer: Offer, words: Words, short: bool = False) -> str:
+    """What a rule would allow from now on, in words or (`short`) in one that names it."""
     value = "".join(text for text, _ in spans(offer.value, ""))
     field = "tool" if offer.field == "tests" and not value else offer.field
-    return words(f"asking.offer_{field}", tool=flat(offer.tool), value=value)
+    return words(f"asking.{'what' if short else 'offer'}_{field}", tool=flat(offer.tool), value=value)
 
 
 def kind_of(ask: ApprovalAsked) -> str:

@@ -78,7 +78,7 @@ class SessionFacts:
         self.children: set[str] = set()
         self.turn_since = 0.0
         self._turns = False
-        self._rested = self._latest = self._viewed = 0
+        self._rested = self._latest = self._viewed = self._chosen = 0
         self._idle()
 
     def _idle(self) -> None:
@@ -119,8 +119,9 @@ class SessionFacts:
     def see(self, view: StatusView) -> None:
         """What the session says of itself. A view is made before it arrives: what events have changed since stays."""
         self.sandbox, self.branch, self._viewed = view.sandbox, view.branch, view.seq
-        if view.seq >= self._latest:
+        if view.seq >= self._chosen:
             self.approval = view.approval.value
+        if view.seq >= self._latest:
             self.mode, self.provider, self.model = view.mode.value, view.provider, view.model
             self.effort, self.queue = view.effort, view.queue
         if not view.busy:
@@ -164,7 +165,7 @@ class SessionFacts:
             case ModelChanged(provider=provider, model=model):
                 self.provider, self.model = provider, model
             case ApprovalChanged(approval=approval) if self._latest > self._viewed:
-                self.approval = approval.value
+                self.approval, self._chosen = approval.value, self._latest
             case EffortChanged(effort=effort):
                 self.effort = effort
             case Compacted(tokens_after=tokens):

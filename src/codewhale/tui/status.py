@@ -23,6 +23,7 @@ FULL, NEARLY = 0.9, 0.75
 _GAP = "  "
 _MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
 _ASKS = {"approval_suggest": "muted", "approval_sandbox": "accent", "rights_plan": "muted"}
+_USUAL = frozenset(("approval_suggest", "approval_never", "rights_plan"))
 _MONEY = {"USD": "$", "CNY": "¥", "EUR": "€"}
 
 # What a line is made of: text, its colour, and how soon it is left out where there is no room (0 never).
@@ -179,7 +180,8 @@ class Status(TagLine):
         return [
             (words(f"status.mode_{facts.mode}"), _MODES.get(facts.mode, "text"), 0),
             (one_line(model + effort, 48), "text", 1),
-            (words(f"status.{asks}") if facts.approval else "", _ASKS.get(asks, "warning"), 5),
+            # What is not asked about is never left out.
+            (words(f"status.{asks}") if facts.approval else "", _ASKS.get(asks, "warning"), 5 * (asks in _USUAL)),
             (
                 "" if held is None else words("status.held" if held else "status.free"),
                 "muted" if held else "warning",

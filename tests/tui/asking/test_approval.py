@@ -26,8 +26,13 @@ async def test_it_says_what_would_run_where_and_why() -> None:
         assert "writes in the workspace only, no network" in text
         assert "not known to be harmless. (shell.unknown)" in text
         await stage.armed()
-        offered = "exec_shell: commands starting with make"
-        await shown(stage, "› Yes, once", f"Yes, in this session  {offered}", f"Always, in this workspace  {offered}")
+        offered = "commands starting with make"
+        await shown(
+            stage,
+            "› Yes, once",
+            f"Yes, in this session  {offered}",
+            'Always allow "make" in this workspace  (asks once more)',
+        )
         await shown(stage, "Edit, then run", "No, and say why", "↑↓ move", "enter answer", "esc no, and stop the turn")
 
 
@@ -44,14 +49,14 @@ async def test_enter_allows_once() -> None:
     ("row", "sure", "remember"),
     [
         ("in this session", "Allow this for the session", "session"),
-        ("Always, in this workspace", "Always allow this", "always"),
+        ('Always allow "make"', "Always allow this", "always"),
     ],
 )
 async def test_what_grants_more_than_this_once_is_asked_again(row: str, sure: str, remember: str) -> None:
     async with asked([approval()]) as stage:
         await stage.armed()
         await stage.take_row(row)
-        text = await shown(stage, "› Go back", sure, "exec_shell: commands starting with make")
+        text = await shown(stage, "› Go back", sure, "commands starting with make")
         assert "Yes, once" not in text and stage.client.ops == []
         await stage.take_row(sure)
         await stage.gone()
@@ -65,7 +70,7 @@ async def test_a_key_held_down_grants_nothing_for_good() -> None:
         await shown(stage, "› Go back")
         assert stage.client.ops == []
         await stage.press("escape")
-        await shown(stage, "› Always, in this workspace")
+        await shown(stage, '› Always allow "make"')
         assert stage.client.ops == []
 
 
@@ -355,7 +360,7 @@ async def test_it_fits_where_there_is_little_room() -> None:
         await stage.armed()
         lines = screen_text(stage.host).splitlines()
         text = " ".join(lines)
-        rows = ("Yes, once", "in this session", "Always, in this", "Edit, then", "say why", "esc no", "tab write")
+        rows = ("Yes, once", "in this session", "Always allow", "Edit, then", "say why", "esc no", "tab write")
         assert all(words in text for words in rows)
         assert all(len(line) <= 80 for line in lines)
 

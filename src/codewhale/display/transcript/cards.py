@@ -14,7 +14,18 @@ from codewhale.display.words import Words
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
 
-_STATES = ("open", "allowed", "allowed_session", "allowed_always", "denied", "cancel", "timeout", "answered")
+_STATES = (
+    "open",
+    "allowed",
+    "allowed_session",
+    "allowed_always",
+    "allowed_sandbox",
+    "changed",
+    "denied",
+    "cancel",
+    "timeout",
+    "answered",
+)
 _CHECKS = {"completed": ("☑", "success"), "in_progress": ("◐", "accent")}
 # Lines of one display that are shown folded, and opened; what is beyond is in the pager.
 FOLDED = {DiffBlock: 16, TerminalBlock: 5, TableBlock: 8, ChecklistBlock: 16, MarkdownBlock: 10}

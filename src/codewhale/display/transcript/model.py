@@ -562,6 +562,7 @@ class TranscriptModel:
     def _approval_answered(self, event: ApprovalAnswered, envelope: Envelope) -> None:
         state = ("allowed" if event.allowed else "denied") if event.by == "person" else event.by
         state = f"{state}_{event.remember}" if event.allowed and event.remember else state
+        state = "changed" if event.allowed and event.command else state
         self._answer(event.request_id, state)
         card = self.open_calls.get(self._askers.pop(event.request_id, ""))
         if card is not None:

@@ -99,8 +99,7 @@ class ApprovalCard(AskCard):
         """Show what stands below what would run."""
         facts, hints = list(self._facts()), list(self._keys())
         if self.screen.size.height < TIGHT:
-            whole = facts[-1:] if self.granting else []
-            facts = [*(_one_row(line, self.inner) for line in facts[: len(facts) - len(whole)]), *whole]
+            facts = facts[-1:] if self.granting else [_one_row(line, self.inner) for line in facts]
             hints = hints[:FEW]
         self.facts.show(facts)
         self.choices.show([] if self.writing else self.choice_lines(self.inner))
@@ -214,12 +213,13 @@ class ApprovalCard(AskCard):
         rows = [AnswerRow("allow", words(f"asking.allow_{self.ask.kind}"))]
         if offer is not None and offer.field == "tests":
             rows.append(AnswerRow("tests", words("asking.do_tests"), flat(offer.value)))
-        if self.ask.held:
-            rows.append(AnswerRow("sandbox", words("asking.do_sandbox")))
         if offer is not None:
             rows.append(AnswerRow("session", words("asking.do_session"), self._grant()))
         if offer is not None and offer.field not in ("tests", "folder"):  # a folder belongs to a session alone
-            rows.append(AnswerRow("always", words("asking.do_always"), self._grant()))
+            always = words("asking.do_always", what=offer_of(offer, words, short=True))
+            rows.append(AnswerRow("always", always, words("asking.asks_again")))
+        if self.ask.held:
+            rows.append(AnswerRow("sandbox", words("asking.do_sandbox")))
         if self._command():
             rows.append(AnswerRow("edit", words("asking.edit")))
         return (*rows, AnswerRow("deny", words("asking.deny")))
