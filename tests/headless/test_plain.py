@@ -234,3 +234,22 @@ async def test_a_resumed_session_says_what_came_before(tmp_path: Path) -> None:
         here.typed.type(None)
         assert await here.task == 0
         assert "you: the first question" in here.paper.text and "codewhale: the first answer" in here.paper.text
+
+
+@MAKES_FILES
+async def test_leaving_says_what_the_session_came_to_and_how_to_go_on(home: Path, git_workspace: Path) -> None:
+    write = {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "one\ntwo\n"}}]}
+    async with harness(home, git_workspace, [write, {"text": "Done."}]) as stage:
+        typed, paper = Typed(False), Paper()
+        opening = OpenSession(str(git_workspace), Mode.YOLO, Authority.PERSON)
+        plain = Plain(stage.client, PlainOptions(opening), Words("en"), typed, paper)
+        typed.type("Write the file", None)
+        assert await plain.run() == 0
+        last = paper.text.rstrip().splitlines()[-3:]
+        assert last[0].endswith("Write the file") and last[1].endswith("1 turn · 1 file +2 -0")
+        assert last[2].endswith(f"codewhale --resume {plain.session}")
+    async with harness(home, git_workspace, []) as stage:
+        typed, paper = Typed(False), Paper()
+        typed.type(None)
+        plain = Plain(stage.client, PlainOptions(opening), Words("en"), typed, paper)
+        assert await plain.run() == 0 and "--resume" not in paper.text

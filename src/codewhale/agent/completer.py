@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from codewhale.agent.collect import Collector, ModelAnswer
 from codewhale.agent.model_call import NOT_BEGUN, price_known, unknown_price
+from codewhale.agent.titles import MOST_TOKENS
 from codewhale.agent.turn import Turn
 from codewhale.models.dialects.base import Price, Provider, RequestOptions
 from codewhale.models.fim import SHAPES, fim_request, nearest
@@ -32,12 +33,19 @@ class Completions:
         self._redactor = redactor
 
     async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
+        return await self._complete(session, prompt, max_tokens, "complete", self._find(session).effort)
+
+    async def title(self, session: str, prompt: str) -> str:
+        """The answer to a prompt for a title: the cheapest call there is. Raises ToolError."""
+        return await self._complete(session, prompt, MOST_TOKENS, "title", "off")
+
+    async def _complete(self, session: str, prompt: str, max_tokens: int, purpose: str, effort: str) -> str:
         turn = self._find(session)
         provider, model = turn.session.provider, turn.session.state.model
         message = Message("user", (Text(self._redactor(session).text(prompt), source="harness"),))
         wire = provider.dialect.message(message, _no_image)
-        body = provider.dialect.body(model, "", "", (wire,), RequestOptions(max_tokens, turn.effort))
-        return (await self._ask(turn.session, provider, body, "complete", max_tokens)).text
+        body = provider.dialect.body(model, "", "", (wire,), RequestOptions(max_tokens, effort))
+        return (await self._ask(turn.session, provider, body, purpose, max_tokens)).text
 
     async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
         target = self._find(session).session
@@ -82,7 +90,7 @@ class Completions:
             raise
 
         def tell(event: Event) -> None:
-            if isinstance(event, RetryCountdown):
+            if isinstance(event, RetryCountdown) and purpose != "title":
                 session.emit(event)
 
         tries = _Tries(session, sent)

@@ -165,10 +165,20 @@ class SessionControls:
         return former_messages(self._engine.session(session).log.read())
 
     def rewind(self, session: str, turn: int, files: bool) -> FormerMessage:
-        return self._engine.rewind(session, turn, files)
+        target = self._engine.idle(session)
+        former = next((row for row in self.former(session) if row.turn == turn), None)
+        if former is None:
+            raise SessionError(f"no message of this conversation began turn {turn}; /rewind lists those that did")
+        self._factory.rewind(target, Rewound(turn, files=files))
+        return former
 
     def undo_rewind(self, session: str) -> Rewound | None:
-        return self._engine.undo_rewind(session)
+        target = self._engine.idle(session)
+        if not target.state.rewinds:
+            return None
+        rewound = target.state.rewinds[-1][0]
+        self._factory.rewind(target, Rewound(rewound.turn, True, rewound.files))
+        return rewound
 
     def rename(self, session: str, title: str) -> None:
         self._engine.session(session).emit(TitleSet(checked_title(title)))

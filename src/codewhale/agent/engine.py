@@ -11,19 +11,18 @@ from msgspec import Struct
 from codewhale.agent.context_window import CompactionFailed
 from codewhale.agent.effort import turn_effort
 from codewhale.agent.loop import AgentLoop, Ending
-from codewhale.agent.message_queue import MessageQueue, QueuedMessage, last_asked
+from codewhale.agent.message_queue import MessageQueue, QueuedMessage
 from codewhale.agent.session_factory import SessionFactory
 from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.agent.turn import Turn
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import SessionError, StorageFullError
-from codewhale.protocol.events import ContextAppended, Event, MessageAdded, Rewound, TurnFinished, TurnStarted
+from codewhale.protocol.events import ContextAppended, Event, MessageAdded, TurnFinished, TurnStarted
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.protocol.views import FormerMessage
 from codewhale.session.prompt import context_text, mode_text
 from codewhale.session.session import BROKEN, STOPPED, Session
-from codewhale.session.standing import former_messages
+from codewhale.session.standing import last_asked
 
 _STOP_SECONDS = 5.0
 DEEPEST = 8  # sessions that own one another
@@ -137,32 +136,13 @@ class Engine:
         """Ask the message of the last turn again; it is said again only where something has answered it. Its text.
         Raises SessionError while a turn runs, and where there is no message."""
         session = self.idle(session_id)
-        message, ends = last_asked(session)
+        message, ends = last_asked(session.log, session.state.rewound)
         if message is None:
             raise SessionError("there is no message to retry")
         self._may_ask(session.state.provider)
         self._start(self._find(session_id), message.text, *([] if ends else [MessageAdded(message)]))
         await session.barrier()
         return message.text
-
-    def rewind(self, session_id: str, turn: int, files: bool) -> FormerMessage:
-        """Let the conversation stand as it did before turn `turn`; the message that began it. Raises SessionError while
-        a turn runs, and where no message that stands began it."""
-        session = self.idle(session_id)
-        former = next((row for row in former_messages(session.log.read()) if row.turn == turn), None)
-        if former is None:
-            raise SessionError(f"no message of this conversation began turn {turn}; /rewind lists those that did")
-        self._factory.rewind(session, Rewound(turn, files=files))
-        return former
-
-    def undo_rewind(self, session_id: str) -> Rewound | None:
-        """Undo the last rewind; None where there is none since the last turn. Raises SessionError while a turn runs."""
-        session = self.idle(session_id)
-        if not session.state.rewinds:
-            return None
-        rewound = session.state.rewinds[-1][0]
-        self._factory.rewind(session, Rewound(rewound.turn, True, rewound.files))
-        return rewound
 
     async def compact(self, session_id: str, focus: str) -> tuple[int, int]:
         """Say the conversation shorter in place of a turn: it can be interrupted, and what is sent meanwhile waits.

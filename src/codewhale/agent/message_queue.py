@@ -1,5 +1,4 @@
-"""What a person sends: messages that wait for a turn, what they carry, and what the person's own commands printed since
-the last one."""
+"""What a person sends: messages that wait for a turn, and what they carry."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -8,24 +7,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.agent.turn import Turn
-from codewhale.lib.text import fenced, head_tail
+from codewhale.lib.text import counted
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import Compacted, MessageAdded, QueueChanged, Queued, ShellRan, TurnStarted
+from codewhale.protocol.events import MessageAdded, QueueChanged, Queued, QueueKept, ShellRan
 from codewhale.protocol.messages import Image, Message, Part, Text
+from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import EditQueue, SendMessage
 from codewhale.protocol.views import QueuedRow
 from codewhale.session.session import Session
-from codewhale.session.standing import of_conversation
+from codewhale.session.transcript import shell_text
 
 MOST_WAITING = 100
-TOLD_EACH = 16 << 10
+KEPT = "Still queued from before: {}. They go after your next message; /queue shows, changes and drops them."
 
 
 class QueuedMessage(Struct, frozen=True):
-    """A message on its way: the operation, and the images that its attachments came to."""
+    """A message on its way: the operation, the images of its attachments, and the key under which it waits."""
 
     op: SendMessage
     images: tuple[Image, ...] = ()
+    key: str = ""
 
     def joins(self, session: Session) -> MessageAdded:
         """It as part of the conversation, with what the person's own commands printed before it."""
@@ -35,7 +36,7 @@ class QueuedMessage(Struct, frozen=True):
         if commands:
             texts.append(Text("\n\n".join(map(shell_text, commands)), "harness"))
         parts: tuple[Part, ...] = (*texts, *self.images)
-        return MessageAdded(Message("user", parts))
+        return MessageAdded(Message("user", parts), queued=self.key)
 
 
 class MessageQueue:
@@ -45,6 +46,23 @@ class MessageQueue:
         self._session = session
         self._steers: deque[QueuedMessage] = deque()
         self._later: deque[QueuedMessage] = deque()
+        if session.rights.authority is Authority.PERSON:
+            self._restore()
+
+    def _restore(self) -> None:
+        """What waited when an earlier process ended waits again, for the person to send, change or drop."""
+        session = self._session
+        for kept in session.state.waiting.values():
+            op = SendMessage(session.id, kept.text, kept.context, "queue")
+            self._later.append(QueuedMessage(op, kept.images, kept.key))
+        if self._later:
+            session.notice("info", KEPT.format(counted(len(self._later), "message")), "queue_kept")
+
+    def _keep(self, message: QueuedMessage) -> QueuedMessage:
+        """Let a message outlive the process as it is now."""
+        key = message.key or f"q{self._session.log.seq + 1}"
+        self._session.emit(QueueKept(key, message.op.text, message.op.context, message.images))
+        return replace(message, key=key)
 
     def __len__(self) -> int:
         return len(self._later) + len(self._steers)
@@ -59,9 +77,10 @@ class MessageQueue:
         if len(self) >= MOST_WAITING:
             raise SessionError(f"{MOST_WAITING} messages are already queued; edit or drop one (/queue)")
         if message.op.delivery == "steer" and not turn.winding_up:
-            self._steers.append(message)
+            self._steers.append(self._keep(message))
             self.tell()
             return
+        message = self._keep(message)
         if turn.winding_up and turn.stop_reason and not turn.goes_on:
             turn.goes_on = True
             self._later.appendleft(message)
@@ -84,12 +103,15 @@ class MessageQueue:
         delivery = op.delivery or former.op.delivery
         other = self._steers if delivery == "steer" and not turn.winding_up else self._later
         if not op.text:
+            self._session.emit(QueueKept(former.key))
             del place[index]
-        elif not op.delivery or other is place:
-            place[index] = QueuedMessage(replace(former.op, text=op.text), former.images)
         else:
-            del place[index]
-            other.append(QueuedMessage(replace(former.op, text=op.text, delivery=delivery), former.images))
+            changed = self._keep(replace(former, op=replace(former.op, text=op.text, delivery=delivery)))
+            if not op.delivery or other is place:
+                place[index] = changed
+            else:
+                del place[index]
+                other.append(changed)
         self.tell()
         return former.op.text
 
@@ -116,31 +138,3 @@ class MessageQueue:
 
     def tell(self) -> None:
         self._session.emit(QueueChanged(len(self)))
-
-
-def last_asked(session: Session) -> tuple[Message | None, bool]:
-    """The message that began the last turn, without what the harness added, and whether the conversation still ends
-    with it: nothing has answered it yet."""
-    asked, ends, began = None, False, False
-    for event in of_conversation(session.log, session.state.rewound):
-        if isinstance(event, TurnStarted):
-            began = True
-        elif isinstance(event, MessageAdded):
-            ends = began and event.message.role == "user"
-            if ends:
-                asked = event.message
-            began = False
-        elif isinstance(event, Compacted):
-            ends = False
-    if asked is None:
-        return None, False
-    kept = tuple(part for part in asked.parts if not isinstance(part, Text) or part.source == "person")
-    return Message("user", kept), ends
-
-
-def shell_text(ran: ShellRan) -> str:
-    end = "ended by a signal" if ran.exit_code is None else f"exit code {ran.exit_code}"
-    head, tail, cut = head_tail(ran.output, TOLD_EACH)
-    output = f"{head}\n[... {cut} bytes left out ...]\n{tail}" if cut else head
-    shown = fenced(f"$ {ran.command}\n{output}")
-    return f"The person ran a command of their own in the workspace ({end}, {ran.seconds:.1f} s):\n{shown}"

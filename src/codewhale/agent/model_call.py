@@ -24,6 +24,7 @@ from codewhale.session.accounting import Accounts, affordable, priced, saved_by,
 from codewhale.session.budget import Budget, BudgetExceeded, Spent
 from codewhale.session.prefixcache import Expected, cause_of_miss, expected_tokens
 from codewhale.session.session import Session
+from codewhale.session.streamed import StreamKept
 
 # Under a bound, a model whose longest answer is unknown is asked for no more than this.
 _LONGEST_ANSWER = 8192
@@ -91,7 +92,8 @@ class ModelCalls:
         )
         self._send(_Call(reserved, sent, body, expected, prompt, 0.0))
         hold = bool(provider.settings.facts.get("text_calls", True))
-        self._collector = Collector(self._tell_of_retries if purpose else session.emit, hold and not purpose, self)
+        tell = self._tell_of_retries if purpose else StreamKept(session).tell
+        self._collector = Collector(tell, hold and not purpose, self)
         self._turn.waiting_for = f"the model ({purpose})" if purpose else "the model"
         try:
             answer = await self._collector.read(provider.stream(body))

@@ -110,6 +110,7 @@ class EngineClient:
             views.FindFiles.done_by(lambda query: services.mentions.find(self._root(query), query.text, query.limit)),
             views.GetWorkspace.done_by(lambda query: self.work.workspace(self._root(query))),
             views.GetDiff.done_by(lambda query: self.work.diff(query.session, self._root(query), query.path)),
+            views.GetClosing.done_by(lambda query: self.work.closing(query.session, self._root(query), control.usage)),
             views.ListFormer.done_by(lambda query: control.former(query.session)),
             views.PreviewRewind.done_by(self._rewind),
             views.PreviewUndo.done_by(lambda query: self.work.undo(query, self._root(query))),

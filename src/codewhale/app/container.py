@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
+    from codewhale.agent.titles import Titles
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
     from codewhale.commands.plan import PlanCommand
@@ -155,9 +156,10 @@ class Container:
         runner = ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
         engine = Engine(self.session_factory, self.catalog, runner, _facts, self.routes.may_ask)
         engine.on_close(self._end_jobs)
-        engine.on_close(self._forget_grants)
+        engine.on_close(self._forget)
         engine.after_turn(self._offer_plan)
         engine.after_turn(self._warm_index)
+        engine.after_turn(self._make_title)
         return engine
 
     def _defaults(self, workspace: str) -> SessionDefaults:
@@ -265,7 +267,14 @@ class Container:
             elif self.services.built("plans"):
                 self.services.plans.withdraw(session.id)
 
-    async def _forget_grants(self, session: str) -> None:
+    def _make_title(self, session: Session) -> None:
+        config = self.settings(session.state.workspace).config
+        if session.rights.authority is Authority.PERSON and config.section("titles", bool):
+            self.services.titles.after_turn(session)
+
+    async def _forget(self, session: str) -> None:
+        if self.services.built("titles"):
+            await self.services.titles.forget(session)
         if self.built("permissions"):
             self.permissions.forget(session)
         self.plans.forget(session)
@@ -399,6 +408,12 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.agent.completer import Completions
 
         return Completions(self._app.engine.turn, self._app.redactor)
+
+    @cached_property
+    def titles(self) -> "Titles":
+        from codewhale.agent.titles import Titles
+
+        return Titles(self.completer.title)
 
     @cached_property
     def discovery(self) -> "Discovery":

@@ -1,26 +1,13 @@
 """Sessions at rest, for listings and exports: no engine is started and no log is locked."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from codewhale.lib.clock import SystemClock
 from codewhale.process.artifacts import ArtifactStore
-from codewhale.protocol.events import (
-    LOG_VERSION,
-    CallFinished,
-    ContextAppended,
-    Envelope,
-    Event,
-    MessageAdded,
-    SessionOpened,
-    TitleSet,
-)
+from codewhale.protocol.events import CallFinished, ContextAppended, Envelope, Event, MessageAdded
 from codewhale.protocol.messages import Image, Message, ResultPart, Text
 from codewhale.protocol.views import SessionSummary
-from codewhale.session.export import Format, exported
-from codewhale.session.listing import checked_title
-from codewhale.session.redaction import Redactor
-from codewhale.session.state import SessionState
 from codewhale.session.store import SessionStore
 
 
@@ -58,34 +45,6 @@ def request_body(home: str, session: str, number: int) -> bytes | None:
         return artifacts.get(image.artifact)
 
     return projection.request_body([envelope.event for envelope in envelopes(home, session)], number, load)
-
-
-def rename(home: str, session: str, title: str) -> None:
-    """Give a session a title. Raises SessionError, SessionBusyError when it is open."""
-    checked = checked_title(title)
-    log = _store(home).open(session)
-    try:
-        log.append([TitleSet(checked)])
-    finally:
-        log.close()
-
-
-def fork(home: str, session: str) -> str:
-    """The id of a copy of a session, which goes on by itself. Raises SessionError."""
-    store, state = _store(home), SessionState()
-    for envelope in store.read(session):
-        state.apply(envelope.event)
-    opened = SessionOpened(LOG_VERSION, state.workspace, state.mode, state.provider, state.model)
-    log = store.fork(session, opened)
-    log.close()
-    return log.session
-
-
-def export(home: str, session: str, form: Format, environ: Mapping[str, str]) -> bytes:
-    """A session as a document, without what the environment says to be secret. Raises SessionError."""
-    store = _store(home)
-    events = (envelope.event for envelope in store.read(session))
-    return exported(store.summary(session), events, form, Redactor(environ).text)
 
 
 def remove(home: str, sessions: Sequence[str]) -> None:

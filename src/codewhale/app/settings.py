@@ -72,7 +72,8 @@ class Settings(Struct, frozen=True):
     what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the sandbox does not
     hold, auto runs them, never refuses them, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
-    `mcp_config_path` the file that names MCP servers. The four last ones are of code search: whether it has an index at
+    `mcp_config_path` the file that names MCP servers, `titles` whether the model
+    is asked for a title after a session's first turn. The four last ones are of code search: whether it has an index at
     all, and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
@@ -87,6 +88,7 @@ class Settings(Struct, frozen=True):
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
     mcp_config_path: str = ""
+    titles: bool = True
     codebase_search_core: bool = field(default=True, name="codebase-search-core")
     sparse_splade: str = field(default="", name="sparse-splade")
     dense_embed: str = field(default="", name="dense-embed")
@@ -106,6 +108,7 @@ def defaults() -> dict[str, object]:
         "model": "",
         "reasoning_effort": "",
         "approval": "suggest",
+        "titles": True,
         "codebase-search-core": True,
         "providers": built_in(),
     }

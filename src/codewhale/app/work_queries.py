@@ -13,7 +13,9 @@ from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, MessageAdded, whole_output
+from codewhale.protocol.ops import UsageView
 from codewhale.protocol.views import (
+    ClosingView,
     JobRow,
     PreviewRewind,
     PreviewUndo,
@@ -102,6 +104,23 @@ class WorkQueries:
             return RewindView(messages, *await self._planned(undo, await undo.plan(query.session, workspace, since)))
         except SnapshotError as error:
             return RewindView(messages, why=f"Files cannot be put back here: {error}.")
+
+    async def closing(self, session: str, workspace: str, usage: Callable[[str], UsageView]) -> ClosingView:
+        """What a session came to. Where nobody can say what it changed, nothing is said of files."""
+        files, lines = 0, list[str]()
+        undo = self._services.undo
+        try:
+            if turns := await undo.turns(session, workspace):
+                plan = await undo.plan(session, workspace, turns[-1].since)
+                files = len(plan.files)
+                lines = "".join(block.diff for block in await self._contents(undo, plan, back=False)).splitlines()
+        except SnapshotError:
+            files = 0
+        added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+        removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+        title = self._sessions.summary(session).title
+        took = usage(session)
+        return ClosingView(title, took.turns, files, added, removed, took.total["cost"])
 
     async def _planned(
         self, undo: "Undo", plan: "UndoPlan"

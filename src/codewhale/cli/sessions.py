@@ -127,9 +127,8 @@ def _show(home: str, args: argparse.Namespace) -> int:
 
 def _changed(home: str, args: argparse.Namespace) -> int:
     """What makes something of a session: a title, a copy, a document."""
-    from codewhale.app import sessions
+    from codewhale.cli.offline import sessions
     from codewhale.protocol.errors import SessionBusyError, SessionError
-    from codewhale.session.export import format_of, write_export
 
     session = _resolve(home, args.id)
     try:
@@ -138,13 +137,11 @@ def _changed(home: str, args: argparse.Namespace) -> int:
         elif args.action == "fork":
             put(sessions.fork(home, session) + "\n")
         else:
-            form = format_of(args.output, args.format)
-            data = sessions.export(home, session, form, os.environ)
-            if not args.output:
+            data = sessions.export(home, session, (args.output, args.format, args.force), os.environ)
+            if args.output:
+                say(f"codewhale: exported to {one_line(args.output, 500)}")
+            else:
                 put_bytes(data)
-                return 0
-            write_export(args.output, data, args.force)
-            say(f"codewhale: exported to {one_line(args.output, 500)}")
     except SessionBusyError as error:
         say(f"codewhale: {error}")
         return 1

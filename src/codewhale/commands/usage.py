@@ -16,6 +16,7 @@ CAUSES = {
     "model": "another model was chosen",
     "compaction": "the conversation was compacted",
     "undo": "a compaction was undone",
+    "rewind": "the conversation went back to an earlier message",
     "pruned": "old tool results were shortened",
     "activation": "a tool joined the array",
     "effort": "reasoning was switched on or off",

@@ -16,6 +16,7 @@ from msgspec import Struct
 from codewhale.display.attachments import Folder
 from codewhale.display.client import Client
 from codewhale.display.drafts import Draft, PromptHistory
+from codewhale.display.leaving import farewell
 from codewhale.display.setup import is_command, language_of
 from codewhale.display.words import Words
 from codewhale.headless.headless import AnswerSink
@@ -205,6 +206,8 @@ class Plain:
                     follower.result()
                     return 0
             reading.result()
+            if said := await farewell(self._client.query, self.session, self._words):
+                await self._print(*said.splitlines())
             return 0
         finally:
             for task in (reading, self._follower, *self._background):

@@ -175,11 +175,29 @@ class TurnStarted(EventBase, frozen=True):
 
 class MessageAdded(EventBase, frozen=True):
     """A whole message joined the conversation. `finish` is why an assistant message ended, `thought` how many seconds
-    its model had thought before it."""
+    its model had thought before it, `queued` the key under which a message waited before."""
 
     message: Message
     finish: str = ""
     thought: float = 0.0
+    queued: str = ""
+
+
+class QueueKept(EventBase, frozen=True):
+    """A message of the person waits, so that it outlives the process. Given again under its `key` it has changed; an
+    empty one was dropped."""
+
+    key: str
+    text: str = ""
+    context: str = ""
+    images: tuple[Image, ...] = ()
+
+
+class AnswerStreamed(EventBase, frozen=True):
+    """More text of an answer that is not whole yet: all that is left of it where the process dies. It is shown then,
+    and never sent back."""
+
+    text: str
 
 
 class TurnFinished(EventBase, frozen=True):
@@ -436,6 +454,7 @@ Durable = (
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | ApprovalChanged | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened
     | ChildClosed | ListChanged | Notice | ShellRan | AnswerDropped | FolderAdded | FolderRemoved
+    | QueueKept | AnswerStreamed
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress

@@ -201,6 +201,24 @@ class ReadOutput(Query[str], frozen=True, tag="read_output", omit_defaults=True)
     kept: str = ""
 
 
+class GetClosing(Query["ClosingView"], frozen=True, tag="get_closing"):
+    """Ask what a session came to, to be shown when it is left; answered by a ClosingView."""
+
+    session: str
+
+
+class ClosingView(Struct, frozen=True):
+    """What a session came to: its title, how many files its agent changed that still stand so, the lines that came and
+    went in them, and the cost by currency."""
+
+    title: str
+    turns: int
+    files: int
+    added: int
+    removed: int
+    cost: dict[str, float]
+
+
 class ListJobs(Query[tuple["JobRow", ...]], frozen=True, tag="list_jobs"):
     """Ask for the session's background commands; answered by JobRow rows, running ones first."""
 

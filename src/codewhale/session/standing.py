@@ -18,7 +18,7 @@ from codewhale.protocol.events import (
     TurnFinished,
     TurnStarted,
 )
-from codewhale.protocol.messages import Text
+from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.views import FormerMessage
 from codewhale.session.log import SessionLog
 
@@ -84,3 +84,23 @@ def former_messages(log: Iterable[Envelope]) -> tuple[FormerMessage, ...]:
             rows += [FormerMessage(turn, next(said, ""), times[turn])] if event.message.role == "user" else []
             turn = 0
     return tuple(rows)
+
+
+def last_asked(log: SessionLog, rewound: bool) -> tuple[Message | None, bool]:
+    """The message that began the last turn, without what the harness added, and whether the conversation still ends
+    with it: nothing has answered it yet."""
+    asked, ends, began = None, False, False
+    for event in of_conversation(log, rewound):
+        if isinstance(event, TurnStarted):
+            began = True
+        elif isinstance(event, MessageAdded):
+            ends = began and event.message.role == "user"
+            if ends:
+                asked = event.message
+            began = False
+        elif isinstance(event, Compacted):
+            ends = False
+    if asked is None:
+        return None, False
+    kept = tuple(part for part in asked.parts if not isinstance(part, Text) or part.source == "person")
+    return Message("user", kept), ends

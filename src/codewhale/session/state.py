@@ -28,11 +28,13 @@ from codewhale.protocol.events import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
+    QueueKept,
     RequestSent,
     Rewound,
     SessionOpened,
     SessionResumed,
     ShellRan,
+    TitleSet,
     ToolActivated,
     TurnFinished,
     TurnStarted,
@@ -102,7 +104,8 @@ class SessionState:
         self.usage = Usage()
         self.tokens_per_byte = 0.3
         self.request_bytes = 0
-        self.one_shot = False  # the last request was made beside the conversation
+        self.said_by = 0  # the last request of the conversation itself
+        self.title = ""
         self.measured = (0, 0)  # bytes and tokens of the last request that its provider counted
         self.last_usage = Usage()
         self.effort = ""
@@ -117,6 +120,7 @@ class SessionState:
         self.activated: dict[str, KnownTool] = {}  # in the order of activation
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
+        self.waiting: dict[str, QueueKept] = {}  # messages of the person that no turn has taken
         self.rewound = False  # a rewind stands somewhere in the log
         self.rewinds: list[tuple[Rewound, _Told, dict[int, _Told]]] = []  # those that can still be undone
         self._begun: dict[int, _Told] = {}  # by turn that stands
@@ -217,8 +221,18 @@ class SessionState:
     def _turn_finished(self, event: TurnFinished) -> None:
         self.turn_open = False
 
+    def _titled(self, event: TitleSet) -> None:
+        self.title = event.title
+
+    def _queue(self, event: QueueKept) -> None:
+        if event.text or event.images:
+            self.waiting[event.key] = event
+        else:
+            self.waiting.pop(event.key, None)
+
     def _message(self, event: MessageAdded) -> None:
         self.messages += 1
+        self.waiting.pop(event.queued, None)
         if event.message.role == "user":
             self.person_commands = []
         for call in event.message.calls:
@@ -227,17 +241,19 @@ class SessionState:
             self.last_call += 1
 
     def _request(self, event: RequestSent) -> None:
-        self.requests, self.one_shot = event.request, event.purpose in ONE_SHOT
-        self.request_bytes = self.request_bytes if self.one_shot else event.bytes
+        self.requests = event.request
+        if event.purpose not in ONE_SHOT:
+            self.said_by, self.request_bytes = event.request, event.bytes
 
     def _usage(self, event: UsageReported) -> None:
         new, old = event.usage, self.usage
-        counted = new.input and not event.estimated and not self.one_shot
+        own = event.request == self.said_by
+        counted = new.input and not event.estimated and own
         if counted and self.request_bytes > 1000:
             self.tokens_per_byte = new.input / self.request_bytes
-        if counted and event.request == self.requests:
+        if counted:
             self.measured = (self.request_bytes, new.input)
-        self.last_usage = self.last_usage if self.one_shot else new
+        self.last_usage = new if own else self.last_usage
         cost = None if new.cost is None else (old.cost or 0.0) + new.cost
         self.usage = Usage(
             input=old.input + new.input,
@@ -319,4 +335,6 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     ToolActivated: SessionState._activated,
     ShellRan: SessionState._shell_ran,
     Rewound: SessionState._rewind,
+    QueueKept: SessionState._queue,
+    TitleSet: SessionState._titled,
 }

@@ -105,7 +105,7 @@ class SessionStore:
             copied = [records.frame(1, child, rfc3339(self._clock.now()), first)]
             for line in records.lines(file, index, 0, len(index.seqs)):
                 record = records.decode_record(line)
-                if record.type != "session_opened":
+                if record.type not in ("session_opened", "queue_kept"):  # what waits is sent once
                     copied.append(records.frame(len(copied) + 1, child, record.at, bytes(record.event)))
         target = os.path.join(folder, LOG_FILE)
         fd = self._ops.open(target + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -143,6 +143,7 @@ class SessionStore:
         `workspace` when given). Raises SessionError when there is none, AmbiguousSessionError for several."""
         if name == "latest":
             rows = [row for row in self.summaries(workspace) if not row.owner]
+            rows = [row for row in rows if row.turns] or rows  # nothing was said in what a kill left empty
             if not rows:
                 raise SessionError("there is no session" + (f" of {workspace}" if workspace else "") + " to resume")
             return rows[0].id

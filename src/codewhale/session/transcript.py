@@ -1,9 +1,12 @@
-"""A whole conversation as plain text: what stays readable by tool after a compaction."""
+"""A conversation, and what the person ran beside it, as plain text: what stays readable by tool after a compaction."""
 
 from collections.abc import Iterable, Iterator
 
-from codewhale.protocol.events import CallFinished, Compacted, ContextAppended, Event, MessageAdded
+from codewhale.lib.text import fenced, head_tail
+from codewhale.protocol.events import CallFinished, Compacted, ContextAppended, Event, MessageAdded, ShellRan
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
+
+TOLD_EACH = 16 << 10
 
 
 def transcript(events: Iterable[Event]) -> str:
@@ -38,3 +41,11 @@ def _said(message: Message) -> Iterator[str]:
                 yield f"(thought) {text}"
             case ToolCall():
                 yield f"call {part.sent_name} {part.sent_arguments} ({part.id})"
+
+
+def shell_text(ran: ShellRan) -> str:
+    end = "ended by a signal" if ran.exit_code is None else f"exit code {ran.exit_code}"
+    head, tail, cut = head_tail(ran.output, TOLD_EACH)
+    output = f"{head}\n[... {cut} bytes left out ...]\n{tail}" if cut else head
+    shown = fenced(f"$ {ran.command}\n{output}")
+    return f"The person ran a command of their own in the workspace ({end}, {ran.seconds:.1f} s):\n{shown}"

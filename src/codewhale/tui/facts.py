@@ -186,7 +186,8 @@ class SessionFacts:
                 self._idle()
             case RequestSent(request=request, purpose=purpose):
                 self._purposes[request] = purpose
-                self._wait("compaction" if purpose == "compaction" else "model")
+                if purpose != "title":  # which nobody waits for
+                    self._wait("compaction" if purpose == "compaction" else "model")
             case RetryCountdown(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
                 self._wait("retry", f"{attempt}/{attempts}: {reason}")
                 self.again_at = self._clock() + delay

@@ -6,7 +6,7 @@ import signal
 
 from msgspec import Struct
 
-from codewhale.display.leaving import exit_within
+from codewhale.display.leaving import exit_within, farewell
 from codewhale.display.setup import Setup
 from codewhale.tui.app import CodeWhaleApp
 from codewhale.tui.terminal import Terminal
@@ -17,7 +17,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(Struct, frozen=True):
-    """The exit code, and one line for the person ("" for none)."""
+    """The exit code, and lines for the person ("" for none)."""
 
     code: int
     said: str = ""
@@ -41,10 +41,17 @@ async def _run(setup: Setup) -> Ended:
             # Whoever asks once more does not want to wait for the session to be closed.
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
+        said = await _farewell(app)
         await app.link.aclose()
     code = CRASHED if app.return_code else HUNG_UP if app.gone else 0
     exit_within(_LEAVING, code)
     if code:
         return Ended(code)
+    return Ended(0, said)
+
+
+async def _farewell(app: CodeWhaleApp) -> str:
+    """What the session came to, unless the program failed or its terminal is gone."""
     turns = app.transcript.source.model.turn
-    return Ended(0, app.words("app.left", session=app.link.session) if turns and app.link.session else "")
+    left = turns and app.link.session and not app.return_code and not app.gone
+    return await farewell(app.link.query, app.link.session, app.words) if left else ""

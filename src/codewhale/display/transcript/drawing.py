@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from codewhale.display.leaving import money
 from codewhale.display.text import PROSE, Span, StyledLine, cells, clean, columns, ends, fit, one_row, safe_rows, wrap
 from codewhale.display.transcript.blocks import (
     RUNNING,
@@ -288,7 +289,7 @@ def _receipt_items(words: Words, block: Receipt) -> list[Span]:
         size = rounded(asked + (usage.get("output") or 0))
         items.append((words(key, n=size, hit=f"{hit / asked:.0%}"), "muted"))
     if (cost := usage.get("cost")) is not None:
-        items.append((_money(cost, str(usage.get("currency") or "USD")), "muted"))
+        items.append((money(cost, str(usage.get("currency") or "USD")), "muted"))
     return items
 
 
@@ -298,11 +299,6 @@ def rounded(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f}{unit}" if count < 100 * size else f"{count / size:.0f}{unit}"
     return str(count)
-
-
-def _money(cost: float, currency: str) -> str:
-    shown = f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"
-    return f"${shown}" if currency == "USD" else f"{shown} {one_row(currency)}"
 
 
 def _asked_rows(block: AskRecord, name: str, text: str) -> list[str]:

@@ -32,6 +32,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import (
     AnswerDropped,
+    AnswerStreamed,
     ApprovalAnswered,
     ApprovalAsked,
     CallFinished,
@@ -110,6 +111,7 @@ class TranscriptModel:
         self.became: list[tuple[int, int]] = []
         self.turn_starts: list[int] = []
         self.cut = 0  # how many settled blocks are as they were when this was last set to their number
+        self._unsettled: list[str] | None = None  # text of the open turn that is in no message yet
         self._taken: list[tuple[int, list[TranscriptBlock], list[int]]] = []
         self._streams: dict[str, TextParts] = {}
         self._next_live = -1
@@ -130,6 +132,7 @@ class TranscriptModel:
             TurnFinished: self._turn_finished,
             SessionResumed: self._resumed,
             Rewound: self._rewound,
+            AnswerStreamed: self._answer_streamed,
             ChildOpened: self._child_opened,
             ChildProgress: lambda event, _: self._told(f"child {event.child}", event.text),
             ChildClosed: self._child_closed,
@@ -225,12 +228,22 @@ class TranscriptModel:
         if event.purpose:
             return
         self._drop_words()
+        self._drop_unsettled()
         if (note := note_of(event)) is not None:
             self.settle(note)
 
+    def _answer_streamed(self, event: AnswerStreamed, envelope: Envelope) -> None:
+        if self._unsettled is not None:
+            self._unsettled.append(event.text)
+
     def _request(self, event: RequestSent, envelope: Envelope) -> None:
         if not event.purpose:
+            self._drop_unsettled()
             self._drop_words()
+
+    def _drop_unsettled(self) -> None:
+        if self._unsettled is not None:
+            self._unsettled = []
 
     def _drop_words(self) -> None:
         if not self.live:
@@ -246,6 +259,7 @@ class TranscriptModel:
             streamed = {who: stream.parts for who, stream in self._streams.items()}
             first = len(self.settled)
             self._drop_words()
+            self._drop_unsettled()
             for part in message.parts:
                 self._assistant_part(part, streamed)
             thought = next((block for block in self.settled[first:] if _is_thought(block)), None)
@@ -296,12 +310,14 @@ class TranscriptModel:
     def _turn_started(self, event: TurnStarted, envelope: Envelope) -> None:
         self.turn = event.turn
         self._taken.clear()
+        self._unsettled = []
         self.uncheck()
         self._turn_began = seconds_of(envelope.at)
         self.turn_starts.append(len(self.settled))
 
     def _turn_finished(self, event: TurnFinished, envelope: Envelope) -> None:
         self._drop_words()
+        self._unsettled = None
         self.close_calls()
         result = event.result
         changes, usage = result.get("changes"), result.get("usage")
@@ -333,9 +349,16 @@ class TranscriptModel:
         self.settle(NoteBlock(key="rewind_undone" if event.back else "rewound"))
 
     def _resumed(self, event: SessionResumed, envelope: Envelope) -> None:
-        """What an earlier process left open will not end any more; what became of its calls nobody knows."""
+        """What an earlier process left open will not end any more; what became of its calls nobody knows. What it
+        had heard of an answer is marked."""
         self._lost = dict(self.open_calls)
         self.close_calls("lost")
+        if self._unsettled is not None:
+            text = "".join(self._unsettled)
+            if text.strip():
+                self._settle_words("model", text, {})
+            self.settle(NoteBlock(key="killed_partial" if text.strip() else "killed", level="warning"))
+            self._unsettled = None
         for work in self.work.values():
             work.status = "stale"
             self.touch(work)
