@@ -14,16 +14,18 @@ from codewhale.lib.clock import Clock, SystemClock
 from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.events import Envelope, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.ops import OpenSession, SessionStatus, StatusView
+from codewhale.protocol.ops import ListSessions, OpenSession, SessionStatus, StatusView
 from codewhale.protocol.views import (
     CompleteCommand,
     ContextView,
     FindFiles,
     GetContext,
     GetQueue,
+    GetWorkspace,
     ListCommands,
     ListProviders,
     ProviderRow,
+    WorkspaceRow,
 )
 from codewhale.testing import ProviderSettings
 from codewhale.tui.app import CodeWhaleApp
@@ -48,6 +50,8 @@ ANSWERS: dict[type, Any] = {
     ListCommands: (),
     CompleteCommand: (),
     FindFiles: (),
+    GetWorkspace: WorkspaceRow(FOLDER, "main", 2),
+    ListSessions: [],
 }
 
 

@@ -21,18 +21,19 @@ from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
-from codewhale.protocol.ops import ChangeSetting, SessionStatus
+from codewhale.protocol.ops import ChangeSetting, ListSessions, SessionStatus
 from codewhale.protocol.requests import Query
-from codewhale.protocol.views import GetContext, ListProviders
+from codewhale.protocol.views import GetContext, GetWorkspace, ListProviders
 from codewhale.tui.actions import Overlays, SessionActions
 from codewhale.tui.asking.panel import AskingPanel
 from codewhale.tui.attention import Attention, way_of
+from codewhale.tui.bidi import RightToLeft, orders_itself
 from codewhale.tui.commands import with_local
 from codewhale.tui.composer.composer import Composer
 from codewhale.tui.composer.store import ComposerStore
 from codewhale.tui.crash import write_crash
 from codewhale.tui.input import IDLE_SECONDS, Consoles, Early, misses
-from codewhale.tui.keys import bindings, check_keys
+from codewhale.tui.keys import bindings, check_keys, first_key
 from codewhale.tui.link import Link
 from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.table import progress_panel
@@ -94,6 +95,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.link = Link(setup.connect, setup.opening, self)
         way, clock = way_of(settings.notify, environ), setup.clock
         self.attention = Attention(self._write, self.words, way, settings.title, clock.monotonic)
+        if not orders_itself(environ):
+            self._filters.append(RightToLeft())
         # Before there is anything to be styled again.
         self.register_theme(theme := self.palette.theme())
         self.set_reactive(App.theme, theme.name)
@@ -106,12 +109,13 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.context = ScreenContext(words, palette, self._ask, submit, self.own_keys, clock.now)
         self.context.workspace = folder
         self.context.editor, self.context.pager = self._editor, pager_of(self._setup.environ)
-        self.transcript = Transcript(words, palette, now=clock.now)
+        self.transcript = Transcript(words, palette, now=clock.now, stop=first_key("composer.escape", self.own_keys))
         self.transcript.context = self.context
         self.asking = AskingPanel(words, palette, submit, self._quiet, self.own_keys, self._setup.patience)
         store = ComposerStore(self._setup.home, folder)
         self.composer = Composer(words, palette, self._ask, submit, store, self._editor)
         self.status = Status(words, palette, clock.monotonic, self.own_keys)
+        self.composer.idle_hint = self.status.hint
         idle = getattr(self._setup.patience, "idle", IDLE_SECONDS)
         self.consoles = Consoles(self._quiet, lambda: not self.overlays.open and self.asking.card is None, idle)
         self._opens_console: Any = None
@@ -219,6 +223,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         if self.progress is not None or isinstance(envelope.event, ProgressShown):
             self._progress(envelope)
         self.status.take(envelope)
+        self.composer.set_mode(self.status.facts.mode)
         self.attention.take(envelope, self.link.live)
         if not self.link.live:
             return  # what is past has happened to nobody here
@@ -257,7 +262,13 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
             view = await self._ask(SessionStatus(session))
             self.context.workspace = view.workspace
             self.status.see(view)
+            self.composer.set_mode(self.status.facts.mode)
             self.status.see_context(await self._ask(GetContext(session, brief=True)))
+            place = await self._ask(GetWorkspace(session))
+            self.status.see_workspace(place)
+            if not view.turns:
+                rows = await self._ask(ListSessions(view.workspace))
+                self.transcript.welcome(view, place, rows, first_key("app.help", self.own_keys))
             if first:
                 if not view.sandbox:
                     self.tell(self.words("app.no_sandbox"), self.words("app.no_sandbox_help"), "warning")
@@ -324,6 +335,12 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         """A message to the model; what could not be sent stands in the composer again."""
         self.transcript.action_bottom()
         self.run_worker(self._send(message))
+
+    def on_composer_continued(self) -> None:
+        """Enter on nothing goes on with the last session, while a new one offers that."""
+        start = self.transcript.source.start
+        if start is not None and start.last is not None:
+            self.run_worker(self.actions.resume(start.last.id, False))
 
     async def _send(self, message: Composer.Sent) -> None:
         async with self._sending:

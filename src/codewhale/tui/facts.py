@@ -41,7 +41,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
-from codewhale.protocol.views import ContextView
+from codewhale.protocol.views import ContextView, WorkspaceRow
 
 _STREAMED = (TurnStarted, RequestSent, ReasoningStreamed, TextStreamed, CallStreamed, AnswerMoved)
 # What is waited for while a model answers.
@@ -67,12 +67,12 @@ class SessionFacts:
         self.approval = ""
         self.sandbox: str | None = None
         self.branch = ""
+        self.changed = 0
         self.context_used = 0
         self.context_room = 0
         self.hit: float | None = None
         self.cost: float | None = None
         self.currency = "USD"
-        self.unpriced = False
         self.queue = 0
         self.jobs: dict[str, str] = {}
         self.children: set[str] = set()
@@ -137,6 +137,9 @@ class SessionFacts:
 
     def see_context(self, view: ContextView) -> None:
         self.context_used, self.context_room = view.used, view.spendable
+
+    def see_workspace(self, view: WorkspaceRow) -> None:
+        self.branch, self.changed = view.branch, view.changed
 
     # -------------------------------------------------------------- events
 
@@ -251,9 +254,7 @@ class SessionFacts:
         return True
 
     def _spend(self, usage: Usage, purpose: str) -> None:
-        if usage.cost is None:
-            self.unpriced = True
-        else:
+        if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
             self.currency = usage.currency
         if purpose not in ONE_SHOT and purpose != "compaction":

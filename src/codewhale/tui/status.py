@@ -1,4 +1,4 @@
-"""The status lines: what is waited for and how to stop it, or what can be done; below it how the session stands."""
+"""The status lines: while something is done what that is and how to stop it, below it how the session stands."""
 
 import math
 import time
@@ -7,11 +7,13 @@ from types import MappingProxyType
 
 from codewhale.display.palette import Palette
 from codewhale.display.text import Span, Spans, cells, columns, fit
+from codewhale.display.transcript.blocks import RUNNING, CallCard
+from codewhale.display.transcript.calls import call_text
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import StatusView
-from codewhale.protocol.views import ContextView
+from codewhale.protocol.views import ContextView, WorkspaceRow
 from codewhale.tui.facts import SessionFacts
 from codewhale.tui.keys import first_key
 from codewhale.tui.widgets import TagLine
@@ -21,7 +23,6 @@ LEAST_DOING = 24
 SILENT_SECONDS = 10.0  # after which the line says that a model sends nothing
 FULL, NEARLY = 0.9, 0.75
 _GAP = "  "
-_MODES = {"plan": "link", "agent": "success", "yolo": "warning"}
 _ASKS = {"approval_suggest": "muted", "approval_sandbox": "accent", "rights_plan": "muted"}
 _USUAL = frozenset(("approval_suggest", "approval_never", "rights_plan"))
 _MONEY = {"USD": "$", "CNY": "¥", "EUR": "€"}
@@ -59,9 +60,10 @@ def fitting(pieces: list[Piece], width: int) -> list[Piece]:
 
 
 class Status(TagLine):
-    """Two lines. Fed events by `take`, views by `see` and `see_context`, and words for a while by `say`."""
+    """One line, or two while something is done. Fed events by `take`, views by the `see` methods, and words for a while
+    by `say`: they stand in place of what is less urgent."""
 
-    DEFAULT_CSS = "Status { height: 2; width: 1fr; background: $surface; }"
+    DEFAULT_CSS = "Status { height: auto; width: 1fr; }"
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class Status(TagLine):
         clock: Callable[[], float] = time.monotonic,
         keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        super().__init__(palette, "surface")
+        super().__init__(palette)
         rows = ("composer.send", "app.palette", "app.help", "composer.escape")
         self._named = {row.partition(".")[2]: first_key(row, keys) for row in rows}
         self._words = words
@@ -78,6 +80,7 @@ class Status(TagLine):
         self._said: tuple[str, str] = ("", "")
         self._said_until = 0.0
         self._opening = "opening"
+        self._rows = 1
         self.facts = SessionFacts(clock)
 
     def on_mount(self) -> None:
@@ -85,40 +88,58 @@ class Status(TagLine):
 
     def _tick(self) -> None:
         if self.facts.busy or self._opening == "opening" or self._said[0]:
-            self.refresh()
+            self._renew()
+
+    def _renew(self) -> None:
+        """Draw again, and make room where there is another line now."""
+        former, self._rows = self._rows, len(self.pieces(self.size.width))
+        self.refresh(layout=former != self._rows)
 
     def begin(self) -> None:
         self.facts.begin()
-        self.refresh()
+        self._renew()
 
     def take(self, envelope: Envelope) -> None:
         self._opening = ""
         if self.facts.take(envelope):
-            self.refresh()
+            self._renew()
 
     def see(self, view: StatusView) -> None:
         """How the session says it stands."""
         self.facts.see(view)
-        self.refresh()
+        self._renew()
 
     def see_context(self, view: ContextView) -> None:
         self.facts.see_context(view)
-        self.refresh()
+        self._renew()
+
+    def see_workspace(self, view: WorkspaceRow) -> None:
+        self.facts.see_workspace(view)
+        self._renew()
+
+    @property
+    def hint(self) -> str:
+        """What can be typed and pressed while nothing stands in the composer."""
+        return self._words("status.hint", **self._named)
 
     def say(self, text: str, tone: str = "text") -> None:
         """Say one line for six seconds. `tone` is a colour of the palette."""
         self._said = (one_line(text, 400), tone)
         self._said_until = self._clock() + SAID_SECONDS
-        self.refresh()
+        self._renew()
 
     def lost(self) -> None:
         self._opening = "failed"
         self.facts = SessionFacts(self._clock)
-        self.refresh()
+        self._renew()
 
     def pieces(self, width: int) -> list[Spans]:
-        """The upper and the lower line."""
-        return [_joined(self._now(), self._beside(), width), _joined(self._facts(), self._figures(), width)]
+        """The lines that there are."""
+        now = self._now()
+        above = [_joined(now, self._beside(), width)] if now else []
+        if now and not self.facts.busy:
+            return above
+        return [*above, _joined(self._facts(), self._figures(), width)]
 
     # -------------------------------------------------------------- the upper line
 
@@ -138,7 +159,7 @@ class Status(TagLine):
             return [(doing, tone, 0), (seconds, "text", 0), (stop, "muted", 1)]
         if self._opening:
             return [(words(f"status.{self._opening}"), "muted" if self._opening == "opening" else "error", 0)]
-        return [(words("status.hint", **self._named), "muted", 0)]
+        return []
 
     def _doing(self) -> str:
         facts = self.facts
@@ -146,6 +167,10 @@ class Status(TagLine):
         if facts.silent >= SILENT_SECONDS:
             name = "silent" if facts.doing == "model" else "stalled"
             return self._words(f"status.{name}", provider=one_line(facts.provider, 40))
+        if facts.doing in ("call", "tool", "approval"):
+            subject = call_text(
+                self._words, CallCard(name=facts.subject, status=RUNNING if facts.doing == "tool" else "")
+            )
         return self._words(f"status.doing_{facts.doing}", subject=subject)
 
     def _seconds(self) -> str:
@@ -178,8 +203,7 @@ class Status(TagLine):
         # Who asks outside the sandbox says with that that there is one.
         held = None if asks == "approval_sandbox" and facts.sandbox else facts.sandbox
         return [
-            (words(f"status.mode_{facts.mode}"), _MODES.get(facts.mode, "text"), 0),
-            (one_line(model + effort, 48), "text", 1),
+            (one_line(model + effort, 48), "text", 1 * (asks not in _USUAL)),
             # What is not asked about is never left out.
             (words(f"status.{asks}") if facts.approval else "", _ASKS.get(asks, "warning"), 5 * (asks in _USUAL)),
             (
@@ -196,13 +220,13 @@ class Status(TagLine):
         tone = "error" if share >= FULL else "warning" if share >= NEARLY else "muted"
         hit = facts.hit
         money = money_text(facts.cost, facts.currency) if facts.cost is not None else ""
-        unknown = facts.unpriced and facts.cost is None
+        changed = f" ±{facts.changed}" if facts.changed else ""
         return [
             (words("status.jobs", n=jobs) if jobs else "", "accent", 3),
             (words("status.context", share=f"{share:.0%}") if facts.context_room else "", tone, 2),
             (words("status.cache", share=f"{hit:.0%}") if hit is not None else "", "muted", 7),
-            (words("status.unpriced") if unknown else money, "muted", 4),
-            (f"git {one_line(facts.branch, 28)}" if facts.branch else "", "muted", 8),
+            (money, "muted", 4),
+            (f"{one_line(facts.branch, 28)}{changed}" if facts.branch else "", "muted", 8),
         ]
 
 

@@ -48,10 +48,12 @@ class Composer(Widget, can_focus=False):
 
     BINDINGS: ClassVar = bindings("composer")
     DEFAULT_CSS = """
-    Composer { height: auto; width: 1fr; background: $background; border-top: solid $cw-border;
-        border-title-color: $cw-muted; border-title-background: $background; }
-    Composer.-busy { border-top: solid $cw-accent; }
-    Composer.-shell { border-top: solid $cw-warning; }
+    Composer { height: auto; width: 1fr; background: $background; border: round $cw-muted;
+        border-title-color: $cw-muted; border-title-background: $background; border-subtitle-align: left;
+        border-subtitle-color: $cw-muted; border-subtitle-background: $background; }
+    Composer.-plan { border: round $cw-link; border-title-color: $cw-link; }
+    Composer.-yolo { border: round $cw-error; border-title-color: $cw-error; }
+    Composer.-shell { border: round $cw-warning; }
     Composer > Horizontal { height: auto; width: 1fr; }
     """
 
@@ -78,6 +80,9 @@ class Composer(Widget, can_focus=False):
         def __init__(self, line: str) -> None:
             super().__init__()
             self.line = line
+
+    class Continued(Message):
+        """Enter where nothing is written and nothing waits."""
 
     class ModeCycled(Message):
         """The next mode is wanted."""
@@ -113,6 +118,8 @@ class Composer(Widget, can_focus=False):
         self._walked: Draft | None = None
         self._hint_timer: asyncio.TimerHandle | None = None
         self._hinted = ""
+        self._mode = ""
+        self.idle_hint = ""
         self.busy = False
         self._whole = False
         self.asked = False
@@ -166,10 +173,10 @@ class Composer(Widget, can_focus=False):
             self.hint("card_waits")
         else:
             self._unhint("card_waits")
+        self._show_idle()
 
     def _set_busy(self, busy: bool) -> None:
         self.busy = self.queue.busy = busy
-        self.set_class(busy, "-busy")
         self._set_placeholder()
 
     def _set_placeholder(self) -> None:
@@ -177,10 +184,11 @@ class Composer(Widget, can_focus=False):
         if self.asked and not self._list:
             name = "placeholder_asking"
         self.text.placeholder = self._words(f"composer.{name}")
+        self._show_idle()
 
     def hint(self, key: str, **values: object) -> None:
         """Say a sentence of the composer's words on its edge for some seconds."""
-        self.border_title = Content(self._words(f"composer.{key}", **values))
+        self.border_subtitle = Content(self._words(f"composer.{key}", **values))
         if self._hint_timer is not None:
             self._hint_timer.cancel()
         self._hinted = key
@@ -189,7 +197,22 @@ class Composer(Widget, can_focus=False):
     def _unhint(self, key: str = "") -> None:
         """Say nothing any more; with `key` only where that was said."""
         if not key or key == self._hinted:
-            self.border_title = None
+            self._hinted = ""
+            self._show_idle()
+
+    def _show_idle(self) -> None:
+        """What can be done here stands on the edge while nothing else does."""
+        if not self._hinted:
+            idle = self.idle_hint if not (self._list or self.busy or self.asked or self.text.content) else ""
+            self.border_subtitle = Content(idle) if idle else None
+
+    def set_mode(self, mode: str) -> None:
+        """The mode of the session: the edge has its name and its colour."""
+        if mode != self._mode:
+            self._mode = mode
+            self.border_title = Content(self._words(f"composer.mode_{mode}")) if mode else None
+            for name in ("plan", "yolo"):
+                self.set_class(mode == name, f"-{name}")
 
     def repaint(self, palette: Palette) -> None:
         for part in (self.queue, self._popup, self._chips, self._mark):
@@ -501,6 +524,8 @@ class Composer(Widget, can_focus=False):
         if not draft:
             if self.queue.rows:
                 self.run_worker(self.queue.push_oldest(), group="queue")
+            else:
+                self.post_message(self.Continued())
             return
         gone = next((chip for chip in draft.chips if not chip.there), None)
         ordered = text[1:].strip() if text.startswith("!") else text if is_command(text) else ""

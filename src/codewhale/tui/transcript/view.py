@@ -18,12 +18,15 @@ from codewhale.display.transcript.blocks import CallCard, Explored, NoteBlock, R
 from codewhale.display.transcript.model import TranscriptModel, counts_seconds
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted
+from codewhale.protocol.ops import StatusView
+from codewhale.protocol.views import SessionSummary, WorkspaceRow
 from codewhale.tui.input import once
 from codewhale.tui.keys import bindings
 from codewhale.tui.transcript.pane import Pane
 from codewhale.tui.transcript.search import PaneSearch, TextSearch
 
 if TYPE_CHECKING:
+    from codewhale.display.start import StartFacts
     from codewhale.display.transcript.drawing import Drawer
     from codewhale.tui.screens.context import ScreenContext
     from codewhale.tui.transcript.copying import Copier
@@ -36,7 +39,7 @@ _TICK = 1.0
 
 class TranscriptSource:
     """A transcript with what is opened in it. `now` is the time that running things count to, `stop` the key that ends
-    them."""
+    them; `start` is shown where the session was opened, until its first turn begins."""
 
     def __init__(self, words: Words, stop: str = "") -> None:
         self._words = words
@@ -47,6 +50,7 @@ class TranscriptSource:
         self.model = TranscriptModel()
         self.all_open = False
         self.now = 0.0
+        self.start: StartFacts | None = None
         self._opened: dict[int, bool] = {}
         self._drawer: Drawer | None = None
 
@@ -63,6 +67,10 @@ class TranscriptSource:
         block = self.block(index)
         if block.group >= 0 and not self.is_open(self.block(block.group)):
             return ()
+        if self.start is not None and _opens(block):
+            from codewhale.display.start import start_lines
+
+            return [StyledLine(), *start_lines(self.start, self._words, width)]
         former = self.block(index - 1) if index else None
         return self.drawer.below(former, block, width, self.is_open(block), self.now)
 
@@ -144,6 +152,10 @@ class TranscriptSource:
         return became
 
 
+def _opens(block: TranscriptBlock) -> bool:
+    return isinstance(block, NoteBlock) and block.key == "opened"
+
+
 def _key(block: TranscriptBlock) -> int:
     return block.whole if isinstance(block, TextBlock) else block.id
 
@@ -176,9 +188,14 @@ class Transcript(Pane):
         """The person is done here: the composer has the keys again."""
 
     def __init__(
-        self, words: Words, palette: Palette, id: str | None = None, now: Callable[[], float] = time.time
+        self,
+        words: Words,
+        palette: Palette,
+        id: str | None = None,
+        now: Callable[[], float] = time.time,
+        stop: str = "",
     ) -> None:
-        self.source = TranscriptSource(words)
+        self.source = TranscriptSource(words, stop)
         self._now = now
         super().__init__(palette, self.source, id=id)
         self._words = words
@@ -224,6 +241,20 @@ class Transcript(Pane):
         self.source.model.say(f"{text}\n{detail}".rstrip(), level)
         self.wake()
 
+    def welcome(self, status: StatusView, place: WorkspaceRow, rows: list[SessionSummary], help: str) -> None:
+        """Show how a new session stands, until its first turn begins; `help` is the key that shows all keys."""
+        from codewhale.display.start import StartFacts, last_session
+
+        if not self.source.model.turn_starts:
+            self._start(StartFacts(status, place, last_session(rows, status.session), self._now(), help))
+
+    def _start(self, facts: "StartFacts | None") -> None:
+        self.source.start = facts
+        for index, block in enumerate(self.source.model.settled):
+            if _opens(block):
+                self.changed(index)
+        self.wake()
+
     def repaint(self, palette: Palette) -> None:
         self._palette = palette
         super().repaint(palette)
@@ -253,6 +284,8 @@ class Transcript(Pane):
     def _sync(self) -> None:
         """Have drawn again what has changed in the transcript."""
         model = self.source.model
+        if self.source.start is not None and model.turn_starts:
+            self._start(None)
         live = [(block.id, block.version) for block in model.live]
         whole, model.cut = min(self._settled, model.cut), len(model.settled)
         if (
