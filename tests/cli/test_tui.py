@@ -34,7 +34,7 @@ def test_it_opens_and_is_left(tmp_path: Path) -> None:
     with Terminal(command, environment(home), size=(80, 24)) as term:
         term.sees("Connect a model")
         term.type("\x1b")
-        term.until(lambda text: "PLAN" in text and "Connect a model" not in text)
+        term.until(lambda text: "─ plan ─" in text and "Connect a model" not in text)
         term.type("\x03")
         term.sees("ctrl+c again quits")
         term.type("\x03")

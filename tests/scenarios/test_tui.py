@@ -104,7 +104,7 @@ async def test_a_turn_with_an_edit_a_test_and_an_approval(tmp_path: Path) -> Non
         await stage.until("python3 test_basket.py", 30)
         await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.has_focus, 30)
         assert (folder / "basket.py").read_text() == BASKET.replace("+", "-")
-        await stage.until("waiting for your approval")
+        await stage.until("Waiting for your approval")
         await stage.pilot.press("enter")
         await stage.until("Done: the discount is taken off.", 30)
         await stage.until("1 passed")

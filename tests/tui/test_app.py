@@ -29,6 +29,7 @@ from codewhale.protocol.ops import (
     CommandOutput,
     DemoStarted,
     Interrupt,
+    ListSessions,
     OpenSession,
     RunCommand,
     RunShell,
@@ -38,7 +39,7 @@ from codewhale.protocol.ops import (
     SetMode,
     StartDemo,
 )
-from codewhale.protocol.views import ListProviders, ProviderRow
+from codewhale.protocol.views import ListProviders, ProviderRow, SessionSummary
 from codewhale.tui.app import CodeWhaleApp
 from codewhale.tui.keys import ACTIONS
 from codewhale.tui.screens.table import SCREENS
@@ -86,7 +87,7 @@ async def test_panels_stand_one_above_the_other(tmp_path: Path) -> None:
         app = stage.app
         tops = [panel.region.y for panel in (app.transcript, app.composer, app.status)]
         assert tops == sorted(tops) and app.status.region.bottom == 24
-        assert "waiting for the model" in stage.text and "AGENT" in stage.text
+        assert "Waiting for the model" in stage.text and "─ agent ─" in stage.text
         assert app.focused is app.composer.text
 
 
@@ -101,7 +102,7 @@ async def test_what_is_typed_before_the_engine_is_open_is_sent_when_it_is(tmp_pa
 
     setup = Setup(connect, OpenSession(FOLDER), str(tmp_path), TuiSettings(), {}, AT_ONCE)
     async with running(setup, client) as stage:
-        await stage.until("opening the session")
+        await stage.until("Opening the session")
         await stage.type("hello")
         await stage.pilot.press("enter")
         assert not client.ops
@@ -120,7 +121,7 @@ async def test_what_cannot_be_opened_is_said_in_words(tmp_path: Path, error: Exc
 
     async with running(Setup(connect, OpenSession(FOLDER), str(tmp_path), environ={}), None) as stage:
         await stage.until("Could not open the session.")
-        await stage.until("no session")
+        await stage.until("No session")
         assert "Traceback" not in stage.text and str(error).split(":")[0] in stage.text
         await stage.type("kept")
         await stage.pilot.press("enter")
@@ -158,7 +159,7 @@ async def test_slash_commands_shell_lines_modes_and_efforts_are_operations(tmp_p
 
 async def test_keys_switch_between_plan_and_agent_alone(tmp_path: Path) -> None:
     async with recorded(tmp_path, [OPENED]) as stage:
-        await stage.until("AGENT")
+        await stage.until("─ agent ─")
         modes = []
         for key in ("tab", "shift+tab", "tab", "tab", "shift+tab"):
             await stage.pilot.press(key)
@@ -166,10 +167,10 @@ async def test_keys_switch_between_plan_and_agent_alone(tmp_path: Path) -> None:
             mode = ops(stage.client, SetMode)[-1].mode
             stage.client.feed(ModeChanged(mode, Mode(stage.app.status.facts.mode)))
             modes.append(mode)
-            await stage.until(mode.value.upper())
+            await stage.until(f"─ {mode.value} ─")
         assert modes == [Mode.PLAN, Mode.AGENT, Mode.PLAN, Mode.AGENT, Mode.PLAN]
         stage.client.feed(ModeChanged(Mode.YOLO, Mode.PLAN))
-        await stage.until("YOLO")
+        await stage.until("─ yolo ─")
         await stage.until("never asks")
         await stage.pilot.press("tab")
         await stage.until(lambda: ops(stage.client, SetMode)[-1].mode is Mode.AGENT)
@@ -177,7 +178,7 @@ async def test_keys_switch_between_plan_and_agent_alone(tmp_path: Path) -> None:
 
 async def test_the_first_ctrl_c_stops_the_turn_and_the_second_ends_the_app(tmp_path: Path) -> None:
     async with recorded(tmp_path, [OPENED, TurnStarted(1)]) as stage:
-        await stage.until("waiting for the model")
+        await stage.until("Waiting for the model")
         await stage.pilot.press("ctrl+c")
         await stage.until("stopping; ctrl+c again quits")
         assert ops(stage.client, Interrupt) == [Interrupt(stage.client.session)]
@@ -213,9 +214,9 @@ async def test_after_a_compaction_nothing_is_said_to_go_on(tmp_path: Path) -> No
     async with recorded(tmp_path, [OPENED]) as stage:
         await stage.until("main")
         stage.client.feed(RequestSent(1, 9000, "", 2, purpose="compaction"))
-        await stage.until("compacting the conversation")
+        await stage.until("Compacting the conversation")
         stage.client.feed(Compacted(1, "asked", (), 9000, 700))
-        await stage.until(lambda: "compacting" not in stage.text)
+        await stage.until(lambda: "Compacting" not in stage.text)
 
 
 async def test_after_a_compaction_that_failed_nothing_is_said_to_go_on(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ async def test_after_a_compaction_that_failed_nothing_is_said_to_go_on(tmp_path:
         stage.client.feed(RequestSent(1, 9000, "", 2, purpose="compaction"))
         await stage.type("/status")
         await stage.pilot.press("enter")
-        await stage.until(lambda: "compacting" not in stage.text)
+        await stage.until(lambda: "Compacting" not in stage.text)
 
 
 async def test_ctrl_d_ends_the_app_only_where_nothing_is_written(tmp_path: Path) -> None:
@@ -382,3 +383,44 @@ async def test_a_terminal_that_is_gone_ends_the_app(tmp_path: Path) -> None:
     assert stage.app.gone and stage.app.link.over
     async with recorded(tmp_path, [OPENED]) as again:
         await again.until("draft")
+
+
+async def test_a_new_session_shows_how_it_stands_until_its_first_message(tmp_path: Path) -> None:
+    async with recorded(tmp_path, [OPENED], size=(100, 30)) as stage:
+        await stage.until("Model         deepseek-v4 · deepseek")
+        await stage.until("/home/ada/shop  main, 2 files changed")
+        assert "f1 shows all keys" in stage.text and "Continue" not in stage.text
+        stage.client.feed(TurnStarted(1))
+        await stage.until(lambda: "f1 shows all keys" not in stage.text)
+        assert "deepseek-v4 (deepseek) in /home/ada/shop" in stage.text
+
+
+async def test_enter_on_nothing_goes_on_with_the_last_session(tmp_path: Path) -> None:
+    at = "2026-03-02T09:00:00Z"
+    last = SessionSummary("s-last", "Fix the discount", at, at, FOLDER, 3, 9, "m", "idle", "")
+    async with recorded(tmp_path, [OPENED], answers={ListSessions: [last]}) as stage:
+        await stage.until("Fix the discount")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: ops(stage.client, OpenSession)[-1].resume == "s-last")
+
+
+@pytest.mark.parametrize(("mode", "colour"), [(Mode.PLAN, "link"), (Mode.AGENT, "muted"), (Mode.YOLO, "error")])
+async def test_the_edge_of_the_composer_has_the_name_and_the_colour_of_the_mode(
+    tmp_path: Path, mode: Mode, colour: str
+) -> None:
+    answers = {SessionStatus: replace(STATUS, mode=mode)}
+    async with recorded(tmp_path, [replace(OPENED, mode=mode)], answers=answers) as stage:
+        await stage.until(f"─ {mode} ─")
+        wanted = getattr(stage.app.palette, colour).upper()
+        await stage.until(lambda: stage.app.composer.styles.border_top[1].hex == wanted)
+
+
+async def test_hints_stand_on_the_edge_only_while_nothing_is_written(tmp_path: Path) -> None:
+    async with recorded(tmp_path, [OPENED]) as stage:
+        await stage.until("f1 help")
+        await stage.pilot.press("a")
+        await stage.until(lambda: "f1 help" not in stage.text)
+        await stage.pilot.press("backspace")
+        await stage.until("f1 help")
+        stage.client.feed(TurnStarted(1))
+        await stage.until(lambda: "f1 help" not in stage.text)

@@ -103,10 +103,10 @@ def test_figures_add_up() -> None:
     aside = UsageReported(3, Usage(90_000, 10, cost=0.5))
     standing = after(SENT, first, RequestSent(2, 1, "", 1), second, RequestSent(3, 1, "", 1, purpose="complete"), aside)
     assert (standing.context_used, standing.hit) == (2050, 0.95)
-    assert standing.cost == pytest.approx(0.53) and not standing.unpriced
+    assert standing.cost == pytest.approx(0.53)
     assert after(Compacted(1, "full", (), 9000, 700)).context_used == 700
     unknown = after(SENT, UsageReported(1, Usage(10, 1)))
-    assert (unknown.cost, unknown.unpriced, unknown.hit) == (None, True, None)
+    assert (unknown.cost, unknown.hit) == (None, None)
 
 
 @pytest.mark.parametrize(

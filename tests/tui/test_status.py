@@ -27,7 +27,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import StatusView
 from codewhale.protocol.stream import Usage
-from codewhale.protocol.views import ContextView
+from codewhale.protocol.views import ContextView, WorkspaceRow
 from codewhale.testing import FakeClock
 from codewhale.tui.facts import SessionFacts
 from codewhale.tui.status import Status, fitting, money_text, seconds_text
@@ -49,8 +49,8 @@ EVENTS: tuple[Event, ...] = (
 
 
 def drawn(status: Status) -> list[str]:
-    """Its two lines."""
-    return [status.render_line(y).text for y in (0, 1)]
+    """Its lines, of which there are two while something is done."""
+    return [status.render_line(y).text for y in range(len(status.pieces(status.size.width)))]
 
 
 async def shown(width: int, *events: Event, language: str = "en", seconds: float = 8) -> list[str]:
@@ -65,6 +65,7 @@ async def shown(width: int, *events: Event, language: str = "en", seconds: float
         assert isinstance(status, Status)
         status.see(VIEW)
         status.see_context(CONTEXT)
+        status.see_workspace(WorkspaceRow("/w", "feature/login", 2))
         for envelope in envelopes(events):
             status.take(envelope)
         clock.advance(seconds)
@@ -76,10 +77,10 @@ async def shown(width: int, *events: Event, language: str = "en", seconds: float
 
 async def test_everything_is_told_where_there_is_room() -> None:
     lines = await shown(120, *EVENTS, JobStarted("j", "make", "."))
-    assert lines[0].rstrip() == " ● waiting for the model  8 s  esc to stop"
+    assert lines[0].rstrip() == " ● Waiting for the model  8 s  esc to stop"
     left, right = lines[1].split("   ", 1)
-    assert left.split("  ") == [" AGENT", "deepseek/deepseek-v4 · high", "asks first", "sandboxed"]
-    assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "git feature/login "]
+    assert left.split("  ") == [" deepseek/deepseek-v4 · high", "asks first", "sandboxed"]
+    assert right.split("  ")[-5:] == ["1 job", "context 80%", "cache 97%", "$0.042", "feature/login ±2 "]
 
 
 @pytest.mark.parametrize(
@@ -128,9 +129,9 @@ async def test_who_is_asked_only_outside_the_sandbox_reads_so_until_it_is_switch
 
 async def test_what_matters_least_goes_first() -> None:
     lines = await shown(60, *EVENTS, JobStarted("j", "make", "."))
-    assert "AGENT" in lines[1] and "deepseek-v4" in lines[1] and "context 80%" in lines[1] and "1 job" in lines[1]
+    assert "deepseek-v4" in lines[1] and "context 80%" in lines[1] and "1 job" in lines[1]
     assert "feature" not in lines[1] and "cache" not in lines[1]
-    assert (await shown(20, *EVENTS))[1].startswith(" AGENT")
+    assert (await shown(20, *EVENTS))[1].startswith(" deepseek/")
 
 
 @pytest.mark.parametrize("language", ["en", "zh-Hans"])
@@ -142,19 +143,25 @@ async def test_lines_have_the_width_of_the_screen(language: str, width: int) -> 
 async def test_what_it_waits_for_and_how_to_stop() -> None:
     asked = ApprovalAsked("r", "c", "exec_\x1b[31mshell", (), "")
     lines = await shown(120, *EVENTS, asked, Queued("later", 2), ChildOpened("c", "C", ""), seconds=75)
-    assert "● waiting for your approval: exec_\\x1b[31mshell  1 m 15 s  esc to deny and stop" in lines[0]
+    assert "● Waiting for your approval: Call exec_\\x1b[31mshell  1 m 15 s  esc to deny and stop" in lines[0]
     assert "2 messages queued" in lines[0] and "1 sub-agent" in lines[0]
     again = await shown(100, *EVENTS, RetryCountdown(1, 3, 20.0, "too many requests"))
-    assert "retry 1/3: too many requests  again in 12 s" in again[0]
+    assert "Retry 1/3: too many requests  again in 12 s" in again[0]
+
+
+async def test_one_line_is_enough_where_nothing_is_done() -> None:
+    lines = await shown(80, EVENTS[0])
+    assert len(lines) == 1 and "deepseek-v4" in lines[0]
+    assert len(await shown(80, *EVENTS)) == 2
 
 
 async def test_before_and_without_a_session() -> None:
     async with hosted(lambda palette: Status(Words("en"), palette), size=(60, 2)) as (host, pilot):
         status = host.panel
         assert isinstance(status, Status)
-        await until(pilot, lambda: "opening the session" in screen_text(host))
+        await until(pilot, lambda: "Opening the session" in screen_text(host))
         status.lost()
-        await until(pilot, lambda: "no session" in screen_text(host))
+        await until(pilot, lambda: "No session" in screen_text(host))
         status.say("copied\x1b]52;c;x\x07 2 lines", "success")
         await until(pilot, lambda: "copied\\x1b]52;c;x\\x07 2 lines" in screen_text(host))
 
@@ -164,8 +171,7 @@ async def test_keys_are_named_as_they_are_set() -> None:
     async with hosted(lambda palette: Status(Words("en"), palette, keys=keys), size=(80, 2)) as (host, pilot):
         status = host.panel
         assert isinstance(status, Status)
-        status.take(envelopes(EVENTS[:1])[0])
-        await until(pilot, lambda: "f9 palette" in screen_text(host))
+        assert "f9 palette" in status.hint
         status.take(envelopes([TurnStarted(1)])[0])
         await until(pilot, lambda: "ctrl+q to stop" in screen_text(host))
 

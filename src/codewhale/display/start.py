@@ -50,7 +50,7 @@ def start_lines(facts: StartFacts, words: Words, width: int) -> list[StyledLine]
         lines += _row(words(f"start.{name}"), spans, label, room)
     lines.append(StyledLine())
     if facts.last is not None:
-        lines.append(_last(facts.last, facts.now, words, (label, room)))
+        lines += _last(facts.last, facts.now, words, (label, room))
     for at, name in enumerate(("question", "marks", "keys")):
         tip = words(f"start.tip_{name}", help=facts.help)
         lines += _row("" if at else words("start.try"), [(tip, "text")], label, room)
@@ -63,8 +63,8 @@ def _row(name: str, spans: list[Span], label: int, width: int) -> list[StyledLin
     return wrap(spans, width, first, [(" " * (label + 2), "text")])
 
 
-def _last(last: SessionSummary, now: float, words: Words, sizes: tuple[int, int]) -> StyledLine:
-    """The session to go on with, on one line with its key."""
+def _last(last: SessionSummary, now: float, words: Words, sizes: tuple[int, int]) -> list[StyledLine]:
+    """The session to go on with, on one line with its key where there is room."""
     label, width = sizes
     name, key = words("start.continue"), words("start.enter")
     pieces = [ago(words, last.updated, now), words("sessions.files", n=last.files) if last.files else ""]
@@ -72,9 +72,11 @@ def _last(last: SessionSummary, now: float, words: Words, sizes: tuple[int, int]
     first: list[Span] = [_INDENT, (name + " " * (label - cells(name)), "accent bold")]
     room = width - columns(first) - cells(key) - 2
     title = flat(last.title) or words("sessions.untitled")
+    if room < 12:
+        return wrap([(f"{fit(title, 40)} ", "text"), (key, "accent bold")], width, first, [(" " * (label + 2), "text")])
     shown = fit(title, max(4, room - cells(about) - 2 if room > cells(about) + 12 else room))
     more: list[Span] = [("  ", "text"), (about, "muted")] if cells(shown) + cells(about) + 2 <= room else []
-    return StyledLine((*first, (shown, "text"), *more, ("  ", "text"), (key, "accent bold")))
+    return [StyledLine((*first, (shown, "text"), *more, ("  ", "text"), (key, "accent bold")))]
 
 
 def _folder(facts: StartFacts, words: Words) -> list[Span]:

@@ -58,7 +58,9 @@ def _visual(text: str, chars: list[tuple[str, Style | None]]) -> list[tuple[str,
     the marks before a text of the other way such as a bullet, stay where they are."""
     spans = [match.span() for match in _CLUSTER.finditer(text.rstrip())]
     kinds = [_way(text[start]) for start, _ in spans]
-    first = next(at for at, kind in enumerate(kinds) if kind in "LR")
+    first = next((at for at, kind in enumerate(kinds) if kind in "LR"), -1)
+    if first < 0:
+        return chars
     base = kinds[first]
     begin = first if base == "R" else 0
     ways = _ways([text[start] for start, _ in spans[begin:]], kinds[begin:], base)

@@ -76,7 +76,6 @@ class SessionFacts:
         self.queue = 0
         self.jobs: dict[str, str] = {}
         self.children: set[str] = set()
-        self.turn_since = 0.0
         self._turns = False
         self._rested = self._latest = self._viewed = self._chosen = 0
         self._idle()
@@ -85,7 +84,7 @@ class SessionFacts:
         self.doing = ""
         self.subject = ""
         self.since = self._clock()
-        self.again_at = 0.0
+        self.again_at = self.turn_since = 0.0
         self.heard = self.since
         self._calls: dict[str, str] = {}
         self._asked: dict[str, str] = {}

@@ -188,7 +188,7 @@ class Status(TagLine):
         return [
             (words("status.queued", n=queue) if queue else "", "user", 2),
             (words("status.children", n=children) if children else "", "accent", 3),
-            (words("status.turn", seconds=seconds_text(turn)) if facts.busy and turn >= 10 else "", "muted", 4),
+            (words("status.turn", seconds=seconds_text(turn)) if facts.turn_since and turn >= 10 else "", "muted", 4),
         ]
 
     # -------------------------------------------------------------- the lower line

@@ -34,6 +34,6 @@ def test_the_editor_has_the_terminal_and_the_text_comes_back(tmp_path: Path) -> 
         terminal.type("\x07")
         terminal.sees("EDITING begun")
         terminal.type("more\x03\r")
-        terminal.sees("begun and more[ctrl+c]", "ctrl+k palette")
+        terminal.sees("begun and more[ctrl+c]", "played/m")
         terminal.type("!\r")
         terminal.sees("an answer")

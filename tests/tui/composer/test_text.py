@@ -78,7 +78,7 @@ async def test_the_cursor_of_the_terminal_stands_where_one_writes(tmp_path: Path
         await here.pilot.press("你", "好")
         place = here.composer.text.cursor_screen_offset
         await here.until(lambda: here.host.cursor_position == place)
-        assert place.x == 2 + 4
+        assert place.x == 1 + 2 + 4
 
 
 async def test_a_letter_with_alt_is_a_key_and_no_letter(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def ops(client: Any, kind: type) -> list[Any]:
 @pytest.mark.parametrize("line", ["/yolo", "/mode yolo"])
 async def test_yolo_is_asked_about_and_no_is_at_hand(tmp_path: Path, line: str) -> None:
     async with recorded(tmp_path, [OPENED]) as stage:
-        await stage.until("AGENT")
+        await stage.until("─ agent ─")
         await stage.type(line)
         await stage.pilot.press("enter")
         await stage.until("Switch to yolo mode?")
@@ -51,7 +51,7 @@ MIDDLES: dict[str, tuple[list[Event], str]] = {
 async def test_leaving_in_the_middle_asks(tmp_path: Path, middle: str, way: str) -> None:
     events, said = MIDDLES[middle]
     async with recorded(tmp_path, [OPENED, *events]) as stage:
-        await stage.until("AGENT")
+        await stage.until("─ agent ─")
         for _ in range(2):
             if way.startswith("/"):
                 await stage.type(way)
