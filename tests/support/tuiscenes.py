@@ -333,7 +333,7 @@ SCENES = (
     Scene(
         "session-picker",
         TURN,
-        "model  The discount was added",
+        "20260305-5f3a",
         ("alt+s",),
         {ListSessions: list(SESSIONS), PreviewSession: PREVIEW},
     ),

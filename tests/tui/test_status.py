@@ -86,13 +86,13 @@ async def test_everything_is_told_where_there_is_room() -> None:
 @pytest.mark.parametrize(
     ("events", "seconds", "line"),
     [
-        ([], 9.9, "● waiting for the model  9 s  esc to stop"),
+        ([], 9.9, "● Waiting for the model  9 s  esc to stop"),
         ([], 12, "● deepseek has not answered yet, waiting  12 s  esc to stop"),
-        ([TextStreamed("a")], 9, "● writing  9 s  esc to stop"),
+        ([TextStreamed("a")], 9, "● Writing  9 s  esc to stop"),
         ([TextStreamed("a")], 75, "● deepseek has stopped sending, waiting  1 m 15 s  esc to stop"),
         ([ReasoningStreamed("a")], 10, "● deepseek has stopped sending, waiting  10 s  esc to stop"),
         ([CallStreamed(0, "write_file")], 11, "● deepseek has stopped sending, waiting  11 s  esc to stop"),
-        ([CallStreamed(0, "write_file"), CallStarted("c", "run_tests", "{}", (), "")], 30, "● running run_tests  30 s"),
+        ([CallStreamed(0, "write_file"), CallStarted("c", "run_tests", "{}", (), "")], 30, "● Running tests  30 s"),
     ],
 )
 async def test_a_model_that_sends_nothing_is_said_to(events: list[Event], seconds: float, line: str) -> None:
