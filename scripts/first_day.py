@@ -185,6 +185,35 @@ def fixes_a_test(person: Person) -> None:
     assert "100 - discount" in (person.work / "basket.py").read_text()
 
 
+def allows_the_tests_for_good(person: Person) -> None:
+    person.open()
+    person.say("Run the tests twice.")
+    person.answers("Always allow the test command of this project", keys=("Down", "Enter"))
+    person.sees("Twice.")
+    assert "python3 -m unittest" in (person.home / "permissions.toml").read_text()
+
+
+def allows_what_the_sandbox_holds(person: Person) -> None:
+    person.open()
+    person.say("Make three files.")
+    person.answers("Don't ask for commands that the sandbox holds", keys=("Down", "Down", "Down", "Enter"))
+    person.answers("Don't ask for these", keys=("Down", "Enter"))
+    person.sees("All three.", "asks outside the sandbox")
+    assert all((person.work / name).exists() for name in "abc")
+    person.press("F6")
+    person.sees("asks first")
+
+
+def edits_a_command(person: Person) -> None:
+    person.open()
+    person.say("Make a file.")
+    person.answers("Edit, then run", keys=("Up", "Up", "Enter"))
+    person.type("ed")
+    person.press("Enter")
+    person.sees("It is there.", "you changed it")
+    assert (person.work / "changed").exists()
+
+
 def undoes_it(person: Person) -> None:
     person.open()
     person.say("Fix it.")
@@ -247,6 +276,15 @@ def looks_at_the_window(person: Person) -> None:
 TASKS = (
     Task("ask how the code works", 1, 0, talk(READ, Turn("As a percent of the sum.")), asks_about_code),
     Task("fix a failing test", 2, 1, talk(READ, FIX, TESTED, Turn("It passes now.")), fixes_a_test),
+    Task("allow the project's tests for good", 3, 1, talk(TESTED, TESTED, Turn("Twice.")), allows_the_tests_for_good),
+    Task(
+        "be asked only outside the sandbox",
+        8,
+        1,
+        talk(shell("touch a"), shell("touch b"), shell("for n in c; do touch $n; done"), Turn("All three.")),
+        allows_what_the_sandbox_holds,
+    ),
+    Task("change a command before it runs", 5, 1, talk(shell("touch chang"), Turn("It is there.")), edits_a_command),
     Task("take the last change back", 3, 0, talk(FIX, Turn("Fixed.")), undoes_it),
     Task("continue yesterday's session", 1, 0, talk(Turn("I will.")), continues_yesterday),
     Task(

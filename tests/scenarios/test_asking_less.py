@@ -162,6 +162,27 @@ async def test_the_floor_holds_for_what_the_person_writes_on_a_card(home: Path, 
     assert result.error == "permission_denied" and "floor." in result.content and command in result.content
 
 
+HOOK = """[[hooks.hooks]]
+event = "tool_call_before"
+command = 'grep -q forbidden && echo "Not this." && exit 2; exit 0'
+"""
+
+
+@pytest.mark.parametrize("approval", [Approval.SUGGEST, Approval.SANDBOX])
+async def test_a_hook_is_heard_about_what_runs_unasked_and_what_the_person_wrote(
+    home: Path, workspace: Path, approval: Approval
+) -> None:
+    (home / "config.toml").write_text(HOOK)
+    first = "touch forbidden" if approval is Approval.SANDBOX else "make nothing"
+    async with harness(home, workspace, steps(first)) as stage:
+        session = await stage.open(**PERSON, approval=approval)
+        async with watching(stage, session) as watch:
+            given = [{"allowed": True, "command": "touch forbidden"}] if approval is Approval.SUGGEST else []
+            await answers(stage, watch, session, *given)
+            (result,) = results(watch.events)
+    assert "Not this." in result.content and not (workspace / "forbidden").exists()
+
+
 async def test_a_changed_command_that_needs_more_than_was_shown_is_asked_about(home: Path, workspace: Path) -> None:
     async with harness(home, workspace, steps("make nothing")) as stage:
         session = await stage.open(**PERSON)
