@@ -95,6 +95,7 @@ real: $(STAMP) ## repair broken open-source packages through the front door
 
 crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 	@$(PY) scripts/crash.py --kills $(CRASHES)
+	@CODEWHALE_KILLS=50 $(PY) -m pytest tests/scenarios/test_worktrees.py -q -n 0 -k killed
 
 jobs: $(STAMP) ## a thousand background jobs and 10 GB of output, in figures and bounds
 	@$(PY) scripts/jobs.py

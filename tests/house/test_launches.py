@@ -25,6 +25,7 @@ LAUNCHES = {
     ("workspace/undo/journal.py", "own", "'none'"),  # git writes the journal, which no profile opens
     ("process/isolated.py", "own", "held_where_possible('read-only')"),
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
+    ("workspace/git.py", "own", "'none'"),  # it makes checkouts below the state directory, which no profile opens
     ("workspace/git.py", "own", "held_where_possible('read-only')"),
 }
 # Where the way to our own interpreter is written down; nobody else names it to start it.

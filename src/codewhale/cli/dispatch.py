@@ -32,6 +32,7 @@ COMMANDS = {
     "index": "build or inspect the code search index",
     "tools": "list the tools, print exactly what a model is sent",
     "completion": "print the completion script of a shell",
+    "worktree": "list the checkouts that --worktree made, remove one",
     "web": "the terminal interface in a browser on this machine",
 }
 
@@ -187,6 +188,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import index as module
         case "tools":
             from codewhale.cli import tools as module
+        case "worktree":
+            from codewhale.cli import worktree as module
         case "completion":
             from codewhale.cli import completion as module
         case "web":

@@ -8,7 +8,15 @@ import re
 import signal
 from typing import Any
 
-from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_folders, add_workspace, workspace
+from codewhale.cli.parser import (
+    ChoiceError,
+    UsageError,
+    add_api_key,
+    add_folders,
+    add_workspace,
+    add_worktree,
+    workspace,
+)
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
 from codewhale.cli.usage import RETRYABLE, USAGE, exit_code
 from codewhale.display.leaving import exit_within
@@ -38,6 +46,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXIT_CODES
     add_workspace(parser)
     add_folders(parser)
+    add_worktree(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     add_api_key(parser)
@@ -60,7 +69,7 @@ def build(parser: argparse.ArgumentParser) -> None:
         "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
     )
     earlier.add_argument("--fork", metavar="ID", help="start a new session as a fork of another")
-    parser.add_argument("prompt", metavar="PROMPT|-", help="what to do, in quotes; - reads it from stdin")
+    parser.add_argument("prompt", metavar="PROMPT|-", nargs="?", help="what to do, in quotes; - reads it from stdin")
 
 
 def _count(text: str) -> int:
@@ -81,12 +90,24 @@ def _amount(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
+    if args.prompt is None and args.worktree:  # which has no name of its own here
+        args.prompt, args.worktree = args.worktree, ""
+    if args.prompt is None:
+        raise UsageError("the following arguments are required: PROMPT|-")
     folder = workspace(args)
-    opening = _opening(args, folder)
+    _opening(args, folder)
     if args.deltas and args.output_format != "stream-json":
         raise UsageError("--deltas needs --output-format stream-json")
     prompt, context = _prompt(args.prompt)
-    return asyncio.run(_exec(args, opening, prompt, context))
+
+    def work(place: str) -> int:
+        return asyncio.run(_exec(args, _opening(args, place), prompt, context))
+
+    if args.worktree is None:
+        return work(folder)
+    from codewhale.cli.worktree import in_worktree
+
+    return in_worktree(args.worktree, folder, work)
 
 
 def _opening(args: argparse.Namespace, folder: str) -> OpenSession:

@@ -52,6 +52,12 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--add-dir", metavar="FOLDER", action="append", help=what)
 
 
+def add_worktree(parser: argparse.ArgumentParser) -> None:
+    """The `--worktree [NAME]` option."""
+    what = "work in a git checkout of its own, on a branch of its own; removed at the end unless it has changes"
+    parser.add_argument("--worktree", metavar="NAME", nargs="?", const="", help=what)
+
+
 def add_api_key(parser: argparse.ArgumentParser) -> None:
     """The `--api-key` option."""
     parser.add_argument(

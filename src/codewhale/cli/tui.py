@@ -40,6 +40,7 @@ OPTIONS = frozenset(
         "--plain",
         "--theme",
         "--add-dir",
+        "--worktree",
     }
 )
 # What the parser makes of a command line without arguments; it is not loaded for one.
@@ -56,6 +57,7 @@ NO_ARGUMENTS = MappingProxyType(
         "theme": "",
         "plain": False,
         "add_dir": None,
+        "worktree": None,
     }
 )
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
@@ -63,10 +65,11 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 
 def build(parser: "argparse.ArgumentParser") -> None:
     """Declare the arguments."""
-    from codewhale.cli.parser import add_folders, add_workspace
+    from codewhale.cli.parser import add_folders, add_workspace, add_worktree
 
     add_workspace(parser)
     add_folders(parser)
+    add_worktree(parser)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
@@ -92,8 +95,16 @@ def run(args: Any) -> int:
     for option in ("resume", "fork"):
         if getattr(args, option) == "":
             raise UsageError(f"--{option} needs the id of a session; see: codewhale sessions list")
+    if args.worktree is None:
+        return _start(args, workspace(args), served)
+    from codewhale.cli.worktree import in_worktree
+
+    return in_worktree(args.worktree, workspace(args), lambda folder: _start(args, folder, served))
+
+
+def _start(args: Any, folder: str, served: bool) -> int:
     opening = OpenSession(
-        workspace=workspace(args),
+        workspace=folder,
         mode=Mode(args.mode) if args.mode else Mode.AGENT,
         authority=Authority.PERSON,
         provider=args.provider,

@@ -27,6 +27,9 @@ from codewhale.protocol.views import WorkspaceRow
 
 OUTPUT_LIMIT = 4 << 20
 _MOST_FILTERS = 64
+_CHANGE_SECONDS = 300.0
+_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
+_UNDER_WAY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _DEFINING = re.compile(rb"\[(filter|include)", re.IGNORECASE)
 _NULL = os.devnull
 
@@ -125,6 +128,45 @@ async def git(
     overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
     argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])
     return await _launch(argv, repository, cwd, seconds, stdin, output_limit)
+
+
+async def changing(gitdir: str, args: Sequence[str], common: str, work_tree: str = "") -> Completed:
+    """Run a git command of the harness's own choice, which may change the repository whose git directory this is: with
+    no hook, filter or program that it names."""
+    program = find_program("git", gitdir)
+    if program is None:
+        raise _unavailable(not_installed("git"))
+    repository = Repository(work_tree or os.path.dirname(common), gitdir, common)
+    overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, gitdir, _CHANGE_SECONDS))
+    launch = Launch(
+        argv=(program, "--no-pager", *overrides, *args),
+        cwd=work_tree or gitdir,
+        env={**_ENVIRONMENT, "GIT_DIR": gitdir, **({"GIT_WORK_TREE": work_tree} if work_tree else {})},
+        seconds=_CHANGE_SECONDS,
+        profile="none",  # it makes and removes checkouts below the state directory, which no profile opens
+        workspace=work_tree or gitdir,
+        output_limit=OUTPUT_LIMIT,
+        supervised=False,
+        own=True,
+    )
+    return await run(launch)
+
+
+async def unsaved(folder: str, branch: str) -> str:
+    """What the checkout of a branch holds that is in no commit, in words; "" for nothing. Raises ToolError."""
+    repository = find_repository(folder)
+    if repository is None or read_head(repository) != branch:
+        return f"it is not on its branch {branch}"
+    if any(os.path.exists(os.path.join(repository.gitdir, name)) for name in _UNDER_WAY):
+        return "a merge or rebase is under way"
+    status = await git(("status", "--porcelain", "-z", "--ignored", "--untracked-files=normal"), folder)
+    rows = [row for row in status.stdout.split(b"\0") if row]
+    changed = sum(not row.startswith(b"!!") for row in rows)
+    ignored = [os.path.basename(os.fsdecode(row[3:]).rstrip("/")) for row in rows if row.startswith(b"!!")]
+    others = sum(name not in _CACHES and not name.endswith(".pyc") for name in ignored)
+    if status.exit_code != 0 or changed:
+        return f"{changed} changed files" if changed else "git cannot say what changed"
+    return f"{others} files that git ignores" if others else ""
 
 
 async def head_ref(path: str) -> str | None:
