@@ -32,7 +32,7 @@ COMMANDS = {
     "index": "build or inspect the code search index",
     "tools": "list the tools, print exactly what a model is sent",
     "completion": "print the completion script of a shell",
-    "worktree": "list the checkouts that --worktree made, remove one",
+    "worktree": "list the checkouts that --worktree made",
     "web": "the terminal interface in a browser on this machine",
 }
 

@@ -1,4 +1,4 @@
-"""List the worktrees that --worktree made, remove one that holds nothing of its own.
+"""List the worktrees that --worktree made.
 
 A session of `codewhale --worktree` or `codewhale exec --worktree` works in a checkout of its own below the state
 directory; it is removed at the end unless it has changes, files that git ignores, or commits that no branch has.
@@ -9,35 +9,23 @@ import asyncio
 import os
 from collections.abc import Callable
 
+from codewhale.app.checkouts import Worktree, in_use, worktrees
 from codewhale.cli.offline.worktrees import finish, kept_for, open_worktree
 from codewhale.cli.stdio import put, say
-from codewhale.cli.usage import ChoiceError
 from codewhale.config import home_dir
 from codewhale.lib.text import told_line
-from codewhale.session.checkouts import HeldWorktree, Worktree, hold, in_use, worktrees
 
 
 def build(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    actions = parser.add_subparsers(dest="action", metavar="list|rm", required=True)
-    actions.add_parser("list", help="the worktrees of every repository, and what each holds")
-    remove = actions.add_parser("rm", help="remove one that holds nothing of its own")
-    remove.add_argument("name", metavar="NAME")
+    parser.add_argument("action", choices=["list"], help="the worktrees of every repository, and what each holds")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run it; returns the exit code."""
-    known = worktrees(home_dir(os.environ))
-    if args.action == "list":
-        for tree in known:
-            put(told_line(f"{tree.name:<20} {asyncio.run(_state(tree)):<34} {tree.path}") + "\n")
-        if not known:
-            say("codewhale worktree: there are none")
-        return 0
-    named = [tree for tree in known if tree.name == args.name]
-    if len(named) != 1:
-        raise ChoiceError(f"there is {'no' if not named else 'more than one'} worktree {args.name}; see: worktree list")
-    return 0 if _finish(hold(named[0])) else 1
+    for tree in (known := worktrees(home_dir(os.environ))):
+        put(told_line(f"{tree.name:<20} {asyncio.run(_state(tree)):<34} {tree.path}") + "\n")
+    if not known:
+        say("codewhale worktree: there are none")
+    return 0
 
 
 async def _state(tree: Worktree) -> str:
@@ -53,11 +41,6 @@ def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
     try:
         return work(held.tree.workspace)
     finally:
-        _finish(held)
-
-
-def _finish(held: HeldWorktree) -> bool:
-    kept = asyncio.run(finish(held))
-    more = f"kept ({kept}): {held.tree.path}; go on with --worktree {held.tree.name}" if kept else "removed"
-    say(f"codewhale: worktree {held.tree.name} {more}")
-    return not kept
+        kept = asyncio.run(finish(held))
+        more = f"kept ({kept}): {held.tree.path}; go on with --worktree {held.tree.name}" if kept else "removed"
+        say(f"codewhale: worktree {held.tree.name} {more}")

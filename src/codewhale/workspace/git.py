@@ -146,7 +146,6 @@ async def changing(gitdir: str, args: Sequence[str], common: str, work_tree: str
         profile="none",  # it makes and removes checkouts below the state directory, which no profile opens
         workspace=work_tree or gitdir,
         output_limit=OUTPUT_LIMIT,
-        supervised=False,
         own=True,
     )
     return await run(launch)

@@ -10,6 +10,14 @@ import shutil
 
 from msgspec.structs import replace
 
+from codewhale.app.checkouts import (
+    HeldWorktree,
+    Worktree,
+    alone_at,
+    hold,
+    read_worktree,
+    write_worktree,
+)
 from codewhale.lib.files import private_dir
 from codewhale.lib.ids import short_id
 from codewhale.lib.text import one_line
@@ -18,14 +26,6 @@ from codewhale.process.programs import find_program, not_installed
 from codewhale.process.repository import find_repository, read_head
 from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.errors import ConfigError, ToolError
-from codewhale.session.checkouts import (
-    HeldWorktree,
-    Worktree,
-    alone_at,
-    hold,
-    read_worktree,
-    write_worktree,
-)
 from codewhale.workspace.git import changing, git, unsaved
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
