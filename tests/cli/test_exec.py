@@ -319,6 +319,28 @@ def test_a_bad_line_among_lines_ends_every_command_alike(tmp_path: Path, command
     assert lines_of(done.stdout)[0]["error"]["code"] == "bad_line"
 
 
+def test_a_file_that_the_prompt_names_goes_along_and_stays_as_it_was_sent(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("first = 1\n")
+    scripted(tmp_path, ANSWER)
+    assert codewhale_program(tmp_path, "exec", "explain @a.py").returncode == 0
+    assert sent(tmp_path) == "explain @a.py\nAttached: a.py\n```\nfirst = 1\n```"
+    (tmp_path / "a.py").write_text("second = 2\n")
+    before = codewhale_program(tmp_path, "sessions", "show", "latest", "--request", "1").stdout
+    codewhale_program(tmp_path, "exec", "--continue", "and now?")
+    after = json.loads(codewhale_program(tmp_path, "sessions", "show", "latest", "--request", "2").stdout)
+    known = json.loads(before)["messages"]
+    assert after["messages"][: len(known)] == known and "first = 1" in json.dumps(known)
+
+
+def test_a_file_of_secrets_that_the_prompt_names_stops_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=hidden-value\n")
+    scripted(tmp_path, ANSWER)
+    done = codewhale_program(tmp_path, "exec", "explain @.env")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "@.env cannot be attached" in done.stderr and "remove the @ to send its path alone" in done.stderr
+    assert codewhale_program(tmp_path, "exec", "explain .env").returncode == 0
+
+
 # ------------------------------------------------------------------ signals, pipes, terminals
 
 

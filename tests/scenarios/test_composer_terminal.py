@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.protocol.events import TurnFinished
+from codewhale.protocol.events import MessageAdded, TurnFinished
 from support.ttyworld import World
 
 
@@ -30,3 +30,28 @@ def test_a_model_that_does_not_answer_is_named_and_left_by_one_key(world: World)
     term.until(lambda text: "esc to stop" not in text)
     assert time.monotonic() - began < 5
     world.until_recorded(TurnFinished)
+
+
+def test_a_named_file_is_shown_with_its_size_and_goes_along(world: World) -> None:
+    (world.work / "small.py").write_text("answer = 42\n" * 100)
+    (world.work / "large.log").write_text("x" * 100_000)
+    (world.work / ".env").write_text("KEY=1\n")
+    world.says({"text": "Seen."})
+    term = world.open()
+    term.type("see @smal")
+    term.sees("small.py")
+    term.type("\t")
+    term.sees("see @small.py", "attached: small.py, 1 kB")
+    term.type("and @large.log ")
+    term.sees("path only: large.log")
+    term.type("and @.env")
+    term.sees("not attached: .env")
+    term.type("\r")
+    term.sees("@.env cannot be attached", "see @small.py")
+    term.type("\x7f" * len("and @.env"))
+    term.until(lambda text: "not attached" not in text)
+    term.type("\r")
+    world.until_recorded(TurnFinished)
+    [message] = [event.message for event in world.events() if isinstance(event, MessageAdded)][:1]
+    assert message.text.startswith("see @small.py and @large.log")
+    assert message.text.count("answer = 42") == 100 and "xxxx" not in message.text

@@ -107,6 +107,7 @@ class EngineClient:
             views.ListModels.done_by(self._models),
             views.ReadOutput.done_by(lambda query: self.work.output(query)),
             views.ListJobs.done_by(lambda query: self.work.jobs(query.session)),
+            views.LookAtMentions.done_by(lambda query: services.mentions.look(self._root(query), query.text)),
             views.FindFiles.done_by(lambda query: services.mentions.find(self._root(query), query.text, query.limit)),
             views.GetWorkspace.done_by(lambda query: self.work.workspace(self._root(query))),
             views.GetDiff.done_by(lambda query: self.work.diff(query.session, self._root(query), query.path)),
@@ -139,6 +140,8 @@ class EngineClient:
         passed = await self.parts.hooking.submitted(op.session, self._root(op), op.text)
         op = op if passed == op.text else replace(op, text=passed)
         images: tuple[Image, ...] = ()
+        if "@" in op.text:
+            op = await self.parts.services.mentions.enclosed(self._root(op), op)
         if op.attachments:
             session = self._session(op)
             takes = session.provider.settings.facts.get("images", True)

@@ -52,6 +52,23 @@ class FileMatch(Struct, frozen=True):
     score: float
 
 
+class LookAtMentions(Query[tuple["FileMention", ...]], frozen=True, tag="look_at_mentions"):
+    """Ask what becomes of the files of the workspace that a message names as @path."""
+
+    session: str
+    text: str
+
+
+class FileMention(Struct, frozen=True):
+    """A file that a message names: its bytes, whether they go along, and why the message cannot be sent with it. What
+    neither goes along nor is refused stays a path: it is too large."""
+
+    path: str
+    size: int
+    attached: bool = False
+    refused: str = ""
+
+
 class ListModels(Query[tuple["ModelRow", ...]], frozen=True, tag="list_models", omit_defaults=True):
     """Ask which models can be chosen; answered by ModelRow rows, usable ones first. With `dial` the session's own
     provider, or the one of that name, is asked which it serves, once and again when `fresh`."""

@@ -113,7 +113,8 @@ async def test_commands_and_what_they_take() -> None:
 async def test_files_with_blanks_and_folders() -> None:
     found = (FileMatch("src/app.py", 2), FileMatch("my file.py", 1), FileMatch("src/", 1), FileMatch("my dir/", 1))
     here = Asked(FindFiles=found)
-    assert await here.rows("see @a") == ["src/app.py ", '"my file.py" ', "@src/", '@"my dir/']
+    assert await here.rows("see @a") == ["@src/app.py ", '@"my file.py" ', "@src/", '@"my dir/']
+    assert (await here.rows("!cat @a"))[:2] == ["src/app.py ", '"my file.py" ']
     here.answers["FindFiles"] = tuple(FileMatch(f"{number}", 0) for number in range(500))
     assert len(await here.rows("see @b")) == MOST_ROWS
 
@@ -127,7 +128,7 @@ async def test_an_answer_that_is_late_is_dropped() -> None:
     here = Asked(FindFiles=slow)
     here.completer.look("@a", 2)
     await asyncio.sleep(0)
-    assert await here.rows("@ab") == ["ab "]
+    assert await here.rows("@ab") == ["@ab "]
     assert [query.text for query in here.asked] == ["ab"]
     here.completer.look("", 0)
     assert here.shown[-1] is None
@@ -150,7 +151,7 @@ async def test_tab_before_the_answer_is_no_other_mode(tmp_path: Path) -> None:
         here.host.post_message(events.Key("at", "@"))
         here.host.post_message(events.Key("a", "a"))
         here.host.post_message(events.Key("tab", None))
-        await here.until(lambda: here.text == "src/app.py ")
+        await here.until(lambda: here.text == "@src/app.py ")
         assert here.said(here.composer.ModeCycled) == []
 
 
@@ -167,12 +168,12 @@ async def test_a_file_is_mentioned_by_tab(tmp_path: Path) -> None:
         await here.type("see @ap")
         await here.until(lambda: "src/app.py" in screen_text(here.host))
         await here.pilot.press("tab")
-        await here.until(lambda: here.text == "see src/app.py ")
+        await here.until(lambda: here.text == "see @src/app.py ")
         await here.until(lambda: any(isinstance(op, NoteFile) and op.path == "src/app.py" for op in here.client.ops))
         await here.pilot.press("@")
         await here.until(lambda: "> src/app.py" in screen_text(here.host))
         await here.pilot.press("down", "enter")
-        await here.until(lambda: here.text == "see src/app.py @src/")
+        await here.until(lambda: here.text == "see @src/app.py @src/")
         await here.until(lambda: "> src/app.py" in screen_text(here.host))
 
 

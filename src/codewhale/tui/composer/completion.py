@@ -40,13 +40,15 @@ TRIGGERS = (
 
 class CompletionRequest(Struct, frozen=True):
     """What stands before the cursor and can be completed: the `word` behind the trigger, at the offsets `start` (the
-    trigger's) to `end`; `line` is all of a command line."""
+    trigger's) to `end`; `line` is all of a command line. In a `message` a path keeps its trigger: the file goes
+    along."""
 
     trigger: Trigger
     word: str
     start: int
     end: int
     line: str = ""
+    message: bool = True
 
 
 class Completion(Struct, frozen=True):
@@ -82,7 +84,8 @@ def wanted(text: str, cursor: int) -> CompletionRequest | None:
     trigger = next(row for row in TRIGGERS if row.character == match[1])
     if trigger.character == "#" and match.start() + max(0, len(before) - 1024) > 0:
         return None
-    return CompletionRequest(trigger, match[2].lstrip('"'), cursor - len(match[0]), cursor)
+    message = not text.startswith(("/", "!"))
+    return CompletionRequest(trigger, match[2].lstrip('"'), cursor - len(match[0]), cursor, message=message)
 
 
 class CompletionSource(Protocol):
@@ -236,4 +239,5 @@ def _command_row(row: CommandRow, at: CompletionRequest) -> Completion:
 def _file_row(path: str, at: CompletionRequest) -> Completion:
     if path.endswith("/"):
         return Completion(path, "", f'@"{path}' if " " in path else f"@{path}", at.start, at.end, more=True)
-    return Completion(path, "", f'"{path}" ' if " " in path else f"{path} ", at.start, at.end, path=path)
+    named = f'"{path}" ' if " " in path else f"{path} "
+    return Completion(path, "", f"@{named}" if at.message else named, at.start, at.end, path=path)

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
@@ -24,6 +25,7 @@ from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
 from codewhale.protocol.ops import Attachment, Interrupt, NoteFile
 from codewhale.protocol.requests import Ask, Do, Op
+from codewhale.protocol.views import FileMention, LookAtMentions
 from codewhale.tui.composer.completion import Completion, CompletionRequest, CompletionRows, CompletionSearch, wanted
 from codewhale.tui.composer.parts import Chips, Popup, PopupRow, PromptMark, QueueLines
 from codewhale.tui.composer.store import ComposerStore
@@ -33,6 +35,7 @@ from codewhale.tui.keys import bindings
 from codewhale.tui.screens.table import image_reader, text_editor
 
 HINT_SECONDS = 6.0
+MENTION_SECONDS = 0.15  # while letters still come, files are not looked at
 # Longer text from an editor or another place goes along as an attachment.
 MOST_CHARACTERS = 200_000
 _LABEL = 300
@@ -101,6 +104,7 @@ class Composer(Widget, can_focus=False):
     ) -> None:
         super().__init__()
         self._words = words
+        self._query = query
         self._submit = submit
         self._store = store
         store.trouble = lambda why: self.hint("not_kept", why=why)
@@ -166,6 +170,7 @@ class Composer(Widget, can_focus=False):
         else:
             self._completer.look(content, self.text.offset_of_cursor)
             self._store.save(self._now)
+            self._note_mentions(content)
         shell = not self._list and content.startswith("!")
         self._mark.set_kind(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
         self.set_class(shell, "-shell")
@@ -265,6 +270,22 @@ class Composer(Widget, can_focus=False):
         else:
             self._put(Draft(text, len(text), chips) if chip is None else Draft("", 0, (*chips, chip)))
 
+    def _note_mentions(self, text: str) -> None:
+        """Show what becomes of the files that the message names."""
+        if "@" in text and self._store.session and not text.startswith(("/", "!")):
+            look = partial(self._look_at_mentions, text)
+            self.run_worker(look, group="mentions", exclusive=True)  # type: ignore[arg-type]
+        elif self._chips.is_mounted:
+            self.workers.cancel_group(self, "mentions")
+            self._chips.set_mentions(())
+
+    async def _look_at_mentions(self, text: str) -> None:
+        await asyncio.sleep(MENTION_SECONDS)
+        rows: tuple[FileMention, ...] = ()
+        with contextlib.suppress(CodeWhaleError, OSError, KeyError):
+            rows = tuple(await self._query(LookAtMentions(self._store.session, text)))
+        self._chips.set_mentions(rows)
+
     # -------------------------------------------------------------- completion
 
     def _found(self, found: CompletionRows | None) -> None:
@@ -314,7 +335,7 @@ class Composer(Widget, can_focus=False):
         if at.trigger.line:
             whole = at.line if " " not in at.line else at.word
             return bool(at.word) and row.insert.rstrip() != whole and row.insert.startswith(whole)
-        return row.insert.strip().strip('"') != at.word
+        return row.insert.strip().removeprefix(at.trigger.character).strip('"') != at.word
 
     def _take(self, row: Completion) -> None:
         after = self.text.content[row.end : row.end + 1]

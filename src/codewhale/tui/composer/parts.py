@@ -14,7 +14,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.requests import Ask, Do
-from codewhale.protocol.views import GetQueue, QueuedRow
+from codewhale.protocol.views import FileMention, GetQueue, QueuedRow
 from codewhale.tui.keys import bindings
 from codewhale.tui.widgets import TagLine
 
@@ -27,6 +27,7 @@ MARKS = {
     "stash": ("=", "link"),
 }
 _NAME_CELLS = 24
+MENTIONS_SHOWN = 4
 SHOWN_ROWS = 8
 _LABEL_MOST = 400
 QUEUED_ROWS = 4
@@ -61,14 +62,34 @@ class Chips(TagLine, can_focus=False):
         super().__init__(palette)
         self._words = words
         self.chips: tuple[Chip, ...] = ()
+        self._mentions: tuple[FileMention, ...] = ()
 
     def set_chips(self, chips: tuple[Chip, ...]) -> None:
         self.chips = chips
-        self.display = bool(chips)
+        self._redraw()
+
+    def set_mentions(self, mentions: tuple[FileMention, ...]) -> None:
+        """Show the files that the text names, and what becomes of each."""
+        if mentions != self._mentions:
+            self._mentions = mentions
+            self._redraw()
+
+    def _redraw(self) -> None:
+        self.display = bool(self.chips or self._mentions)
         self.refresh(layout=True)
 
     def pieces(self, width: int) -> list[Spans]:
-        """The chips that fit, the last ones first to stay, then how to take one away."""
+        """The chips that fit, the last ones first to stay, then how to take one away; a line for each file that the
+        text names."""
+        named = [((fit(self._mention(one), width), "warning" if one.refused else "muted"),) for one in self._mentions]
+        return [*([self._line(width)] if self.chips else []), *named[:MENTIONS_SHOWN]]
+
+    def _mention(self, one: FileMention) -> str:
+        state = "refused" if one.refused else "attached" if one.attached else "large"
+        facts = {"name": one_line(one.path, 200), "size": _size(one.size), "why": one_line(one.refused)}
+        return self._words(f"composer.mention_{state}", **facts)
+
+    def _line(self, width: int) -> Spans:
         labels = [f" {self.label(chip)} " for chip in self.chips]
         shown: list[str] = []
         room = width - 6
@@ -82,7 +103,7 @@ class Chips(TagLine, can_focus=False):
         for label in shown:
             spans += [(label, "accent on:surface"), (" ", "muted")]
         hint = self._words("composer.chip_hint")
-        return [(*spans, *(((hint, "muted"),) if room > cells(hint) else ()))]
+        return (*spans, *(((hint, "muted"),) if room > cells(hint) else ()))
 
     def label(self, chip: Chip) -> str:
         """What a chip says: what it is and how much."""
