@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.protocol.events import MessageAdded, TurnFinished
+from codewhale.protocol.events import MessageAdded, ModeChanged, TurnFinished
 from support.ttyworld import World
 
 
@@ -23,7 +23,6 @@ def test_a_model_that_does_not_answer_is_named_and_left_by_one_key(world: World)
     world.says({"text": "too late", "delay": 300})
     term = world.open()
     term.type("go\r")
-    term.sees("waiting for the model")
     term.sees("scripted has not answered yet", "1", "esc to stop")
     began = time.monotonic()
     term.type("\x1b")
@@ -55,3 +54,31 @@ def test_a_named_file_is_shown_with_its_size_and_goes_along(world: World) -> Non
     [message] = [event.message for event in world.events() if isinstance(event, MessageAdded)][:1]
     assert message.text.startswith("see @small.py and @large.log")
     assert message.text.count("answer = 42") == 100 and "xxxx" not in message.text
+
+
+def test_keys_of_former_settings_work_and_tab_changes_no_mode(world: World) -> None:
+    world.says({"text": "One."}, {"text": "Two."})
+    with (world.home / "config.toml").open("a") as settings:
+        settings.write('[tui.keys]\n"composer.complete_or_mode" = "f9"\n')
+    term = world.open()
+    for text in ("first words", "second words"):
+        term.type(f"{text}\r")
+        term.sees(text, "One." if text.startswith("first") else "Two.")
+    term.type("\x12")  # ctrl+r
+    term.sees("> second words")
+    term.type("\x12")
+    term.sees("> first words")
+    term.type("\r")
+    term.sees("› first words")
+    term.type("\x15/sta\x1b[20~")  # f9
+    term.sees("/status")
+    term.type("\x15")
+    for mode in ("plan", "agent"):
+        term.type("\x1b[Z")  # shift+tab
+        term.until(lambda text, mode=mode: [one.mode for one in changes(world)][-1:] == [mode])
+    assert [one.mode for one in changes(world)] == ["plan", "agent"]
+
+
+def changes(world: World) -> list[ModeChanged]:
+    """The changes of the mode that were recorded."""
+    return [event for event in world.events() if isinstance(event, ModeChanged)]

@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.protocol.errors import ConfigError
-from codewhale.tui.keys import ACTIONS, TOGETHER, bindings, check_keys, clashes
+from codewhale.tui.keys import ACTIONS, TOGETHER, bindings, check_keys, clashes, first_key, named_today
 
 
 def test_every_action_has_words_and_no_key_does_two_things() -> None:
@@ -35,3 +35,11 @@ def test_keys_that_cannot_be_are_refused(changed: dict[str, str], said: str) -> 
     check_keys({"composer.send": "ctrl+y", "approval.choose": "f5,shift+enter", "jobs.stop": "x"})
     with pytest.raises(ConfigError, match=said):
         check_keys(changed)
+
+
+def test_a_former_id_in_a_persons_settings_still_names_its_action() -> None:
+    own = named_today({"composer.complete_or_mode": "f9", "composer.send": "ctrl+y"})
+    check_keys(own)
+    assert (first_key("composer.complete", own), first_key("composer.send", own)) == ("f9", "ctrl+y")
+    assert first_key("composer.mode", own) == "shift+tab" and first_key("composer.search_history", own) == "ctrl+r"
+    assert named_today({"composer.complete_or_mode": "f9", "composer.complete": "f8"}) == {"composer.complete": "f8"}

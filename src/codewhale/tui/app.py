@@ -33,7 +33,7 @@ from codewhale.tui.composer.composer import Composer
 from codewhale.tui.composer.store import ComposerStore
 from codewhale.tui.crash import write_crash
 from codewhale.tui.input import IDLE_SECONDS, Consoles, Early, misses
-from codewhale.tui.keys import bindings, check_keys, first_key
+from codewhale.tui.keys import bindings, check_keys, first_key, named_today
 from codewhale.tui.link import Link
 from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.table import progress_panel
@@ -503,7 +503,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 def checked(settings: TuiSettings, home: str, environ: Mapping[str, str]) -> tuple[Palette, Mapping[str, str], str]:
     """The colours and the keys of the settings, and what is wrong with them ("" for nothing): then ours hold."""
     wrong = ""
-    keys: Mapping[str, str] = settings.keys
+    keys: Mapping[str, str] = named_today(settings.keys)
     try:
         palette = load_palette(theme_of(settings, environ), home)
     except ConfigError as error:

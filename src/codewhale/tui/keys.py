@@ -2,6 +2,7 @@
 Textual bindings; `[tui.keys]` gives an id other keys."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -28,6 +29,8 @@ _SHOWN = {
     "question_mark": "?",
     "right_square_bracket": "]",
 }
+# Former ids, for settings that name them.
+_FORMER = MappingProxyType({"composer.complete_or_mode": "composer.complete"})
 # The keys that write nothing, but those with ctrl, alt and the like and f1 to f24.
 _NAMED = frozenset("enter escape tab up down left right home end pageup pagedown insert delete backspace".split())
 # Where the composer stands below: what writes a character goes there.
@@ -104,7 +107,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("composer.newline", "ctrl+j,alt+enter,shift+enter"),
     Action("composer.steer", "ctrl+t,ctrl+enter"),
     Action("composer.escape", "escape"),
-    Action("composer.complete_or_mode", "tab"),
+    Action("composer.complete", "tab"),
     Action("composer.mode", "shift+tab"),
     Action("composer.effort", "alt+i"),
     Action("composer.edit_outside", "ctrl+g"),
@@ -234,6 +237,13 @@ def types(key: str) -> bool:
 def keys_of(row: Action, changed: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of a row with the person's own changes."""
     return tuple(key.strip() for key in changed.get(row.id, row.keys).split(",") if key.strip())
+
+
+def named_today(changed: Mapping[str, str]) -> dict[str, str]:
+    """A person's own keys under the ids of today."""
+    return {_FORMER[name]: keys for name, keys in changed.items() if name in _FORMER} | {
+        name: keys for name, keys in changed.items() if name not in _FORMER
+    }
 
 
 def check_keys(changed: Mapping[str, str]) -> None:

@@ -166,11 +166,9 @@ class FileFinder:
             await asyncio.to_thread(self._frecency.note, root, inside)
 
     async def look(self, workspace: str, text: str) -> tuple[FileMention, ...]:
-        """What becomes of the files that a message names."""
         return tuple(mention for mention, _ in await asyncio.to_thread(mentioned, text, workspace))
 
     async def enclosed(self, workspace: str, op: SendMessage) -> SendMessage:
-        """The message with the files that it names. Raises SessionError for one that must not go along."""
         return await asyncio.to_thread(enclosed, op, workspace)
 
     async def aclose(self) -> None:

@@ -50,23 +50,18 @@ def mentioned(text: str, workspace: str) -> list[tuple[FileMention, bytes]]:
 def _mention(root: Root, path: str) -> tuple[FileMention, bytes] | None:
     try:
         path = root.relative(path)
-        size = _size(root.stat(path))
-        if size is None:
-            return None
+        info = root.stat(path)
         why = secret_file(path) or secret_file(root.resolve(path))
-        if why:
-            return FileMention(path, size, refused=why), b""
-        data = read_regular(root.open(path, os.O_RDONLY | os.O_NONBLOCK), IMAGE_BYTES)
+        data = None if why else read_regular(root.open(path, os.O_RDONLY | os.O_NONBLOCK), IMAGE_BYTES)
     except (PathRefused, OSError):
         return None
-    picture = image_facts(data or b"") is not None
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    if why:
+        return FileMention(path, info.st_size, refused=why), b""
+    picture = data is not None and image_facts(data) is not None
     if data is None or (len(data) > MENTIONED_BYTES and not picture):
-        return FileMention(path, size), b""
-    form = None if picture else decode(data)
-    if not picture and (form is None or "\0" in form.text):
-        return FileMention(path, size, refused="it is a binary file"), b""
+        return FileMention(path, info.st_size), b""
+    if not picture and (b"\0" in data or decode(data) is None):
+        return FileMention(path, info.st_size, refused="it is a binary file"), b""
     return FileMention(path, len(data), attached=True), data
-
-
-def _size(info: os.stat_result) -> int | None:
-    return info.st_size if stat.S_ISREG(info.st_mode) else None

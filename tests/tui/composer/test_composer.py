@@ -125,8 +125,10 @@ async def test_commands_and_shell_lines_go_upward_as_such(tmp_path: Path) -> Non
 
 async def test_keys_for_mode_and_effort_where_nothing_is_to_complete(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
-        await here.pilot.press("tab", "shift+tab", "alt+i")
-        assert len(here.said(Composer.ModeCycled)) == 2 and len(here.said(Composer.EffortCycled)) == 1
+        await here.pilot.press("tab")
+        await here.until(lambda: "Shift+Tab switches the mode" in screen_text(here.host))
+        await here.pilot.press("shift+tab", "alt+i")
+        assert len(here.said(Composer.ModeCycled)) == 1 and len(here.said(Composer.EffortCycled)) == 1
 
 
 async def test_every_key_of_the_composer_does_something(tmp_path: Path) -> None:

@@ -392,7 +392,9 @@ class Composer(Widget, can_focus=False):
             self.hint("stash_gone")
 
     def action_search_history(self) -> None:
-        if self._list:
+        if self._list == "history":
+            self._popup.move(1)
+        elif self._list:
             self._close_list()
         elif not self._store.history.entries:
             self.hint("history_empty")
@@ -653,8 +655,8 @@ class Composer(Widget, can_focus=False):
 
     # -------------------------------------------------------------- the other keys
 
-    def action_complete_or_mode(self) -> None:
-        """Take the completion; where there is none and none is on its way, the next mode."""
+    def action_complete(self) -> None:
+        """Take the completion; where there is none and none is on its way, say what Tab is for."""
         if self._list:
             self._take_row()
             return
@@ -663,7 +665,7 @@ class Composer(Widget, can_focus=False):
         if self._row_at_hand() is not None:
             self.take_first()
         else:
-            self.action_mode()
+            self.hint("no_completion")
 
     def action_mode(self) -> None:
         if not self._list:

@@ -9,6 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -313,12 +314,10 @@ class Undo:
 
 async def _hashed(history: FileHistory, changes: Sequence[Change]) -> tuple[FileChange, ...]:
     """Changes with the sha256 of what was kept of them, as far as that can be read in a moment."""
-    room, wanted = _HASHED_BYTES, dict[str, int]()
-    for state in (state for change in changes for state in (change.after, change.before)):
-        if state is not None and state.blob and state.blob not in wanted and state.size <= room:
-            wanted[state.blob] = state.size
-            room -= state.size
-    kept = await history.journal.read(wanted)
+    states = (state for change in changes for state in (change.after, change.before) if state is not None)
+    sizes = {state.blob: state.size for state in states if state.blob}
+    within = zip(sizes, accumulate(sizes.values()), strict=True)
+    kept = await history.journal.read({blob: sizes[blob] for blob, total in within if total <= _HASHED_BYTES})
     sums = {blob: hashlib.sha256(data).hexdigest() for blob, data in kept.items()}
 
     def sha(state: FileState | None) -> str | None:
