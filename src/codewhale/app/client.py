@@ -107,7 +107,7 @@ class EngineClient:
             views.ListModels.done_by(self._models),
             views.ReadOutput.done_by(lambda query: self.work.output(query)),
             views.ListJobs.done_by(lambda query: self.work.jobs(query.session)),
-            views.LookAtMentions.done_by(lambda query: services.mentions.look(self._root(query), query.text)),
+            views.LookAtMentions.done_by(self._mentions),
             views.FindFiles.done_by(lambda query: services.mentions.find(self._root(query), query.text, query.limit)),
             views.GetWorkspace.done_by(lambda query: self.work.workspace(self._root(query))),
             views.GetDiff.done_by(lambda query: self.work.diff(query.session, self._root(query), query.path)),
@@ -141,7 +141,9 @@ class EngineClient:
         op = op if passed == op.text else replace(op, text=passed)
         images: tuple[Image, ...] = ()
         if "@" in op.text:
-            op = await self.parts.services.mentions.enclosed(self._root(op), op)
+            from codewhale.commands.mentions import with_named_files
+
+            op = await asyncio.to_thread(with_named_files, op, self._root(op))
         if op.attachments:
             session = self._session(op)
             takes = session.provider.settings.facts.get("images", True)
@@ -151,6 +153,11 @@ class EngineClient:
             images = enclosed.images
             op = replace(op, context="\n\n".join(filter(None, (op.context, enclosed.text))), attachments=())
         await self._engine.send(op, images)
+
+    async def _mentions(self, query: views.LookAtMentions) -> tuple[views.FileMention, ...]:
+        from codewhale.commands.mentions import mentioned
+
+        return tuple(one for one, _ in await asyncio.to_thread(mentioned, query.text, self._root(query)))
 
     async def _interrupt(self, op: ops.Interrupt) -> None:
         self._engine.interrupt(op.session)

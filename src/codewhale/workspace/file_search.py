@@ -15,9 +15,7 @@ from msgspec import Struct
 
 from codewhale.lib.clock import Clock
 from codewhale.lib.files import atomic_write, private_dir
-from codewhale.protocol.ops import SendMessage
-from codewhale.protocol.views import FileMatch, FileMention
-from codewhale.workspace.mentions import enclosed, mentioned
+from codewhale.protocol.views import FileMatch
 from codewhale.workspace.walk import Walker
 
 
@@ -164,12 +162,6 @@ class FileFinder:
         inside = os.path.relpath(os.path.join(root, path), root)
         if not inside.startswith("..") and "\0" not in inside:
             await asyncio.to_thread(self._frecency.note, root, inside)
-
-    async def look(self, workspace: str, text: str) -> tuple[FileMention, ...]:
-        return tuple(mention for mention, _ in await asyncio.to_thread(mentioned, text, workspace))
-
-    async def enclosed(self, workspace: str, op: SendMessage) -> SendMessage:
-        return await asyncio.to_thread(enclosed, op, workspace)
 
     async def aclose(self) -> None:
         walks = list(self._walks.values())

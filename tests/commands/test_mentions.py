@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.workspace.mentions import IMAGE_BYTES, MENTIONED_BYTES, MOST, mentioned
+from codewhale.commands.mentions import IMAGE_BYTES, MENTIONED_BYTES, MOST, mentioned
 from support.minipng import PNG
 
 

@@ -23,7 +23,7 @@ _MENTION = re.compile(r"""(?:(?<=[\s(\["'])|^)@(?:"([^"\n]{1,1024})"|([^\s"]{1,1
 _ENDS = ".,;:!?)]}'"
 
 
-def enclosed(op: SendMessage, workspace: str) -> SendMessage:
+def with_named_files(op: SendMessage, workspace: str) -> SendMessage:
     """The message with the files that it names. Raises SessionError for one that must not go along."""
     files = mentioned(op.text, workspace)
     for mention, _ in files:
