@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -9,6 +9,7 @@ PY := .venv/bin/python
 STAMP := .venv/.installed
 WORKERS ?= 4
 CRASHES ?= 1000
+REWINDS ?= 200
 SEARCH_DATA ?= .scratch/search
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -96,6 +97,9 @@ real: $(STAMP) ## repair broken open-source packages through the front door
 crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 	@$(PY) scripts/crash.py --kills $(CRASHES)
 	@CODEWHALE_KILLS=50 $(PY) -m pytest tests/scenarios/test_worktrees.py -q -n 0 -k killed
+
+rewinds: $(STAMP) ## kill -9 whoever goes back, forks, exports and queues, REWINDS times, and look for loss
+	@$(PY) scripts/rewindcrash.py --kills $(REWINDS)
 
 jobs: $(STAMP) ## a thousand background jobs and 10 GB of output, in figures and bounds
 	@$(PY) scripts/jobs.py

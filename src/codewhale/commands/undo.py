@@ -4,6 +4,7 @@ log keeps all of it, and the last one can be undone."""
 from collections.abc import Callable
 
 from codewhale.commands.base import CommandContext, command, misuse
+from codewhale.lib import failpoints
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ContextAppended, Event, FileChanged
@@ -100,6 +101,7 @@ class UndoCommands:
             lines = [_summary(done), *done_lines(done.changes, done.refused)]
         if part == "files":
             return CommandOutput("\n".join(lines) or "No files changed since.", ok=bool(lines))
+        failpoints.hit("rewind.files_back")
         self._control.rewind(session, former.turn, bool(lines))
         if part == "conversation" and await self._changed_since(former.turn, context):
             self._tell(session, ContextAppended("rewind", f"<context>\nrewind: {_KEPT_FILES}\n</context>"))

@@ -32,6 +32,7 @@ POINTS = (
     "listing.after_rename",
     "export.before_rename",
     "export.after_rename",
+    "rewind.files_back",
 )
 KINDS = ("kill", "short", "enospc", "eio")
 
