@@ -97,6 +97,9 @@ def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
 
 SANDBOX = "workspace-write"
 OUTSIDE = "path.outside"
+LOOPBACK = "sandbox.loopback"
+# Asks that no answer takes away for longer.
+_ONCE = ("permissions.", "hook.", "floor.", "constitution", LOOPBACK)
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
 _MOST_REASONS = 3
@@ -247,6 +250,8 @@ class Policy:
                     yield Opinion("deny", judged.rule, judged.reason)
                 elif judged.rule == "shell.tangle":
                     yield Opinion("ask", judged.rule, judged.reason)
+                if subject.loopback and self._inputs.sandboxed():
+                    yield from _loopback(self._inputs.sandbox_options(request).network, request)
         written: dict[str, list[PathSubject]] = {}
         for item in (one for one in request.subjects if isinstance(one, PathSubject)):
             place = self._outside(item, request)
@@ -377,7 +382,8 @@ class Policy:
     def _needed(
         self, request: DecisionRequest, judged: "list[ShellJudgement]", rights: SandboxOptions
     ) -> tuple[str, ...]:
-        reaches = rights.network != "off" and (_yolo(request) or any(one.sandbox == "none" for one in judged))
+        local = any(isinstance(one, CommandSubject) and one.loopback for one in request.subjects)
+        reaches = rights.network != "off" and (_yolo(request) or local or any(one.sandbox == "none" for one in judged))
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
         return (NETWORK, *caches) if reaches else tuple(caches)
@@ -387,7 +393,7 @@ def _offer(
     ruling: Opinion, request: DecisionRequest, judgements: "dict[CommandSubject, ShellJudgement]"
 ) -> Offer | None:
     """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
-    if ruling.verdict != "ask" or ruling.rule.startswith(("permissions.", "hook.", "floor.", "constitution")):
+    if ruling.verdict != "ask" or ruling.rule.startswith(_ONCE):
         return None
     if len(request.subjects) != 1:
         return Offer(request.tool, "tests") if not request.subjects and request.tool == "run_tests" else None
@@ -430,6 +436,17 @@ def _guarded(subject: CommandSubject) -> str:
         if path and (guard(path) or started_by(path)):
             return word
     return ""
+
+
+def _loopback(network: str, request: DecisionRequest) -> Iterator[Opinion]:
+    """What is asked where a command would serve on this machine's loopback, which is its network as a whole."""
+    if network == "off":
+        yield Opinion("deny", LOOPBACK, "The person's configuration gives commands no network (sandbox.network = off).")
+    elif network == "ask" and not _yolo(request):
+        reason = (
+            "It may listen on 127.0.0.1, where every program of this machine reaches it, and reach what listens there"
+        )
+        yield Opinion("ask", LOOPBACK, f"{reason}. The sandbox opens the rest of the network with that.")
 
 
 def _written(subject: PathSubject, view: RuleFacts) -> Opinion | None:

@@ -34,12 +34,13 @@ class Origin(StrEnum):
 
 class CommandSubject(Struct, frozen=True, tag="command"):
     """A command line that would run, and the text that it is given as its input; `cwd` is workspace-relative ("." is
-    its root)."""
+    its root). `loopback`: it would serve on 127.0.0.1 of this machine, or reach what does."""
 
     command: str
     cwd: str = "."
     background: bool = False
     stdin: str = ""
+    loopback: bool = False
 
 
 class PathSubject(Struct, frozen=True, tag="path"):

@@ -41,6 +41,12 @@ INTERACT_MS = 1_000
 _NOT_FOUND = re.compile(r"([\w.+-]+): (?:command )?not found\s*$|command not found: ([\w.+-]+)\s*$", re.M)
 
 
+_ALONE = (
+    "Its network is its own: a server in it cannot be reached from outside of it. If one is to be, end it and start it "
+    "with loopback true; what reaches it (curl, tests) runs with loopback true as well."
+)
+
+
 class ExecShell(Args, frozen=True):
     """Arguments of exec_shell."""
 
@@ -61,6 +67,7 @@ class ExecShell(Args, frozen=True):
     stdin: Annotated[str, Doc("Text for its standard input; without it the input is empty.")] | None = None
     cwd: Annotated[str, Doc("Directory beneath the workspace to run in.")] | None = None
     tty: Annotated[bool, Doc("Give it a pseudo-terminal; implies background.")] | None = None
+    loopback: Annotated[bool, Doc("Serve on, or reach, 127.0.0.1 of this machine; asks the person.")] | None = None
     combined_output: Annotated[bool, Doc("Stdout and stderr as one stream, in order.")] | None = None
 
 
@@ -94,7 +101,7 @@ class ExecShellCancel(Args, frozen=True):
 
 def _command(args: ExecShell) -> tuple[CommandSubject, ...]:
     background = bool(args.background or args.tty)
-    return (CommandSubject(args.command, args.cwd or ".", background, args.stdin or ""),)
+    return (CommandSubject(args.command, args.cwd or ".", background, args.stdin or "", bool(args.loopback)),)
 
 
 def _told(args: ExecShellInteract) -> tuple[JobSubject, ...]:
@@ -151,6 +158,8 @@ class ShellTools:
             f"Background job {job.id} started (pid {job.pid}). Read its output with "
             f'exec_shell_wait {{"task_id": "{job.id}"}}, end it with exec_shell_cancel {{"task_id": "{job.id}"}}.'
         )
+        if job.confined and "network" not in job.allowances:
+            text += f" {_ALONE}"
         data = {**_metadata(JobReading(job, "", ""), args), "backgrounded": True}
         return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=data)
 
