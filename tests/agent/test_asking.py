@@ -45,7 +45,7 @@ async def test_an_approval_is_what_the_person_says(home: Path, workspace: Path, 
         assert (await waiting is not None) is allowed
         assert stage.engine.turn(session.id).waiting_for == "" and stage.asking.waiting(session.id) == []
         question, answer = logged(session, ApprovalAsked, ApprovalAnswered)
-    assert question == replace(ASK, request_id=request) and len(request) == len("ask_") + 32
+    assert question == replace(ASK, request_id=request, seconds=300) and len(request) == len("ask_") + 32
     assert answer == ApprovalAnswered(request, allowed, "person")
 
 

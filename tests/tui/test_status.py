@@ -100,6 +100,14 @@ async def test_a_model_that_sends_nothing_is_said_to(events: list[Event], second
     assert lines[0].strip().startswith(line)
 
 
+async def test_an_approval_says_when_it_is_denied_without_an_answer() -> None:
+    ask = ApprovalAsked("r", "c1", "exec_shell", (), "", seconds=300)
+    lines = await shown(120, *EVENTS[:3], ask, seconds=60)
+    assert "denied in 4 m 00 s without an answer" in lines[0]
+    lines = await shown(120, *EVENTS[:3], ApprovalAsked("r", "c1", "exec_shell", (), ""), seconds=60)
+    assert "denied" not in lines[0] and "1 m 00 s" in lines[0]
+
+
 def test_only_silence_counts_and_only_the_models() -> None:
     clock = FakeClock()
     facts = SessionFacts(clock.monotonic)

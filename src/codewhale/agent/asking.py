@@ -28,7 +28,7 @@ class Asking:
         """The person's answer where it allows the call; None for a no, and for no answer within 300 s. Each asking gets
         an id of its own: an answer counts for it alone, once, and only while it is open."""
         session = turn.session
-        ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}", asker=_asker(session))
+        ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}", asker=_asker(session), seconds=APPROVAL_SECONDS)
         session.emit(ask)
         try:
             answer, by = await self._wait(turn, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")

@@ -272,7 +272,8 @@ class ApprovalAsked(EventBase, frozen=True):
     out beforehand: what is allowed is exactly this, and `sha256` is its digest. `rule` asks. `kind` tells an ask of
     policy from the offer of another run with more rights after the sandbox refused (elevation). `allowances` are what
     the sandbox would let it do beyond its profile. `offer` is the rule that the answer may be remembered as. `asker`
-    names the owned session that asks. `held`: the sandbox holds it, and the person may choose not to be asked then."""
+    names the owned session that asks. `held`: the sandbox holds it, and the person may choose not to be asked then.
+    Without an answer within `seconds` (0: not known) it is a no."""
 
     request_id: str
     call_id: str
@@ -288,6 +289,7 @@ class ApprovalAsked(EventBase, frozen=True):
     allowances: tuple[str, ...] = ()
     asker: str = ""
     held: bool = False
+    seconds: float = 0.0
 
 
 class ApprovalAnswered(EventBase, frozen=True):

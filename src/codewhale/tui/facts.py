@@ -52,7 +52,7 @@ class SessionFacts:
     """Every field is for reading. `doing` is the key of what is waited for ("" when idle) and `subject` its name,
     `since` when it began by `clock`; `context_used` and `context_room` are tokens, 0 where unknown; `hit` is the share
     of the last prompt that the provider's cache knew, None where unknown; `again_at` is when a call is sent again,
-    `heard` when the model last sent something."""
+    `heard` when the model last sent something, `denied_at` when an approval that nobody answers is denied."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -84,7 +84,7 @@ class SessionFacts:
         self.doing = ""
         self.subject = ""
         self.since = self._clock()
-        self.again_at = self.turn_since = 0.0
+        self.again_at = self.denied_at = self.turn_since = 0.0
         self.heard = self.since
         self._calls: dict[str, str] = {}
         self._asked: dict[str, str] = {}
@@ -211,9 +211,10 @@ class SessionFacts:
             case CallFinished(call_id=call):
                 self._calls.pop(call, None)
                 self._name_calls()
-            case ApprovalAsked(request_id=request, tool=tool):
+            case ApprovalAsked(request_id=request, tool=tool, seconds=seconds):
                 self._asked[request] = tool
                 self._wait("approval", tool)
+                self.denied_at = self._clock() + seconds if seconds else 0.0
             case QuestionAsked(request_id=request) if self._turns:
                 self._asked[request] = ""
                 self._wait("question")

@@ -177,6 +177,8 @@ class Status(TagLine):
         facts = self.facts
         if facts.again_at and facts.doing == "retry":
             return self._words("status.again", seconds=seconds_text(facts.again_at - self._clock() + 0.99))
+        if facts.denied_at and facts.doing == "approval":
+            return self._words("status.denied_in", seconds=seconds_text(facts.denied_at - self._clock() + 0.99))
         if facts.silent >= SILENT_SECONDS:
             return seconds_text(facts.silent)
         return seconds_text(self._clock() - facts.since)
